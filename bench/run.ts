@@ -8,6 +8,7 @@ import { benchLongRun } from "./long-run.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
 import { benchSubagents } from "./subagents.ts";
+import { benchTerminal } from "./terminal.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["cold-start", benchColdStart],
@@ -19,6 +20,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["prompt-cache", benchPromptCache],
   ["subagents", benchSubagents],
   ["long-run", benchLongRun],
+  ["terminal", benchTerminal],
 ]);
 
 const names = process.argv.length > 2 ? process.argv.slice(2) : [...benches.keys()];

@@ -12,7 +12,7 @@ const model = createScriptedModel([
 // The home directory named here does not exist, so no one's own settings count.
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-await using runtime = createRuntime({
+const runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
@@ -28,3 +28,4 @@ for await (const event of run.events) {
 const { status, text, totals, denials } = await run.result;
 console.log(status, text);
 console.log(`${totals.turns} turns, ${totals.toolUses} calls, ${denials.length} refused`);
+await runtime.close();

@@ -25,7 +25,7 @@ const model = createScriptedModel([
   "I may not order gold.",
 ]);
 
-await using runtime = createRuntime({
+const runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
@@ -36,7 +36,9 @@ await using runtime = createRuntime({
   },
 });
 
-await using session = await runtime.open({ tools: [], systemPrompt: "You run the stock of a shop." });
+const session = await runtime.open({ tools: [], systemPrompt: "You run the stock of a shop." });
 console.log((await session.prompt("We are short of apples.").result).text, stock.get("apples"));
 const second = await session.prompt("And get some gold.").result;
 console.log(second.text, second.denials[0]?.reason);
+await session.close();
+await runtime.close();

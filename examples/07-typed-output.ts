@@ -17,7 +17,7 @@ const model = createScriptedModel([
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-await using runtime = createRuntime({
+const runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
@@ -33,3 +33,4 @@ console.log(
   output?.issues.map(({ file, line }) => `${file}:${line}`),
 );
 console.log(`after ${totals.turns} tries`);
+await runtime.close();

@@ -11,7 +11,7 @@ const ask = (task: string) => ({
   input: { description: task, prompt: `TASK ${task}`, subagent_type: "Explore" },
 });
 
-await using provider = await startFakeProvider({
+const provider = await startFakeProvider({
   script: [
     { match: "You lead", calls: [ask("count the agents"), ask("find the settings")] },
     { match: "TASK count", text: "There are five agents." },
@@ -20,7 +20,7 @@ await using provider = await startFakeProvider({
   ],
 });
 const env = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "none" };
-await using runtime = createRuntime({
+const runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   env,
@@ -48,3 +48,5 @@ while (true) {
   for (const { content: text } of results) console.log("hears", text.split("\n")[0]);
   messages.push({ role: "user", content: results });
 }
+await runtime.close();
+await provider.close();

@@ -14,12 +14,12 @@ const look = {
   subagent_type: "Explore",
 };
 
-await using provider = await startFakeProvider({
+const provider = await startFakeProvider({
   script: [{ calls: [{ name: "Agent", input: look }] }, "Five agents work here."],
 });
 // The main agent asks one model, its children another.
 const model = createOpenAICompatible({ name: "local", baseURL: `${provider.url}/v1` })("any");
-await using runtime = createRuntime({
+const runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model: createScriptedModel(["There are five."]),
@@ -65,3 +65,5 @@ while (true) {
     { role: "tool", content: await Promise.all(results) },
   );
 }
+await runtime.close();
+await provider.close();

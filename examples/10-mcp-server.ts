@@ -22,7 +22,7 @@ const model = createScriptedModel([
   "Apples are 3.",
 ]);
 
-await using runtime = createRuntime({
+const runtime = createRuntime({
   cwd: here("workspace"),
   home: here("workspace/no-home"),
   model,
@@ -30,7 +30,7 @@ await using runtime = createRuntime({
 });
 
 // A rule for the server allows all its tools; `mcp__shop__price` would allow the one.
-await using session = await runtime.open({ allowedTools: ["mcp__shop"] });
+const session = await runtime.open({ allowedTools: ["mcp__shop"] });
 for (const { name, status } of session.mcpServers()) console.log(name, status.type);
 
 const run = session.prompt("What are apples?");
@@ -38,3 +38,5 @@ for await (const event of run.events) {
   if (event.type === "call-finished") console.log(event.call.name, "gave", event.content);
 }
 console.log((await run.result).text);
+await session.close();
+await runtime.close();

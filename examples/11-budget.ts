@@ -18,8 +18,8 @@ const model = createScriptedModel(
 );
 
 try {
-  await using runtime = createRuntime({ cwd, home, model, transcripts: true });
-  await using session = await runtime.open({ maxBudgetUsd: 2 });
+  const runtime = createRuntime({ cwd, home, model, transcripts: true });
+  const session = await runtime.open({ maxBudgetUsd: 2 });
   for (const place of ["src", "docs", "test"]) {
     try {
       const { status, totals } = await session.spawn("Explore", `Look at ${place}.`).result;
@@ -33,6 +33,8 @@ try {
   const { agents, totals } = await runtime.inspect(session.plan.sessionId);
   for (const agent of agents) console.log(agent.agentType, agent.state, agent.totals.toolUses, "calls");
   console.log("dollars", totals.cost);
+  await session.close();
+  await runtime.close();
 } finally {
   await rm(home, { recursive: true, force: true });
 }

@@ -98,6 +98,7 @@ const built = await Promise.all([
       permissions: "src/permissions.ts",
       model: "src/model.ts",
       mcp: "src/mcp.ts",
+      cluster: "src/cluster/index.ts",
       testing: "src/testing/index.ts",
     },
     outdir: "dist/lib",
@@ -115,8 +116,8 @@ const built = await Promise.all([
     minifySyntax: true,
     // Less to read at each start; names stay, so that stack traces can be understood.
     minifyWhitespace: true,
-    // It finds its binary beside itself.
-    external: ["@vscode/ripgrep"],
+    // The first finds its binary beside itself; the others are there only for those who name a store.
+    external: ["@vscode/ripgrep", "pg", "@dbos-inc/dbos-sdk"],
     plugins: [requiredBuiltins, plainBuiltins],
     banner: {
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',

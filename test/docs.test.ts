@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -44,6 +45,11 @@ describe("examples on the pages do what the pages say", () => {
     if (block.output !== undefined) expect(withoutTrailing(stdout)).toBe(withoutTrailing(block.output));
   });
 
+  test("no example has syntax that the lowest Node version in `engines` cannot parse", () => {
+    const code = blocks.filter(({ language }) => language === "ts");
+    expect(code.filter(({ text }) => text.includes("await using")).map(({ place }) => place)).toEqual([]);
+  });
+
   test("every example in TypeScript has the right types", () => {
     const folder = createFolder();
     for (const [index, { text }] of blocks.filter(({ language }) => language === "ts").entries()) {
@@ -75,6 +81,27 @@ describe("links lead somewhere", () => {
     expect(
       own.filter((path) => path !== "docs/README.md" && !reached.includes(posix.basename(path))),
     ).toEqual([]);
+  });
+
+  test("the package contains what its README and pages link to", () => {
+    const { files } = JSON.parse(readProjectFile("package.json")) as { readonly files: readonly string[] };
+    const published = pages.filter(({ path }) => path === "README.md" || path.startsWith("docs/"));
+    const missing = published.flatMap((page) =>
+      readLinks(page)
+        .map((target) => posix.join(dirname(page.path), target.split("#")[0] ?? ""))
+        .filter((target) => !files.includes(target.split("/")[0] ?? "")),
+    );
+    expect(missing.filter((target) => target !== "." && !target.startsWith("README.md"))).toEqual([]);
+  });
+
+  test("no example needs syntax that the lowest version of Node cannot read [SDK-1]", () => {
+    const examples = [
+      ...blocks.filter(({ language }) => /^[tj]s$/.test(language)).map(({ text }) => text),
+      ...readdirSync(join(projectRoot, "examples"))
+        .filter((name) => name.endsWith(".ts"))
+        .map((name) => readProjectFile(`examples/${name}`)),
+    ];
+    expect(examples.filter((text) => /^\s*(?:await )?using \w/m.test(text))).toEqual([]);
   });
 
   test("the check sees a link that leads nowhere", () => {
@@ -233,6 +260,8 @@ function run({ language, text }: Block): { status: number | null; stdout: string
       PATH: [join(folder, "bin"), process.env["PATH"]].join(delimiter),
       COLUMNS: "80",
       RETINUE_LOCAL_MODELS: "0",
+      // Compiling the library anew for each example is most of the time that they take.
+      NODE_COMPILE_CACHE: join(tmpdir(), "retinue-examples-cache"),
     },
   });
 }

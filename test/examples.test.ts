@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { lintDefinition } from "../src/definitions/lint-definition.ts";
@@ -11,7 +12,11 @@ const folder = join(projectRoot, "examples");
 function run(program: string): { status: number | null; lines: string[] } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, program)], {
     encoding: "utf8",
-    env: { ...process.env, RETINUE_LOCAL_MODELS: "0" },
+    env: {
+      ...process.env,
+      RETINUE_LOCAL_MODELS: "0",
+      NODE_COMPILE_CACHE: join(tmpdir(), "retinue-examples-cache"),
+    },
   });
   return { status, lines: `${stdout}${stderr}`.trimEnd().split("\n") };
 }

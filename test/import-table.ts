@@ -23,9 +23,10 @@ export const importTable = readTable(`
   teams        | all of tasks, tasks
   inspection   | all of tasks, tasks
   runtime      | all of teams, teams, inspection
-  apps         | all of runtime, runtime
-  testing      | all of runtime, runtime
-  entry        | all of runtime, runtime
+  cluster      | all of runtime, runtime
+  apps         | all of cluster, cluster
+  testing      | all of cluster, cluster
+  entry        | all of cluster, cluster
 `);
 
 /** Reads lines of `folder | folder, all of folder`; `all of x` is what the earlier line for x allows. */

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
+import * as cluster from "../src/cluster/index.ts";
 import * as surface from "../src/index.ts";
 import * as testing from "../src/testing/index.ts";
 import { ownImports } from "./import-rules.ts";
@@ -40,7 +41,27 @@ const testingNames = [
   "createManualClock",
   "createScriptedModel",
   "describeModelContract",
+  "describeStoreContract",
   "startFakeProvider",
+];
+
+const clusterNames = [
+  "describeWorkspace",
+  "findWorkspace",
+  "inspectAgent",
+  "isConflict",
+  "logConflict",
+  "openStore",
+  "pruneAgents",
+  "sendMessage",
+  "serveAgents",
+  "serveSessions",
+  "setUpStore",
+  "startAgent",
+  "startSession",
+  "stopAgent",
+  "waitForEnd",
+  "watchAgent",
 ];
 
 const exportMap = {
@@ -49,6 +70,7 @@ const exportMap = {
   "./permissions": { types: "./dist/types/permissions.d.ts", default: "./dist/lib/permissions.js" },
   "./model": { types: "./dist/types/model.d.ts", default: "./dist/lib/model.js" },
   "./mcp": { types: "./dist/types/mcp.d.ts", default: "./dist/lib/mcp.js" },
+  "./cluster": { types: "./dist/types/cluster/index.d.ts", default: "./dist/lib/cluster.js" },
   "./testing": { types: "./dist/types/testing/index.d.ts", default: "./dist/lib/testing.js" },
   "./package.json": "./package.json",
 };
@@ -85,6 +107,10 @@ describe("the public surface is what is pinned here", () => {
     expect(Object.keys(testing).sort()).toEqual(testingNames);
   });
 
+  test("the cluster entry exports exactly the pinned names [CLU-1]", () => {
+    expect(Object.keys(cluster).sort()).toEqual(clusterNames);
+  });
+
   test("every file of the export map and of the types is there after a build", () => {
     const files = Object.values(exportMap).flatMap((entry) =>
       typeof entry === "string" ? [entry] : Object.values(entry),
@@ -101,6 +127,25 @@ describe("loading stays light", () => {
 
   test("the testing entry pulls in no package, a test runner least of all", () => {
     expect(packagesLoadedBy("src/testing/index.ts")).toEqual([]);
+  });
+
+  test("without a store nothing of it is loaded, and naming one loads its client only then [CLU-1]", () => {
+    for (const entry of [
+      "src/index.ts",
+      "src/apps/cli/main.ts",
+      "src/apps/cli/run-program.ts",
+      "src/runtime/open-session.ts",
+    ])
+      expect(filesLoadedBy(entry).filter((path) => path.startsWith("src/cluster/"))).toEqual([]);
+    for (const entry of ["src/cluster/index.ts", "src/cluster/postgres/open-postgres-store.ts"]) {
+      const packages = packagesLoadedBy(entry);
+      expect(packages.filter((name) => name === "pg" || name.startsWith("@dbos-inc"))).toEqual([]);
+    }
+    const { dependencies, peerDependenciesMeta: peers } = packageJson;
+    expect(Object.keys(dependencies).filter((name) => name === "pg" || name.startsWith("@dbos-inc"))).toEqual(
+      [],
+    );
+    expect([peers.pg, peers["@dbos-inc/dbos-sdk"]]).toEqual([{ optional: true }, { optional: true }]);
   });
 
   test("running brings the schema library, which is loaded with the first session", () => {
@@ -152,18 +197,23 @@ function exportedIn(text: string): string[] {
 }
 
 function packagesLoadedBy(entry: string): string[] {
+  const packages = filesLoadedBy(entry).flatMap((path) =>
+    readImports(readProjectFile(path)).flatMap(({ specifier, kind }) => {
+      const name = packageOf(specifier);
+      return kind === "static" && name !== undefined ? [name] : [];
+    }),
+  );
+  return [...new Set(packages)].sort();
+}
+
+function filesLoadedBy(entry: string): readonly string[] {
   const visited = new Set<string>();
-  const packages = new Set<string>();
   const visit = (path: string): void => {
     if (visited.has(path)) return;
     visited.add(path);
-    const file = { path, text: readProjectFile(path) };
-    for (const { specifier, kind } of readImports(file.text)) {
-      const name = packageOf(specifier);
-      if (kind === "static" && name !== undefined) packages.add(name);
-    }
-    for (const { target, kind } of ownImports(file)) if (kind === "static") visit(target);
+    for (const { target, kind } of ownImports({ path, text: readProjectFile(path) }))
+      if (kind === "static") visit(target);
   };
   visit(entry);
-  return [...packages].sort();
+  return [...visited];
 }

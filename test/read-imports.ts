@@ -8,8 +8,17 @@ export interface ModuleImport {
   readonly line: number;
 }
 
+/** What was found in each text; several tests ask for the same files. */
+const known = new Map<string, readonly ModuleImport[]>();
+
 /** Every `import`, `export … from` and `import("literal")` of a source text; a computed specifier is not seen. */
-export function readImports(source: string): ModuleImport[] {
+export function readImports(source: string): readonly ModuleImport[] {
+  const found = known.get(source) ?? findImports(source);
+  known.set(source, found);
+  return found;
+}
+
+function findImports(source: string): ModuleImport[] {
   const tokens = readCode(source);
   return tokens.flatMap((token, index) => {
     if (token.type !== "word" || isMark(tokens[index - 1], ".")) return [];

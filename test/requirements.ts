@@ -134,11 +134,7 @@ export const requirements: readonly Requirement[] = [
 
   built("BGR-1", "A background start returns at once with an id and a growing file."),
   built("BGR-2", "The parent is told of the end in its next turn."),
-  partly(
-    "BGR-3",
-    "A running agent can be moved to the background.",
-    "Through code; the key of the terminal is still to come.",
-  ),
+  built("BGR-3", "A running agent can be moved to the background."),
   built("BGR-4", "One environment variable switches the background off."),
   built("BGR-5", "A printing run waits for its background agents."),
 
@@ -176,21 +172,17 @@ export const requirements: readonly Requirement[] = [
   notYet("TEA-8", "Teammates run here, as processes or as panes."),
   built("TEA-9", "Work is handed in by text, file or message, and failure as failure."),
 
-  partly(
-    "CLI-1",
-    "The command line is interactive or prints, with the flags people know.",
-    "It prints, with all these flags; it is not interactive yet.",
-  ),
+  built("CLI-1", "The command line is interactive or prints, with the flags people know."),
   built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
   built("CLI-3", "Plans and tasks can be seen and steered from any terminal."),
-  notYet("CLI-4", "The terminal shows the tree of agents live."),
+  built("CLI-4", "The terminal shows the tree of agents live."),
   partly(
     "CLI-5",
     "`retinue doctor` checks the set-up and says what to do.",
     "Models and sandbox are checked only as configured.",
   ),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
-  notYet("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
+  built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
   partly(
     "CLI-8",
     "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to go on.",
@@ -201,6 +193,27 @@ export const requirements: readonly Requirement[] = [
   built("SDK-2", "The tools can be handed to a program's own loop."),
   built("SDK-3", "Everything ends by signal or disposal."),
   built("SDK-4", "An agent's output can be checked against a schema."),
+
+  partly("DRP-1", "Programs on the Claude Agent SDK run unchanged.", "docs/agent-sdk.md names what differs."),
+  built("DRP-2", "What a host asked for and is not honoured ends the start with an error."),
+  partly("DRP-3", "Shell lines written for `claude` work.", "Plugin and auth commands are missing."),
+
+  built(
+    "CLU-1",
+    "A store is in files or in PostgreSQL behind one contract, and without one nothing of it is loaded.",
+  ),
+  partly(
+    "CLU-2",
+    "A plan is plain JSON that another process can carry out.",
+    "The request of a session travels and is planned by the worker; children run with their session.",
+  ),
+  built(
+    "CLU-3",
+    "A worker that dies or freezes is replaced; nothing is lost or repeated; a revived one is refused.",
+  ),
+  built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
+  built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
+  built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
 ];
 
 function built(id: string, title: string): Requirement {

@@ -9,6 +9,7 @@ export function loadSessionInstructions(
   { paths, settings }: Pick<DiscoveredAgents, "paths" | "settings">,
   environment: Readonly<Record<string, string | undefined>>,
   mayLoad: MayLoad | undefined,
+  sources?: readonly ("user" | "project" | "local")[],
 ): Promise<Instructions> {
   const { claudeMdExcludes: excludes } = settings.settings.plain;
   return loadInstructions({
@@ -16,5 +17,6 @@ export function loadSessionInstructions(
     disabled: readEnvironment(environment).options.claudeMdDisabled === true,
     ...(excludes === undefined ? {} : { excludes }),
     ...(mayLoad === undefined ? {} : { mayLoad }),
+    ...(sources === undefined ? {} : { sources }),
   });
 }

@@ -1,3 +1,5 @@
+import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import type { AgentDefinition, AgentEnding, PromptContext } from "./agent-definition.ts";
@@ -31,28 +33,61 @@ export interface AgentInput
   readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
 }
 
-/** Checks a program's definition like a file's; a bad one is a mistake in the program and throws a Error. */
+/** Warnings about what was understood all the same. Any other one says that something written has no effect. */
+const understood: ReadonlySet<string> = new Set([
+  "misspelt-key",
+  "empty-tools",
+  "tools-word",
+  "list-shaped-hooks",
+  // Starting it is refused.
+  "unknown-isolation",
+]);
+
+/**
+ * Checks a program's definition like a file's, and more strictly: in a file a field that cannot be read is a warning, in a
+ * program it is a mistake that nobody would hear of, so it throws.
+ */
 export function defineAgent(input: AgentInput): AgentDefinition {
+  if (!isRecord(input))
+    throw unusable(
+      undefined,
+      `It must be an object with name, description and prompt, but is ${shown(input)}.`,
+    );
   const { name, prompt, onEnd, ...fields } = input;
+  if (typeof prompt !== "string" && typeof prompt !== "function")
+    throw unusable(name, `Its prompt must be a text or a function, but is ${shown(prompt)}.`);
+  if (onEnd !== undefined && typeof onEnd !== "function")
+    throw unusable(name, `Its onEnd must be a function, but is ${shown(onEnd)}.`);
   const text = typeof prompt === "string" ? prompt : "";
   const { definition, diagnostics } = readDefinitionObject(
     String(name),
     { ...fields, prompt: text },
     { scope: "session" },
   );
-  const error = diagnostics.find((diagnostic) => diagnostic.severity === "error");
-  if (definition === undefined || error !== undefined) {
-    const message = error?.message ?? diagnostics[0]?.message ?? "It cannot be read.";
-    const advice = error?.advice ?? diagnostics[0]?.advice;
-    throw new RetinueError(
-      "invalid-definition",
-      `The agent ${JSON.stringify(name)} is not usable: ${message}`,
-      advice === undefined ? {} : { advice },
-    );
+  const flaw =
+    diagnostics.find(({ severity }) => severity === "error") ??
+    diagnostics.find((diagnostic) => isFlaw(diagnostic, definition));
+  if (definition === undefined || flaw !== undefined) {
+    const { message, advice } = flaw ?? diagnostics[0] ?? { message: "It cannot be read." };
+    throw unusable(name, message, advice);
   }
   const behaviour = {
     ...(typeof prompt === "function" ? { computePrompt: prompt } : {}),
     ...(onEnd === undefined ? {} : { onEnd }),
   };
   return Object.keys(behaviour).length === 0 ? definition : { ...definition, behaviour };
+}
+
+function isFlaw({ severity, code }: Diagnostic, definition: AgentDefinition | undefined): boolean {
+  if (code === "unknown-permission-mode") return definition?.permissionMode === undefined;
+  return severity === "warning" && !understood.has(code);
+}
+
+function unusable(name: unknown, message: string, advice?: string): RetinueError {
+  const who = name === undefined ? "An agent" : `The agent ${JSON.stringify(name)}`;
+  return new RetinueError(
+    "invalid-definition",
+    `${who} is not usable: ${message}`,
+    advice === undefined ? {} : { advice },
+  );
 }

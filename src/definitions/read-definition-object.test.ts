@@ -98,4 +98,36 @@ describe("[DEF-10] agents defined in code", () => {
       expect(isRetinueError(error) && error.code).toBe("invalid-definition");
     }
   });
+
+  test.each<[string, object, RegExp]>([
+    ["a field that is none", { systemPrompt: "x" }, /`systemPrompt` is not a field/],
+    ["a mode", { permissionMode: "bypas" }, /no permission mode "bypas"/],
+    ["an effort", { effort: "hgh" }, /no effort "hgh"/],
+    ["a limit", { limits: { toolCals: 1 } }, /`toolCals` is not a limit; did you mean toolCalls\?/],
+    ["a number", { maxTurns: -1 }, /`maxTurns` cannot be read/],
+    ["a model", { model: { doStream: () => undefined } }, /`model` cannot be read/],
+    ["a hook", { hooks: { PreToolUse: [{ hooks: [() => ({})] }] } }, /A hook must be an object/],
+    ["a server", { mcpServers: [5] }, /An MCP server was left out/],
+    ["a prompt", { prompt: 42 }, /prompt must be a text or a function, but is 42/],
+    ["no prompt", { prompt: undefined }, /prompt must be a text or a function/],
+    ["a callback", { onEnd: "x" }, /onEnd must be a function/],
+  ])("what would have no effect throws: %s", (_what, change, expected) => {
+    const input = { name: "a", description: "d", prompt: "p", ...change };
+    expect(() => defineAgent(input as never)).toThrow(expected);
+  });
+
+  test("what is no object throws, and what is understood does not", () => {
+    expect(() => defineAgent(undefined as never)).toThrow(/must be an object .* but is/);
+    const odd = {
+      name: "a",
+      description: "d",
+      prompt: "p",
+      disallowed_tools: "Bash",
+      permissionMode: "acceptedits",
+    };
+    expect(defineAgent(odd as never)).toMatchObject({
+      disallowedTools: ["Bash"],
+      permissionMode: "acceptEdits",
+    });
+  });
 });

@@ -25,6 +25,8 @@ export interface ProcessRequest {
   readonly sideInput?: Uint8Array;
   readonly signal: AbortSignal;
   readonly timeLimitMs?: number;
+  /** Aborted when the time limit does not count any more. */
+  readonly unlimited?: AbortSignal;
   /** How long a process may take to end after SIGTERM. */
   readonly graceMs?: number;
   /** How long somebody else may hold the pipes after the process has ended. */
@@ -233,16 +235,19 @@ async function follow(child: ChildProcess, { request, cause, streams }: Followin
 
 async function firstCause(
   cause: PromiseWithResolvers<EndCause>,
-  { signal, timeLimitMs }: ProcessRequest,
+  { signal, timeLimitMs, unlimited }: ProcessRequest,
 ): Promise<EndCause> {
   const onAbort = () => cause.resolve("abort");
   const timer = timeLimitMs === undefined ? undefined : setTimeout(() => cause.resolve("time"), timeLimitMs);
+  const onUnlimited = () => clearTimeout(timer);
   signal.addEventListener("abort", onAbort, { once: true });
+  unlimited?.addEventListener("abort", onUnlimited, { once: true });
   if (signal.aborted) onAbort();
   try {
     return await cause.promise;
   } finally {
     clearTimeout(timer);
+    unlimited?.removeEventListener("abort", onUnlimited);
     signal.removeEventListener("abort", onAbort);
   }
 }

@@ -57,7 +57,10 @@ export async function findLatestSession(transcripts: string): Promise<SessionSum
   return undefined;
 }
 
-/** The one session with this id or, whatever its case, this title. */
+/**
+ * The one session with this id or, whatever its case, this title; else the one whose id begins so, else the one whose title
+ * contains it.
+ */
 export async function findSession(transcripts: string, idOrTitle: string): Promise<SessionSearch> {
   const wanted = idOrTitle.trim().toLowerCase();
   if (isSessionId(wanted)) {
@@ -71,11 +74,23 @@ export async function findSession(transcripts: string, idOrTitle: string): Promi
     return others.length === 0
       ? { type: "found", session: first }
       : { type: "ambiguous", sessions: [first, ...others] };
+  const byId = all.filter(({ id }) => wanted.length >= minIdPart && id.toLowerCase().startsWith(wanted));
+  const alike = byId.length > 0 ? byId : all.filter(({ title }) => isPart(wanted, title));
+  const [only, ...more] = alike;
+  if (only !== undefined)
+    return more.length === 0 ? { type: "found", session: only } : { type: "ambiguous", sessions: alike };
   const nearest = nearestName(
     wanted,
     all.map(({ title }) => title),
   );
   return { type: "missing", ...(nearest === undefined ? {} : { nearest }) };
+}
+
+/** Fewer digits of an id are more likely a word. */
+const minIdPart = 4;
+
+function isPart(wanted: string, title: string): boolean {
+  return wanted !== "" && title.toLowerCase().includes(wanted);
 }
 
 interface SessionFile {

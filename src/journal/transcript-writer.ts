@@ -30,6 +30,19 @@ export interface TranscriptWriterOptions {
   readonly leaf?: string | undefined;
   /** The lines of a resumed conversation, some of which a compaction may keep. */
   readonly sources?: ConversationSources | undefined;
+  readonly observer?: TranscriptObserver | undefined;
+}
+
+/** Whoever shows the conversation elsewhere under the ids of its lines. */
+export interface TranscriptObserver {
+  /** The id for the line of a prompt or message that came with one. */
+  readonly uuidFor?: (event: RunEvent) => string | undefined;
+  /** The ids of the lines that an event became. */
+  readonly written?: (event: RunEvent, uuids: readonly string[]) => void;
+  /** Hears every line that was written. */
+  readonly appended?: ((lines: readonly string[]) => void) | undefined;
+  /** A title the session is given at its start. */
+  readonly title?: string | undefined;
 }
 
 /** Where the lines go. */
@@ -66,12 +79,13 @@ type Compaction = Extract<RunEvent, { type: "context-compacted" }>;
 type MakeLine = (place: LinePlace, uuids: readonly string[]) => object;
 
 export function createTranscriptWriter({
-  log,
+  log: given,
   ids,
   now,
   facts,
   ...start
 }: TranscriptWriterOptions): TranscriptWriter {
+  const log = mirrored(given, start.observer);
   let leaf = start.leaf ?? null;
   let answerLines: ReadonlyMap<string, string> = new Map();
   const lines = createKeptLines(start.sources);
@@ -92,7 +106,10 @@ export function createTranscriptWriter({
     { parent = leaf, event }: { readonly parent?: string | null; readonly event?: RunEvent } = {},
   ): readonly string[] => {
     const timestamp = new Date(now()).toISOString();
-    const uuids = makers.map(() => ids.uuid());
+    const given = event === undefined ? undefined : start.observer?.uuidFor?.(event);
+    const uuids = makers.map((_, index) =>
+      given !== undefined && index === makers.length - 1 ? given : ids.uuid(),
+    );
     const texts = makers.map((make, index) => {
       const place = { uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp };
       return JSON.stringify(make(place, uuids));
@@ -100,8 +117,9 @@ export function createTranscriptWriter({
     const beside = side.take(event);
     log.append([...texts, ...beside]);
     mark();
-    if (event === undefined ? beside.length > 0 : hasEffect(event)) commitSoon();
+    if (event?.type === "assistant-answered" ? hasEffect(event) : beside.length > 0) commitSoon();
     leaf = uuids.at(-1) ?? leaf;
+    if (event !== undefined) start.observer?.written?.(event, uuids);
     return uuids;
   };
 
@@ -133,7 +151,7 @@ export function createTranscriptWriter({
       if (event.type === "assistant-answered") writeAnswer(event);
       if (event.type === "call-finished") side.finish(event);
       if (event.type === "user-added")
-        lines.add(write(additionMakers(event, facts(), { answerLines, calls })));
+        lines.add(write(additionMakers(event, facts(), { answerLines, calls }), { event }));
       if (event.type === "model-retried") write([retryMaker(event, facts())]);
       if (event.type === "answer-lost") write([lostMaker(event, facts())]);
       if (event.type === "context-compacted") writeCompaction(event);
@@ -152,6 +170,22 @@ export function createTranscriptWriter({
     beside: side.beside,
     rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
+  };
+}
+
+function mirrored(log: TranscriptLog, observer: TranscriptObserver | undefined): TranscriptLog {
+  const { appended } = observer ?? {};
+  if (appended === undefined) return log;
+  return {
+    append(lines) {
+      const length = log.append(lines);
+      appended(lines);
+      return length;
+    },
+    get length() {
+      return log.length ?? 0;
+    },
+    sync: async (length) => log.sync?.(length),
   };
 }
 

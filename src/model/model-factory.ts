@@ -25,6 +25,8 @@ export interface ModelFactoryOptions {
   readonly random: () => number;
   /** How long a provider may be silent; absent parts are as usual. */
   readonly timeouts?: Partial<StallLimits>;
+  /** Wraps each model before anybody asks it. */
+  readonly wrap?: (model: Model) => Model;
 }
 
 export interface ModelFactory {
@@ -72,7 +74,7 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
       const key = JSON.stringify([reference.provider ?? "", reference.id]);
       let model = models.get(key);
       if (model === undefined) {
-        model = create(reference);
+        model = create(reference).then((made) => options.wrap?.(made) ?? made);
         models.set(key, model);
         // A failure is not kept: the next one to ask may find the key set or the package installed.
         model.catch(() => models.delete(key));

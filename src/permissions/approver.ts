@@ -36,6 +36,11 @@ export type ApprovalAnswer =
 /** Whoever can be asked. Rejects only when the signal is aborted. */
 export interface Approver {
   approve(request: ApprovalRequest, options: { readonly signal: AbortSignal }): Promise<ApprovalAnswer>;
+  /**
+   * True: can show several questions at the same time, such as the same call of several agents. Otherwise they come one after
+   * the other. A question that an answer to another one has settled is withdrawn by its signal.
+   */
+  readonly isConcurrent?: boolean;
   /** Told when an answer could not be followed to the letter, such as a rule that was not saved. */
   readonly notice?: (message: string) => void;
 }

@@ -136,6 +136,44 @@ describe("the queue of questions", () => {
     await expect(queue.ask(requestOf("a", "a"), { signal: AbortSignal.abort() })).rejects.toThrow();
     expect(held.ids()).toEqual([]);
   });
+
+  it("puts all questions at the same time to an approver that takes several, and withdraws what another answer settled", async () => {
+    const held = heldApprover();
+    const withdrawn: string[] = [];
+    const queue = createAskQueue({
+      isConcurrent: true,
+      approve(request, { signal }) {
+        signal.addEventListener("abort", () => withdrawn.push(request.callId));
+        return held.approver.approve(request, { signal });
+      },
+    });
+    let granted: ApprovalAnswer | undefined;
+    const answers = ["a", "b", "c"].map((agent) =>
+      queue.ask(requestOf(agent, agent), {
+        signal: never,
+        answered: () => (agent === "c" ? undefined : granted),
+      }),
+    );
+    await settle();
+    expect(held.ids()).toEqual(["a", "b", "c"]);
+    held.asked[0]?.answer({ type: "allow", for: "session" });
+    expect(await answers[0]).toEqual({ type: "allow", for: "session" });
+    granted = once;
+    queue.recheck();
+    expect(await answers[1]).toEqual(once);
+    expect(withdrawn).toEqual(["b"]);
+    held.asked[2]?.answer({ type: "deny" });
+    expect(await answers[2]).toEqual({ type: "deny" });
+  });
+
+  it("ends a question of several when its run is stopped", async () => {
+    const held = heldApprover();
+    const queue = createAskQueue({ ...held.approver, isConcurrent: true });
+    const stop = new AbortController();
+    const answer = queue.ask(requestOf("a", "a"), { signal: stop.signal });
+    stop.abort(new Error("stopped"));
+    await expect(answer).rejects.toThrow("stopped");
+  });
 });
 
 it("names an agent by the way from the main agent to it", () => {

@@ -1,15 +1,18 @@
 import { abortable } from "../foundation/abortable.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "./approver.ts";
 
 export interface AskOptions {
   readonly signal: AbortSignal;
-  /** Looked at when the turn comes: an answer that an earlier question has given already. */
+  /** Looked at when the turn comes, and after every answer: an answer that another question has given already. */
   readonly answered?: () => ApprovalAnswer | undefined;
 }
 
-/** Puts questions to one approver, one at a time, whichever agents they come from. */
+/** Puts questions to one approver, whichever agents they come from: one at a time, unless it takes several. */
 export interface AskQueue {
   ask(request: ApprovalRequest, options: AskOptions): Promise<ApprovalAnswer>;
+  /** Settles open questions that what was granted since answers; to be called when something was granted. */
+  recheck(): void;
   /** Questions that wait for their turn. */
   waiting(): number;
 }
@@ -19,8 +22,43 @@ interface Turn {
   readonly begin: () => void;
 }
 
-/** In the order of arrival, but an agent that was just asked lets another one go first. */
 export function createAskQueue(approver: Approver): AskQueue {
+  return approver.isConcurrent === true ? createOpenQueue(approver) : createTurnQueue(approver);
+}
+
+/** All questions are open at the same time. */
+function createOpenQueue(approver: Approver): AskQueue {
+  const open = new Set<() => void>();
+  return {
+    waiting: () => 0,
+    recheck() {
+      for (const look of [...open]) look();
+    },
+    async ask(request, { signal, answered }) {
+      signal.throwIfAborted();
+      const settled = Promise.withResolvers<ApprovalAnswer>();
+      const withdrawn = new AbortController();
+      const look = (): void => {
+        const known = answered?.();
+        if (known === undefined) return;
+        settled.resolve(known);
+        withdrawn.abort(new RetinueError("answered", "Another answer settled this question."));
+      };
+      const either = AbortSignal.any([signal, withdrawn.signal]);
+      const asked = abortable(approver.approve(request, { signal: either }), either);
+      asked.then(settled.resolve, settled.reject);
+      open.add(look);
+      try {
+        return await settled.promise;
+      } finally {
+        open.delete(look);
+      }
+    },
+  };
+}
+
+/** In the order of arrival, but an agent that was just asked lets another one go first. */
+function createTurnQueue(approver: Approver): AskQueue {
   const turns: Turn[] = [];
   let isAsking = false;
   let lastAgent: string | undefined;
@@ -51,6 +89,8 @@ export function createAskQueue(approver: Approver): AskQueue {
 
   return {
     waiting: () => turns.length,
+    // Each question looks for itself when its turn comes.
+    recheck: () => undefined,
     async ask(request, { signal, answered }) {
       signal.throwIfAborted();
       await waitForTurn(request.path.at(-1)?.id ?? "", signal);

@@ -17,3 +17,11 @@ export function parsePermissionMode(text: string): PermissionMode | undefined {
   if (text === "manual") return "default";
   return permissionModes.find((mode) => mode === text);
 }
+
+/** A policy under another mode; without one it stays as it is. */
+export function withMode<Policy extends { readonly mode: PermissionMode }>(
+  policy: Policy,
+  mode: PermissionMode | undefined,
+): Policy {
+  return mode === undefined || mode === policy.mode ? policy : { ...policy, mode };
+}

@@ -1,6 +1,7 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type AgentLimitKey, type AgentLimits, readAgentLimits } from "../definitions/agent-limits.ts";
-import type { LimitSettings, TreeLimits } from "./limit-settings.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
+import { type LimitSettings, type TreeLimits, treeKeys } from "./limit-settings.ts";
 import type { RunLimits } from "./run-limits.ts";
 import type { Decided, RunPlan } from "./run-plan.ts";
 
@@ -80,11 +81,29 @@ function unwatched(limits: AgentLimits | undefined): AgentLimits {
 }
 
 /** Why limits of a program cannot be used. */
-export function refuseAgentLimits(limits: unknown, name: string): string | undefined {
+export function refuseAgentLimits(
+  limits: unknown,
+  name: string,
+  known?: readonly AgentLimitKey[],
+): string | undefined {
   if (limits === undefined) return undefined;
-  const reading = readAgentLimits(limits);
+  const reading = readAgentLimits(limits, known);
   if (reading.type === "limits") return undefined;
-  return `${name}${reading.at === undefined ? "" : `.${reading.at}`} ${reading.reason}.`;
+  return `${name}${reading.at === undefined ? "" : `.${reading.at}`} ${reading.reason}.`.replace(
+    /\?\.$/,
+    "?",
+  );
+}
+
+/** The same for those of a session, which are of each child or of all agents together. */
+export function refuseSessionLimits(limits: unknown): string | undefined {
+  if (limits === undefined) return undefined;
+  if (!isRecord(limits)) return `limits needs an object, but is ${shown(limits)}.`;
+  const { agent, tree, ...others } = limits;
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined)
+    return `limits.${unknown} is not known here; write limits.agent for each child, or limits.tree for all agents together.`;
+  return refuseAgentLimits(agent, "limits.agent") ?? refuseAgentLimits(tree, "limits.tree", treeKeys);
 }
 
 function settingsFile(part: "agent" | "tree", { settingsFrom }: LimitFacts): (key: AgentLimitKey) => string {

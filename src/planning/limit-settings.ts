@@ -20,7 +20,7 @@ export interface LimitSettings {
   readonly unknownPrice: "allow" | "refuse";
 }
 
-const treeKeys: readonly AgentLimitKey[] = ["seconds", "tokens", "usd", "toolCalls"];
+export const treeKeys: readonly AgentLimitKey[] = ["seconds", "tokens", "usd", "toolCalls"];
 const known = ["agents", "overflow", "agent", "tree", "unknownPrice", "model"] as const;
 
 /** A value that cannot be used ends the start, because a limit that is not kept is worse than none that was promised. */

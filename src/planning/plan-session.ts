@@ -9,7 +9,7 @@ import { decideMode } from "./decide-mode.ts";
 import {
   type LimitFacts,
   planSessionLimits,
-  refuseAgentLimits,
+  refuseSessionLimits,
   type SessionLimitOptions,
 } from "./limit-plan.ts";
 import { memoryFacts } from "./memory-facts.ts";
@@ -140,8 +140,7 @@ function builtinNames(tools: readonly AvailableTool[]): readonly string[] {
 }
 
 function refuseLimits({ maxTurns, maxBudgetUsd, limits }: SessionRequest): Planned | undefined {
-  const flaw =
-    refuseAgentLimits(limits?.agent, "limits.agent") ?? refuseAgentLimits(limits?.tree, "limits.tree");
+  const flaw = refuseSessionLimits(limits);
   if (flaw !== undefined) return refuseLimit(flaw);
   if (maxTurns !== undefined && (!Number.isSafeInteger(maxTurns) || maxTurns < 1)) {
     return refuseLimit(`maxTurns must be a whole number from 1, and it is ${maxTurns}.`);

@@ -51,13 +51,40 @@ const checks: readonly Check[] = [
   ["task.forksContext", "true or false", isFlag],
 ];
 
+const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;
+const isPositive = (value: unknown): boolean => typeof value === "number" && value > 0;
+const areFunctions = (value: unknown): boolean =>
+  areNamed(value) && (value as readonly JsonRecord[]).every(({ kind }) => isFilled(kind));
+const limits = ["timeMs", "tokens", "cost", "toolCalls", "toolTimeMs", "silenceMs", "repeatedCalls"];
+
+/** What may be missing, but must not be of another type: a limit that cannot be read would not be kept. */
+const optionalChecks: readonly Check[] = [
+  ["functions", "a list of functions with kind and name", areFunctions],
+  ["maxTurns", "an object with a value", isRecord],
+  ["maxTurns.value", "a whole number from 1", isWhole],
+  ...["limits", "treeLimits"].flatMap((key): readonly Check[] => [
+    [key, "an object", isRecord],
+    ...limits.flatMap((name): readonly Check[] => [
+      [`${key}.${name}`, "an object with a value", isRecord],
+      [`${key}.${name}.value`, "a number above 0", isPositive],
+    ]),
+  ]),
+];
+
 /** Reads the plan of a child from JSON: the plan itself, or the answer of `retinue plan --json`, which has it as `plan`. */
 export function readChildPlan(value: unknown): ChildPlanReading {
   const plan = isRecord(value) && isRecord(value["plan"]) ? value["plan"] : value;
   if (!isRecord(plan)) return { type: "invalid", at: "", expected: "an object", found: shown(plan) };
-  for (const [at, expected, test] of checks) {
-    const found = at.split(".").reduce<unknown>(fieldOf, plan);
-    if (!test(found)) return { type: "invalid", at, expected, found: shown(found) };
+  const { version } = value as JsonRecord;
+  if (plan !== value && version !== 1)
+    return { type: "invalid", at: "version", expected: "1", found: shown(version) };
+  const fieldAt = (at: string): unknown => at.split(".").reduce<unknown>(fieldOf, plan);
+  const flaw =
+    checks.find(([at, , test]) => !test(fieldAt(at))) ??
+    optionalChecks.find(([at, , test]) => fieldAt(at) !== undefined && !test(fieldAt(at)));
+  if (flaw !== undefined) {
+    const [at, expected] = flaw;
+    return { type: "invalid", at, expected, found: shown(fieldAt(at)) };
   }
   // Every field that is acted on was checked; the others come from the same program.
   return { type: "plan", plan: plan as unknown as ChildPlan };

@@ -35,6 +35,10 @@ export interface SpawnRequest {
   readonly mode?: PermissionMode;
   readonly isolation?: string;
   readonly effort?: string | number;
+  /** From a program: takes the place of the definition's prompt. */
+  readonly systemPrompt?: string;
+  /** From a program: added to the definition's prompt. */
+  readonly appendSystemPrompt?: string;
   /** A program's wishes count as they are; a model's only where they do not widen. */
   readonly origin: "model" | "program";
   /** The skill whose text is the prompt. */

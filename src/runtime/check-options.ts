@@ -26,7 +26,7 @@ const signal: Check = (value) => (value instanceof AbortSignal ? undefined : "mu
 const schema: Check = (value) =>
   (typeof value === "object" && value !== null) || typeof value === "function"
     ? undefined
-    : "must be a schema: zod 4 or a JSON Schema object";
+    : "must be a schema: zod, Standard Schema or a JSON Schema object";
 
 /** One of several words, with the closest one where none fits. */
 function oneOf(words: readonly string[]): Check {
@@ -58,7 +58,11 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   agents: thing,
   tools: thing,
   model,
-  settings: text,
+  wrapModel: call,
+  settings: (value) =>
+    typeof value === "string" || kindOf(value) === "an object"
+      ? undefined
+      : "must be the path of a settings file, JSON text or an object",
   settingSources: sources,
   pluginDirectories: texts,
   additionalDirectories: texts,
@@ -106,6 +110,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   planOnly: flag,
   slashCommands: flag,
   output: schema,
+  interactive: thing,
 };
 
 const childChecks: Readonly<Record<string, Check>> = {
@@ -120,6 +125,8 @@ const childChecks: Readonly<Record<string, Check>> = {
   isolation: text,
   effort,
   permissionMode: mode,
+  systemPrompt: text,
+  appendSystemPrompt: text,
   output: schema,
   signal,
 };
@@ -136,6 +143,7 @@ const tables = {
   "session.spawn": childChecks,
   spawn: {
     ...childChecks,
+    model,
     skipPermissions,
     tools,
     allowedTools,

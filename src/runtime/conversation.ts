@@ -37,6 +37,8 @@ export interface SessionParts {
   readonly childOutputs: ChildOutputs;
   readonly tasks: TaskManager;
   readonly mcpServers: SessionServers["states"];
+  /** Moves the commands that the main agent waits for to the background; returns their descriptions. */
+  readonly moveCommands: () => readonly string[];
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Called before each prompt is worked on: makes what opening a session alone does not. */
@@ -143,7 +145,12 @@ async function* answer(
       { ...live.parts, prepare: live.agent.prepare },
       stop,
     );
-    if (ready.type === "ready") yield* events(live, { role: "user", content: ready.content }, stop);
+    if (ready.type === "ready")
+      yield* events(
+        live,
+        { role: "user", content: ready.content, ...live.parts.children.team?.takeHeld() },
+        stop,
+      );
     else yield { type: "run-ended", ending: ready.ending };
   } finally {
     live.parts.agent.skills.endTurn();

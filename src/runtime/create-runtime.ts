@@ -8,6 +8,7 @@ import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
+import type { LiveControls } from "./agent/live-controls.ts";
 import { type AgentHandle, startAgent } from "./agent-handle.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import { normalizeRuntimeOptions } from "./normalize-options.ts";
@@ -53,14 +54,20 @@ export interface Runtime extends AsyncDisposable {
 
 /** The one place where the parts are put together. What running needs is loaded with the first session. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
+  return createHostedRuntime(options);
+}
+
+/** The same for a program that changes mode, model or rules of its session while it runs. */
+export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): Runtime {
   const normalized = normalizeRuntimeOptions(options);
-  const world = createWorld(normalized.setup);
+  const world = createWorld({ ...normalized.setup, ...(live === undefined ? {} : { live }) });
   const program = createProgramContext(world, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
   const pool = createSessionPool({
     program,
     defaults: normalized.session,
+    hasModel: normalized.model !== undefined,
     stop,
     onOpen(facts) {
       if (facts.keepsTranscripts) tidying.begin(facts);
@@ -156,7 +163,7 @@ function spawnIn<Output>(
   checkAgentType("spawn", agentType);
   checkPrompt("spawn", prompt);
   checkOptions("spawn", given);
-  const own = sessionOptionsOf(given);
+  const own = sessionOptionsOf(given, pool);
   const sessionId = own === undefined ? pool.hostId : randomUUID();
   const session = own === undefined ? pool.host() : pool.open({ ...own, childrenOnly: true, sessionId });
   const handle = startAgent<Output>(spawnRequestOf(agentType, prompt, given), {

@@ -8,6 +8,7 @@ import { loadSessionInstructions } from "../context/load-session-instructions.ts
 import { mainPrompt } from "../context/main-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { gatherMemory } from "./gather-memory.ts";
 import { mayLoadIn } from "./may-load-in.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -24,12 +25,15 @@ export interface SystemPromptFacts {
   readonly child: (definition: AgentDefinition) => Promise<ChildContext>;
 }
 
+/** What a request for a child says about its prompt, and its task. */
+type PromptRequest = Pick<SpawnRequest, "prompt" | "systemPrompt" | "appendSystemPrompt">;
+
 /** What a child is given at its start: read once, whatever else is decided for it. */
 export interface ChildContext {
   readonly memory?: Pick<LoadedMemory, "place" | "diagnostics">;
   readonly skills?: Pick<PreloadedSkills, "names" | "notes">;
   /** `directory` is another than the session's for a child that works in a tree of its own. */
-  readonly system: (task: string, directory?: string) => Promise<readonly string[]>;
+  readonly system: (request: PromptRequest, directory?: string) => Promise<readonly string[]>;
 }
 
 export interface SystemPromptParts {
@@ -54,7 +58,7 @@ export async function gatherSystemPrompt({
   const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
-    loadSessionInstructions(world.discovered, environment, mayLoadIn(world, options)),
+    loadSessionInstructions(world.discovered, environment, mayLoadIn(world, options), world.settingSources),
     gatherEnvironment({
       directory: paths.cwd,
       additionalDirectories: world.additionalDirectories,
@@ -102,9 +106,10 @@ async function childContext(
   return {
     memory,
     skills: preloaded,
-    system: async (task, directory = world.discovered.paths.cwd) =>
+    system: async (request, directory = world.discovered.paths.cwd) =>
       buildSystemPrompt({
-        base: (await promptOf(own, directory, task)) ?? "",
+        base: request.systemPrompt ?? (await promptOf(own, directory, request.prompt)) ?? "",
+        appended: request.appendSystemPrompt,
         instructions: instructionsText(own.omitClaudeMd === true ? managedOnly(instructions) : instructions),
         memory: memory.text,
         skills: preloaded.text,

@@ -35,8 +35,19 @@ export interface NormalizedRuntime {
 /** Checks the options of a runtime, and brings the shapes of other libraries into ours. */
 export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRuntime {
   checkOptions("createRuntime", options);
-  const { agents, tools, model, env, hooks, onWarning, concurrency, overflow, transcripts, ...same } =
-    options;
+  const {
+    agents,
+    tools,
+    model,
+    env,
+    hooks,
+    onWarning,
+    concurrency,
+    overflow,
+    transcripts,
+    settings,
+    ...same
+  } = options;
   const given = readTools(tools);
   return {
     setup: {
@@ -47,7 +58,10 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
       ...(onWarning === undefined ? {} : { notice: onWarning }),
       // Where they are asked for, the environment may still switch them off.
       ...(transcripts === true ? {} : { transcripts: false }),
-      ...(options.settingSources === undefined ? { strictMcpConfig: true } : {}),
+      ...(options.settingSources === undefined ? { restrictionsOnly: true } : {}),
+      ...(settings === undefined
+        ? {}
+        : { settings: typeof settings === "string" ? settings : JSON.stringify(settings) }),
     },
     tools: given,
     model: typeof model === "string" ? undefined : model,
@@ -65,7 +79,8 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
 export interface NormalizedSession<Output> {
   readonly setup: SessionSetup<Output>;
   readonly tools: readonly GivenTool[];
-  readonly model: Exclude<ModelInput, string> | undefined;
+  /** What the session itself says; a name goes before a model of the runtime. */
+  readonly model: ModelInput | undefined;
 }
 
 /** The options of a session, with the runtime's where it says nothing. */
@@ -86,7 +101,7 @@ export function normalizeSessionOptions<Output>(
       ...(listed === undefined ? {} : { tools: listed }),
     },
     tools: objects,
-    model: typeof model === "string" ? undefined : model,
+    model,
   };
 }
 

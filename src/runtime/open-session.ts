@@ -1,5 +1,6 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
+import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
@@ -26,6 +27,7 @@ import {
 } from "./open-transcript.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+import type { InteractiveOptions } from "./runtime-options.ts";
 import type { SessionSetup } from "./runtime-setup.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
@@ -63,7 +65,7 @@ export async function openSession<Output>(
   const environment = new Map<string, string>();
   const limited = limitFacts(world, options);
   const services: AgentServices = {
-    ...openServices(world, plan, { gathered, environment }),
+    ...openServices(world, plan, { gathered, environment, mode: options.interactive?.mode }),
     tree: createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
   };
   const childOutputs = createChildOutputs(outputRetries(world));
@@ -80,6 +82,7 @@ export async function openSession<Output>(
     commands: gathered.commands,
     readsNotices: options.childrenOnly !== true,
     mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },
+    interactive: options.interactive,
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
@@ -87,6 +90,7 @@ export async function openSession<Output>(
     gathered,
     children,
     output,
+    interactive: options.interactive,
     environment,
     stopwatch,
     commit: transcript.commit,
@@ -102,6 +106,7 @@ export async function openSession<Output>(
     mcpServers: servers.states,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
     history: transcript.history,
+    moveCommands: () => tools.moveCommands(plan.agent.id),
     slashCommands: options.slashCommands !== false,
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
@@ -124,12 +129,14 @@ function equipMain(
     gathered,
     children,
     output,
+    interactive,
     environment,
     ...own
   }: {
     readonly gathered: GatheredSession;
     readonly children: Children;
     readonly output: TypedOutput | undefined;
+    readonly interactive: InteractiveOptions | undefined;
     readonly environment: Map<string, string>;
     readonly stopwatch: Stopwatch;
     readonly commit: OpenTranscript["commit"];
@@ -145,7 +152,10 @@ function equipMain(
       environment,
       fork: createForkSkill({ plan, children: () => children }),
       tasks: tasks.list,
-      first: [childrenCapability(children, { plan, tools: tools.tools, tasks })],
+      first: [
+        ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
+        childrenCapability(children, { plan, tools: tools.tools, tasks }),
+      ],
       last: output === undefined ? [] : [outputCapability(output)],
     },
   });
@@ -186,6 +196,7 @@ function transcriptOf(
     facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
+    observer: world.live?.transcript,
   };
 }
 
@@ -237,7 +248,12 @@ function openServices(
   {
     gathered,
     environment,
-  }: { readonly gathered: GatheredSession; readonly environment: Map<string, string> },
+    mode,
+  }: {
+    readonly gathered: GatheredSession;
+    readonly environment: Map<string, string>;
+    readonly mode: (() => PermissionMode | undefined) | undefined;
+  },
 ): Omit<AgentServices, "tree"> {
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
@@ -250,7 +266,7 @@ function openServices(
     toolContext: createToolContexts(world, environment),
     ...(approver === undefined
       ? {}
-      : { asking: openAsking(approver, plan, world.discovered.paths.projectRoot) }),
+      : { asking: openAsking(approver, plan, { projectRoot: world.discovered.paths.projectRoot, mode }) }),
   };
 }
 

@@ -13,8 +13,12 @@ import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
-import type { TranscriptFacts } from "../journal/transcript-facts.ts";
-import { createTranscriptWriter, type TranscriptWriter } from "../journal/transcript-writer.ts";
+import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
+import {
+  createTranscriptWriter,
+  type TranscriptObserver,
+  type TranscriptWriter,
+} from "../journal/transcript-writer.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
@@ -102,6 +106,7 @@ export interface OpenOptions extends ChosenSession {
   readonly plan: RunPlan;
   readonly choices: SessionChoices;
   readonly keeping: Keeping;
+  readonly observer?: TranscriptObserver | undefined;
 }
 
 /** How transcripts are written. */
@@ -145,6 +150,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     facts: options.facts,
     leaf: loaded?.leaf,
     sources: loaded?.sources,
+    observer: options.observer,
   });
   try {
     writeUnrecorded(writer, loaded);
@@ -153,7 +159,9 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     throw error;
   }
   writer.plan(journalPlan(options.plan), "with-next");
-  writer.beside(choiceLines(sessionId, options.choices));
+  const { title } = options.observer ?? {};
+  const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
+  writer.beside([...choiceLines(sessionId, options.choices), ...titleLines]);
   return {
     history: loaded?.messages ?? [],
     record: writer.record,

@@ -23,8 +23,9 @@ function misused(use: (runtime: ReturnType<typeof createRuntime>) => unknown): s
   return "nothing was thrown";
 }
 
+const any = (value: unknown): never => value as never;
+
 describe("what can be mistyped is answered with one sentence and the closest match [SDK-1]", () => {
-  const any = (value: unknown): never => value as never;
   test.each<[string, (runtime: ReturnType<typeof createRuntime>) => unknown, RegExp]>([
     [
       "an option",
@@ -53,7 +54,7 @@ describe("what can be mistyped is answered with one sentence and the closest mat
     ["no agent", (r) => r.spawn(any({}), "x"), /must be the name of an agent/],
     [
       "an option of spawn",
-      (r) => r.spawn("Explore", "x", any({ systemPrompt: "y" })),
+      (r) => r.spawn("Explore", "x", any({ continue: true })),
       /not an option of spawn\(\)/,
     ],
     [
@@ -69,6 +70,20 @@ describe("what can be mistyped is answered with one sentence and the closest mat
     ["what to do with more", () => createRuntime(any({ overflow: "queu" })), /did you mean "queue"\?/],
   ])("%s", (_what, use, expected) => {
     expect(misused(use)).toMatch(expected);
+  });
+});
+
+describe("a limit of a session that would not be kept ends the start [LIM-3]", () => {
+  it.each([
+    { usd: 1 },
+    { seconds: 5 },
+    { agents: 3 },
+    { tree: { toolSeconds: 5 } },
+    { tree: { second: 5 } },
+    [42],
+  ])("%j", async (limits) => {
+    await using sample = await createSampleRuntime([]);
+    await expect(sample.runtime.run("Go.", { limits: limits as never }).result).rejects.toThrow(/^limits/);
   });
 });
 
@@ -130,12 +145,16 @@ describe("shapes of other libraries work [SDK-1]", () => {
   });
 
   it("tools of the AI SDK by name, a Standard Schema, fields alone as in the Agent SDK, and names in one list", async () => {
+    // As the errors of ArkType are.
+    const listWithIssues = Object.assign([], { issues: [{ message: "a list that has issues" }] });
     const standard = {
       "~standard": {
         version: 1,
         vendor: "test",
-        validate: (value: unknown) =>
-          Object.hasOwn(Object(value), "city") ? { value } : { issues: [{ message: "no city" }] },
+        validate: (value: unknown) => {
+          if (Object.hasOwn(Object(value), "town")) return listWithIssues;
+          return Object.hasOwn(Object(value), "city") ? { value } : { issues: [{ message: "no city" }] };
+        },
         jsonSchema: { input: () => ({ type: "object", properties: { city: { type: "string" } } }) },
       },
     };
@@ -146,13 +165,15 @@ describe("shapes of other libraries work [SDK-1]", () => {
         execute: async (input: object) => ({ ...input, sun: true }),
       },
     };
-    await using sample = await createSampleRuntime([call("weather", {}), call("weather", weather), "Done."], {
-      tools,
-    });
+    await using sample = await createSampleRuntime(
+      [call("weather", {}), call("weather", { town: 1 }), call("weather", weather), "Done."],
+      { tools },
+    );
     const { denials, text } = await sample.runtime.run("Go.", { allowedTools: ["weather"] }).result;
     expect({ denials, text }).toEqual({ denials: [], text: "Done." });
     const results = JSON.stringify(sample.requests.at(-1)?.messages);
     expect(results).toContain("the input: no city");
+    expect(results).toContain("the input: a list that has issues");
     expect(results).toContain('{\\"city\\":\\"Rome\\",\\"sun\\":true}');
 
     const handler = async ({ city }: { city: string }) => ({
@@ -178,6 +199,37 @@ describe("shapes of other libraries work [SDK-1]", () => {
     });
     expect((await runtime.run("Go.").result).text).toBe("From the SDK.");
     expect((await runtime.run("Go.", { model: createScriptedModel(["Mine."]) }).result).text).toBe("Mine.");
+    const spawned = runtime.spawn("Explore", "Look.", { model: createScriptedModel(["The child's."]) });
+    expect((await spawned.result).text).toBe("The child's.");
+  });
+
+  it("the name of a model for one run or child goes before a model object of the runtime", async () => {
+    await using sample = await createSampleRuntime(["From the object."]);
+    await using session = await sample.runtime.open({ model: "offline" });
+    expect(session.plan.model.value).toBe("offline");
+    const { text } = await sample.runtime.spawn("Explore", "Look.", { model: "offline" }).result;
+    expect(text).not.toBe("From the object.");
+    expect((await sample.runtime.run("Go.").result).text).toBe("From the object.");
+  });
+
+  it("a prompt for one child takes the place of its definition's, or is added to it", async () => {
+    await using sample = await createSampleRuntime(["One.", "Two."]);
+    await sample.runtime.spawn("Explore", "Look.", { systemPrompt: "You are a poet." }).result;
+    await sample.runtime.spawn("Explore", "Look.", { appendSystemPrompt: "Answer in French." }).result;
+    const [first, second] = sample.requests.map(({ system }) => system.join("\n"));
+    expect(first).toMatch(/^You are a poet\./);
+    expect(second).not.toMatch(/^Answer in French\./);
+    expect(second).toContain("Answer in French.");
+  });
+
+  it("settings as an object are read as those of a file", async () => {
+    const bash = { calls: [{ name: "Bash", input: { command: "touch made" } }] };
+    await using sample = await createSampleRuntime([bash, "Done."], {
+      settings: { permissions: { allow: ["Bash(touch made)"] } },
+    });
+    expect((await sample.runtime.run("Go.").result).denials).toEqual([]);
+    const wrong = any({ settings: ["a"] });
+    expect(() => createRuntime(wrong)).toThrow(/must be the path of a settings file, JSON text or an object/);
   });
 
   it("at most `concurrency` children run at the same time, and `overflow` says what happens to one more", async () => {
@@ -207,6 +259,8 @@ describe("a library does not obey settings files unless asked [SDK-1]", () => {
           defaultMode: "bypassPermissions",
         },
         hooks: { PreToolUse: [hook] },
+        env: { FROM_SETTINGS: "1" },
+        apiKeyHelper: `touch ${join(workspace.root, "helped")}; echo key`,
       }),
     );
     await writeFile(
@@ -241,7 +295,51 @@ describe("a library does not obey settings files unless asked [SDK-1]", () => {
       expect(registry.find("scout").type).toBe("found");
     }
     expect(existsSync(join(workspace.root, "hooked"))).toBe(false);
+    expect(existsSync(join(workspace.root, "helped"))).toBe(false);
     expect(readdirSync(home, { recursive: true }).map(String).sort()).toEqual(before);
+  });
+
+  it("uses the servers and hooks of the plugins that the program names, and of no other", async () => {
+    const { workspace, home, model, options } = await createStage();
+    await using _gone = workspace;
+    const plugin = join(workspace.root, "plugin");
+    for (const [root, name] of [
+      [plugin, "named"],
+      [join(home, ".claude", "plugins", "other"), "other"],
+    ] as const) {
+      await mkdir(join(root, ".claude-plugin"), { recursive: true });
+      await writeFile(join(root, ".claude-plugin", "plugin.json"), JSON.stringify({ name }));
+      await writeFile(
+        join(root, ".mcp.json"),
+        JSON.stringify({ mcpServers: { it: { command: "/nowhere" } } }),
+      );
+    }
+    await using runtime = createRuntime({ ...options, model: model(), pluginDirectories: [plugin] });
+    await using session = await runtime.open();
+    const tried = session.mcpServers().filter(({ status }) => status.type === "failed");
+    expect(tried.map(({ name }) => name)).toEqual(["plugin:named:it"]);
+  });
+
+  it("runs hooks of plugins only where the program names them, and lets no sandbox of a file allow commands", async () => {
+    const { workspace, home, model, options } = await createStage();
+    await using _gone = workspace;
+    const plugin = join(home, ".claude", "plugins", "watcher");
+    await mkdir(join(plugin, ".claude-plugin"), { recursive: true });
+    await mkdir(join(plugin, "hooks"));
+    await writeFile(join(plugin, ".claude-plugin", "plugin.json"), '{"name":"watcher"}');
+    const hook = { hooks: [{ type: "command", command: `touch ${join(workspace.root, "by-plugin")}` }] };
+    await writeFile(join(plugin, "hooks", "hooks.json"), JSON.stringify({ hooks: { PreToolUse: [hook] } }));
+    await writeFile(
+      join(home, ".claude", "settings.json"),
+      JSON.stringify({ sandbox: { enabled: true, autoAllowBashIfSandboxed: true } }),
+    );
+    for (const named of [false, true]) {
+      const pluginDirectories = named ? [plugin] : [];
+      await using runtime = createRuntime({ ...options, model: model(), pluginDirectories });
+      const { denials } = await runtime.run("Go.").result;
+      expect(denials.map(({ call: { name } }) => name)).toEqual(["Bash"]);
+      expect(existsSync(join(workspace.root, "by-plugin"))).toBe(named);
+    }
   });
 
   it("obeys them in full, and keeps transcripts, where it is asked to", async () => {

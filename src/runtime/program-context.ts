@@ -1,9 +1,9 @@
 import type { LanguageModel } from "../model/language-model.ts";
 import type { Model } from "../model/model.ts";
 import type { Tool } from "../tools/tool.ts";
-import { withoutSettingsPowers } from "./library-settings.ts";
 import { type GivenTool, isOwnModel, type NormalizedRuntime } from "./normalize-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+import type { ModelInput } from "./runtime-options.ts";
 import type { World } from "./world.ts";
 
 /** What the program brought, in our shapes; what reads schemas and models of other libraries is loaded only for them. */
@@ -12,7 +12,7 @@ export interface ProgramContext {
   /** The same with tools and a model of one session alone. */
   forSession(
     facts: RuntimeContext,
-    own: { readonly tools: readonly GivenTool[]; readonly model: Model | LanguageModel | undefined },
+    own: { readonly tools: readonly GivenTool[]; readonly model: ModelInput | undefined },
   ): Promise<RuntimeContext>;
 }
 
@@ -20,8 +20,13 @@ export function createProgramContext(world: World, normalized: NormalizedRuntime
   const { tools, model, childLimits, setup } = normalized;
   let adapted: Promise<{ readonly extraTools: readonly Tool[]; readonly model?: Model }> | undefined;
 
+  async function adaptOwn(given: Model | LanguageModel): Promise<Model> {
+    const own = await adaptModel(given);
+    return setup.wrapModel?.(own) ?? own;
+  }
+
   async function adapt() {
-    const own = model === undefined ? undefined : await adaptModel(model);
+    const own = model === undefined ? undefined : await adaptOwn(model);
     return { extraTools: await adaptTools(tools.objects), ...(own === undefined ? {} : { model: own }) };
   }
 
@@ -29,13 +34,15 @@ export function createProgramContext(world: World, normalized: NormalizedRuntime
     async gather() {
       adapted ??= adapt();
       const [facts, program] = await Promise.all([world.gather(), adapted]);
-      const whole = { ...facts, ...program, childLimits };
-      return setup.settingSources === undefined ? withoutSettingsPowers(whole) : whole;
+      return { ...facts, ...program, childLimits };
     },
     async forSession(facts, own) {
       if (own.tools.length === 0 && own.model === undefined) return facts;
-      const answering = own.model === undefined ? {} : { model: await adaptModel(own.model) };
-      return { ...facts, extraTools: [...facts.extraTools, ...(await adaptTools(own.tools))], ...answering };
+      const { model: shared, ...rest } = facts;
+      const model = typeof own.model === "object" ? await adaptOwn(own.model) : shared;
+      const answers = model !== undefined && typeof own.model !== "string";
+      const extraTools = [...facts.extraTools, ...(await adaptTools(own.tools))];
+      return { ...rest, extraTools, ...(answers ? { model } : {}) };
     },
   };
 }

@@ -17,6 +17,7 @@ import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
+import type { LiveControls } from "./agent/live-controls.ts";
 import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
 
 /** What all sessions of a runtime share. */
@@ -29,6 +30,8 @@ export interface RuntimeContext {
   /** Those that the program holds in its own memory, by name. */
   readonly programServers: ReadonlyMap<string, ProgramServer>;
   readonly trusted: boolean;
+  /** Whose settings and instruction files are read besides the organisation's; absent means everybody's. */
+  readonly settingSources?: readonly ("user" | "project" | "local")[];
   /** The process's variables with those of settings over them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
@@ -54,6 +57,8 @@ export interface RuntimeContext {
   /** Set where agents may form teams. */
   readonly teams?: TeamSettings;
   readonly keepsTranscripts: boolean;
+  /** What the host of a session changes while it runs. */
+  readonly live?: LiveControls;
   /** What the program says about children, in place of settings. */
   readonly childLimits?: Partial<ChildLimits>;
   readonly durability: Durability;

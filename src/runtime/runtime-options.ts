@@ -1,3 +1,4 @@
+import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
@@ -9,6 +10,7 @@ import type { Model } from "../model/model.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { SessionLimitOptions } from "../planning/limit-plan.ts";
+import type { SettingsInput } from "../settings/settings.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
@@ -71,11 +73,14 @@ export interface RuntimeOptions {
   /** Tools of this program; names limit which built-in tools exist. A record is read as tools of the AI SDK by name. */
   readonly tools?: ToolsInput;
   readonly model?: ModelInput;
-  /** A settings file, or JSON text. */
-  readonly settings?: string;
+  /** Wraps the model of every agent, for limits that reach beyond this process. */
+  readonly wrapModel?: (model: Model) => Model;
+  /** A settings file, JSON text, or an object as in a settings file. */
+  readonly settings?: string | SettingsInput;
   /**
    * Which settings files take effect in full. Absent: none. Then deny rules still apply, but hooks, MCP servers, allow
-   * rules and permission modes in settings files do nothing.
+   * rules, permission modes, variables and key helpers in settings files do nothing, and neither do hooks and servers of
+   * plugins other than those of `pluginDirectories`.
    */
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   readonly pluginDirectories?: readonly string[];
@@ -158,8 +163,18 @@ export interface SessionOptions<Output = unknown> {
   readonly planOnly?: boolean;
   /** False: a prompt such as `/name` is plain text and calls no skill. */
   readonly slashCommands?: boolean;
-  /** The schema that the result must match: zod 4 or JSON Schema. */
+  /** The schema that the result must match: zod, Standard Schema or JSON Schema. */
   readonly output?: OutputSchema<Output>;
+  /** A person is at the session while it works; a run then does not wait at its end for agents in the background. */
+  readonly interactive?: InteractiveOptions;
+}
+
+/** What a person at a terminal can do while the main agent works. */
+export interface InteractiveOptions {
+  /** Messages written since the last call; the agent reads them between two model calls. */
+  readonly takeMessages: () => readonly UserMessage[];
+  /** The permission mode of the main agent from now on; agents it has started keep theirs. */
+  readonly mode: () => PermissionMode | undefined;
 }
 
 export interface RunOptions<Output = unknown> extends SessionOptions<Output> {

@@ -11,6 +11,8 @@ import type { Session } from "./session.ts";
 /** The sessions of one runtime: opened on demand, and all closed with it. */
 export interface SessionPool {
   readonly signal: AbortSignal;
+  /** Whether the runtime was given a model that answers for all sessions. */
+  readonly hasModel: boolean;
   /** The id of the session that children of the runtime share. */
   readonly hostId: string;
   open<Output>(options: SessionOptions<Output>): Promise<Session<Output>>;
@@ -30,12 +32,19 @@ export interface SessionPool {
 export interface SessionPoolOptions {
   readonly program: ProgramContext;
   readonly defaults: NormalizedRuntime["session"];
+  readonly hasModel: boolean;
   /** Called with the facts of each session that was opened. */
   readonly onOpen: (facts: RuntimeContext) => void;
   readonly stop: AbortController;
 }
 
-export function createSessionPool({ program, defaults, onOpen, stop }: SessionPoolOptions): SessionPool {
+export function createSessionPool({
+  program,
+  defaults,
+  hasModel,
+  onOpen,
+  stop,
+}: SessionPoolOptions): SessionPool {
   const sessions = new Set<Pick<Session, "close">>();
   const busy = new Set<Promise<unknown>>();
   const hostId = randomUUID();
@@ -78,6 +87,7 @@ export function createSessionPool({ program, defaults, onOpen, stop }: SessionPo
 
   return {
     signal: stop.signal,
+    hasModel,
     hostId,
     track,
     refuseWhenClosed,

@@ -40,6 +40,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   messages(): readonly Message[];
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: TaskManager;
+  /** Moves the commands that the main agent waits for to the background, so that it continues at once; returns their descriptions. */
+  moveCommands(): readonly string[];
   /** Where its children run, for those who start them by other ways. */
   readonly agentHost: AgentHost;
   /** Starts a child as the main agent would, with its rights. */
@@ -54,10 +56,14 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
   runPlan(plan: ChildPlan): AgentHandle;
-  /** Agent, TaskOutput and TaskStop for a loop of the program's own, as far as this session has them. */
-  tools(): readonly LoopTool[];
+  /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
+  tools(names?: readonly string[]): readonly LoopTool[];
   /** What children in the background have told since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
+  /** Calls back when members of the team may have written to the main agent; the result ends it. */
+  onTeamMail(listener: () => void): () => void;
+  /** Writes to a member of the team, which wakes when it is idle; false when the agent is no member. */
+  messageTeammate(agentId: string, text: string): Promise<boolean>;
 }
 
 export function createSession<Output>(parts: SessionParts): Session<Output> {
@@ -105,6 +111,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
     tasks,
+    moveCommands: parts.moveCommands,
     agentHost,
     spawn(agentType, prompt, options = {}) {
       checkAgentType("session.spawn", agentType);
@@ -117,14 +124,14 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
         output: options.output,
       });
     },
-    tools: () => toolsForLoops(openAgent(plan, agentParts).ports, end.signal),
+    tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
     takeNotices() {
       const notices = children.takeMessages();
-      // The program's own loop has them now.
-      for (const message of notices)
-        children.team?.recorded({ type: "user-added", message, origin: "message" });
+      children.team?.hold(notices);
       return notices;
     },
+    onTeamMail: (listener) => children.team?.onMail(listener) ?? (() => undefined),
+    messageTeammate: async (agentId, text) => (await children.team?.writeTo(agentId, text)) === true,
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),
     planAgent: (request) => children.spawner.plan(request),
     stream: (content, signal) => stream(live, content, signal),

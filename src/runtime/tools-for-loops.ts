@@ -26,12 +26,16 @@ export interface LoopToolResult {
   readonly data?: unknown;
 }
 
-const names: ReadonlySet<string> = new Set(["Agent", "TaskOutput", "TaskStop"]);
+const childTools: readonly string[] = ["Agent", "TaskOutput", "TaskStop"];
 
-/** The tools around children. Each call is checked, decided and told to hooks as one of the session's own agent would be. */
-export function toolsForLoops(ports: LoopPorts, over: AbortSignal): readonly LoopTool[] {
+/** The tools around children, or those named. Each call is checked, decided and passed to hooks as one of the session's own agent would be. */
+export function toolsForLoops(
+  ports: LoopPorts,
+  over: AbortSignal,
+  names: readonly string[] = childTools,
+): readonly LoopTool[] {
   return ports.tools
-    .filter(({ name }) => names.has(name))
+    .filter(({ name }) => names.includes(name))
     .map((tool) => ({
       ...specificationOf(tool),
       call: (input, { signal, callId = newCallId() } = {}) =>

@@ -1,5 +1,6 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
+import { z as z3 } from "zod/v3";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
 import { createTypedOutput, outputReminder, outputToolName } from "./typed-output.ts";
 
@@ -29,6 +30,45 @@ describe("typed output [SDK-4]", () => {
     expectTypeOf(result.output).toEqualTypeOf<unknown>();
     expect(result.output).toEqual({ points: 4 });
     expect(sample.requests[0]?.tools.at(-1)?.inputSchema).toEqual(schema);
+  });
+
+  it("is checked against a schema of zod 3 or any Standard Schema", async () => {
+    const older = z3.object({ points: z3.number().int() });
+    const standard = {
+      "~standard": {
+        version: 1,
+        vendor: "test",
+        validate: (value: unknown) =>
+          Number(Reflect.get(Object(value), "points")) > 0 ? { value } : { issues: [{ message: "too few" }] },
+        jsonSchema: { input: () => ({ type: "object", properties: { points: { type: "number" } } }) },
+      },
+    } as const;
+    await using sample = await createSampleRuntime([
+      handIn({ points: "many" }),
+      handIn({ points: 4 }),
+      handIn({ points: 0 }),
+      handIn({ points: 2 }),
+    ]);
+    const first = await sample.runtime.run("Judge.", { output: older }).result;
+    expect(first.output).toEqual({ points: 4 });
+    const second = await sample.runtime.run("Judge.", { output: standard }).result;
+    expect(second.output).toEqual({ points: 2 });
+    expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain(
+      "The result is not valid. the result: too few",
+    );
+  });
+
+  it("is checked against fields alone, as tools of the Agent SDK have them", async () => {
+    await using sample = await createSampleRuntime([handIn({ city: 7 }), handIn({ city: "Rome" })]);
+    const result = await sample.runtime.run("Where?", { output: { city: z.string() } }).result;
+    expect(result.output).toEqual({ city: "Rome" });
+  });
+
+  it.each([[{ a: 1 }], [[42]], [[]]])("is refused where it is no schema: %j", async (output) => {
+    await using sample = await createSampleRuntime([]);
+    await expect(sample.runtime.run("Judge.", { output: output as never }).result).rejects.toThrow(
+      /output schema cannot be used/,
+    );
   });
 
   it("may be of any type: what is no object travels as a field", async () => {

@@ -1,10 +1,15 @@
 import * as z from "zod";
+import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { Capability } from "./agent/capability.ts";
+import { type Checked, readSchema } from "./read-schema.ts";
 
-/** A zod schema, or a JSON Schema as plain data. */
-export type OutputSchema<Output = unknown> = z.ZodType<Output> | Readonly<Record<string, unknown>>;
+/** A schema of zod 4, whose type the result has; of zod 3 or a library that follows Standard Schema; or a JSON Schema. */
+export type OutputSchema<Output = unknown> =
+  | z.ZodType<Output>
+  | { readonly "~standard": object }
+  | Readonly<Record<string, unknown>>;
 
 /** Lets a run hand in a value that was checked against a schema, and counts how often it failed to. */
 export interface TypedOutput {
@@ -64,15 +69,14 @@ export function createChildOutputs(options: { readonly maxRetries?: number | und
 
 export const outputToolName = "StructuredOutput";
 
-/** Told to an agent that stopped without handing in its value. */
+/** Sent to an agent that stopped without handing in its value. */
 export const outputReminder = `Hand in your result now by calling ${outputToolName}; a text alone does not count.`;
 
 export function createTypedOutput(
   schema: OutputSchema,
   { maxRetries = 5 }: { readonly maxRetries?: number | undefined } = {},
 ): TypedOutput {
-  const type = toZod(schema);
-  const form = isZod(schema) ? toJsonSchema(type) : schema;
+  const { form, check } = readOutputSchema(schema);
   // Models are asked for an object; any other type travels as its only field.
   const isObject = form["type"] === "object";
   let given: { output: unknown } | undefined;
@@ -84,13 +88,13 @@ export function createTypedOutput(
     effect: "coordinate",
     inputSchema: isObject ? form : wrap(form),
     async call(input) {
-      const result = await type.safeParseAsync(isObject ? input : Reflect.get(Object(input), "value"));
-      if (!result.success) {
+      const checked = await check(isObject ? input : Reflect.get(Object(input), "value"));
+      if (checked.type === "invalid") {
         failures += 1;
-        return { content: describeFlaws(result.error.issues), isError: true };
+        return { content: `${checked.reason} Correct it and call ${outputToolName} again.`, isError: true };
       }
-      given = { output: result.data };
-      return { content: "The result was accepted.", data: result.data };
+      given = { output: checked.value };
+      return { content: "The result was accepted.", data: checked.value };
     },
   });
   return {
@@ -112,7 +116,7 @@ function describeFlaws(issues: readonly z.core.$ZodIssue[]): string {
     const where = path.length === 0 ? "the result" : `\`${path.map(String).join(".")}\``;
     return `${where}: ${message}`;
   });
-  return `The result does not have the form that was asked for. ${flaws.join("; ")}. Mend it and call ${outputToolName} again.`;
+  return `The result does not match the schema. ${flaws.join("; ")}.`;
 }
 
 /** References inside a schema start at its root, so what they point to stays there. */
@@ -127,22 +131,59 @@ function wrap(form: Readonly<Record<string, unknown>>): Readonly<Record<string, 
   };
 }
 
-/** A schema of another copy of zod 4 works the same, though it is of another class. */
-function isZod(schema: OutputSchema): schema is z.ZodType {
-  return schema instanceof z.ZodType || "_zod" in schema;
+interface OutputReading {
+  /** What the model sees. */
+  readonly form: Readonly<Record<string, unknown>>;
+  readonly check: (value: unknown) => Promise<Checked>;
 }
 
-function toZod(schema: OutputSchema): z.ZodType {
-  if (isZod(schema)) return schema;
-  if ("_def" in schema || "~standard" in schema) {
-    throw unusable("it is a schema of another library or of an older zod");
-  }
+function readOutputSchema(schema: OutputSchema): OutputReading {
+  const isForeign = "~standard" in schema || "_def" in schema || "_zod" in schema;
+  const fields: readonly unknown[] = Object.values(schema);
+  // Fields alone, as tools of the Agent SDK have them.
+  const isShape = fields.length > 0 && fields.every((field) => isRecord(field) && "_zod" in field);
+  if (!isForeign && !isShape) return { form: schema, check: zodCheck(fromJson(schema)) };
+  const { type, jsonSchema, check } = readSchema(schema, { subject: "result", what });
+  if (type !== undefined) return { form: toJsonSchema(type), check: zodCheck(type) };
+  if (jsonSchema === undefined || check === undefined) throw unusable("it is not a schema");
+  return { form: jsonSchema, check };
+}
+
+function zodCheck(type: z.ZodType): OutputReading["check"] {
+  return async (value) => {
+    const result = await type.safeParseAsync(value);
+    return result.success
+      ? { type: "valid", value: result.data }
+      : { type: "invalid", reason: describeFlaws(result.error.issues) };
+  };
+}
+
+function fromJson(schema: Readonly<Record<string, unknown>>): z.ZodType {
+  if (
+    Array.isArray(schema) ||
+    !(Object.keys(schema).length === 0 || jsonSchemaWords.some((word) => word in schema))
+  )
+    throw unusable("it says nothing that a JSON Schema says, such as type or properties");
   try {
     return z.fromJSONSchema(schema);
   } catch (error) {
     throw unusable(error instanceof Error ? error.message : String(error), error);
   }
 }
+
+/** One of them says what a value is; a schema with none of them, but for the empty one, is a mistake. */
+const jsonSchemaWords = [
+  "type",
+  "properties",
+  "items",
+  "enum",
+  "const",
+  "anyOf",
+  "oneOf",
+  "allOf",
+  "not",
+  "$ref",
+];
 
 function toJsonSchema(type: z.ZodType): Record<string, unknown> {
   try {
@@ -153,9 +194,11 @@ function toJsonSchema(type: z.ZodType): Record<string, unknown> {
   }
 }
 
+const what = "The output schema";
+
 function unusable(reason: string, cause?: unknown): RetinueError {
-  return new RetinueError("invalid-schema", `The output schema cannot be used: ${reason}.`, {
-    advice: 'Give a schema of zod 4, or a JSON Schema object such as {"type":"object","properties":{…}}.',
+  return new RetinueError("invalid-schema", `${what} cannot be used: ${reason}.`, {
+    advice: 'Pass a zod or Standard Schema, or a JSON Schema such as {"type":"object","properties":{…}}.',
     ...(cause === undefined ? {} : { cause }),
   });
 }

@@ -29,6 +29,7 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { restrictionsOnly } from "./library-settings.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuntimeSetup } from "./runtime-setup.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
@@ -107,7 +108,8 @@ export function createWorld(options: RuntimeSetup): World {
     { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
   ): Promise<GatheredMcp> {
     const { gatherMcpServers } = await import("./servers/gather-mcp-servers.ts");
-    const { mcpServers, mcpConfig, strictMcpConfig, settingSources } = options;
+    const { mcpServers, mcpConfig, strictMcpConfig } = options;
+    const settingSources = options.restrictionsOnly === true ? [] : options.settingSources;
     return gatherMcpServers({
       discovered,
       trusted,
@@ -131,24 +133,28 @@ export function createWorld(options: RuntimeSetup): World {
       throw error;
     });
     for (const agent of registered.values()) catalog.register(agent);
-    return { discovered: await catalog.read(), trusted };
+    const found = await catalog.read();
+    const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
+    return { found, discovered, trusted };
   }
 
   return {
     async gather() {
-      const { discovered, trusted } = await discover();
+      const { found, discovered, trusted } = await discover();
       const { settings } = discovered.settings;
       const environment = environmentOf(discovered);
       const helper = settings.plain.apiKeyHelper;
       return {
         discovered,
-        skills: (nestedFolders) => readSkills(discovered, nestedFolders),
+        skills: (nestedFolders) => readSkills(found, nestedFolders),
         servers: (ask) => readServers(discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
         programServers: programServers(options.mcpServers ?? {}),
         trusted,
+        ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
         environment,
         platform: place.platform,
         models: createModelFactory({
+          ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
           environment,
           settings: settings.plain,
           ...(helper === undefined
@@ -171,6 +177,7 @@ export function createWorld(options: RuntimeSetup): World {
         ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
         ...(options.approver === undefined ? {} : { approver: options.approver }),
         hooks: options.hooks ?? [],
+        ...(options.live === undefined ? {} : { live: options.live }),
         ...(options.notice === undefined ? {} : { notice: options.notice }),
         ...teamsOf(options.teams, environment, settings.plain),
         sandbox,

@@ -1,6 +1,7 @@
 import type { Issue } from "../foundation/diagnostic.ts";
 import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-record.ts";
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
+import type { PermissionMode } from "../permissions/permission-mode.ts";
 import {
   holdsRules,
   noPermissions,
@@ -24,6 +25,23 @@ export interface Settings {
   readonly extra: ReadonlyMap<string, unknown>;
   /** Deny and ask rules that could not be understood: as long as there is one, nothing may run unattended. */
   readonly brokenRestrictions: readonly string[];
+}
+
+/** The content of a settings file, as a program writes it; every key is checked as in a file. */
+export interface SettingsInput extends PlainSettings {
+  readonly permissions?: {
+    readonly allow?: readonly string[];
+    readonly ask?: readonly string[];
+    readonly deny?: readonly string[];
+    readonly defaultMode?: PermissionMode;
+    readonly additionalDirectories?: readonly string[];
+    readonly [other: string]: unknown;
+  };
+  /** By event: matchers with their handlers. */
+  readonly hooks?: Readonly<Record<string, readonly object[]>>;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Keys of newer versions. */
+  readonly [other: string]: unknown;
 }
 
 export interface SettingsReading {

@@ -42,6 +42,18 @@ export async function readLines(
   }
 }
 
+/** The lines that were added behind `start`, as far as they are whole; `length` is how many bytes they take. */
+export async function readNewLines(
+  file: string,
+  start: number,
+  { withLast = false }: { readonly withLast?: boolean } = {},
+): Promise<ParsedLines & { readonly length: number }> {
+  await using handle = await open(file, "r");
+  const bytes = await readRange(handle, start, Math.max(start, (await handle.stat()).size));
+  const whole = withLast ? bytes : bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1);
+  return { ...parseLines(whole), length: whole.length };
+}
+
 /** Lines end with a line feed; the last may lack it and still be whole. */
 export function parseLines(bytes: Buffer): ParsedLines {
   const values: JsonRecord[] = [];

@@ -177,9 +177,9 @@ describe("a conversation with compactions, made again from its transcript", () =
           }
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
-    expect(compactions).toBeGreaterThan(60);
+    expect(compactions).toBeGreaterThan(20);
   });
 
   it("[TRN-2] a file that ends inside the summary's line is the conversation before the compaction", () => {

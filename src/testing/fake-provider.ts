@@ -55,6 +55,8 @@ export interface FakeProvider extends AsyncDisposable {
   readonly requests: readonly ProviderRequest[];
   /** Throws when steps of the script are left or requests found none, and lists them. */
   finish(): void;
+  /** Ends it; `await using` does the same. */
+  close(): Promise<void>;
 }
 
 /** A server on this machine that speaks the Anthropic Messages and the OpenAI chat completions protocols. */
@@ -69,15 +71,17 @@ export async function startFakeProvider(options: FakeProviderOptions): Promise<F
   });
   await listen(server, options.port ?? 0);
   const { port } = server.address() as AddressInfo; // Listening on a port, the address is never a pipe's name.
+  async function close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeAllConnections();
+    await closed;
+  }
   return {
     url: `http://127.0.0.1:${port}`,
     requests: session.requests,
     finish: session.script.finish,
-    async [Symbol.asyncDispose]() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeAllConnections();
-      await closed;
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

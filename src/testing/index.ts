@@ -17,3 +17,4 @@ export {
 export { createManualClock, type ManualClock } from "./manual-clock.ts";
 export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepError, StepFunction } from "./script.ts";
 export { createScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";
+export { type CreateStore, describeStoreContract, type StoreSubject } from "./store-contract.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
-import { loadTextPage } from "./command/shells.ts";
+import { loadTextPage } from "./command/command-output.ts";
 import { pageOf, type TextPage } from "./text-page.ts";
 
 /** All pages, one after the other, as somebody reads them who follows `next`. */

@@ -60,7 +60,7 @@ describe("[MEM-1] several agents that write the same memory lose nothing", () =>
 
   test("in many processes", { timeout: 60_000 }, async () => {
     await space.write(".claude/agent-memory/rev/MEMORY.md", "# Index\n");
-    const [processes, each] = [6, 25];
+    const [processes, each] = [4, 15];
     const children = Array.from({ length: processes }, (_, at) =>
       spawn(process.execPath, ["--input-type=module", "-e", appending(`p${at}`, each)], {
         stdio: ["pipe", "pipe", "pipe"],

@@ -13,20 +13,20 @@ const policies = Map.groupBy(attacks, ({ policy }) => JSON.stringify(policy));
 const sample = attacks.filter(isInSample);
 
 /**
- * Every eighth of those that share their policy with many others and need few answers, so that few processes try many;
+ * Every sixteenth of those that share their policy with many others and need few answers, so that few processes try many;
  * `npm run attacks` tries all.
  */
 function isInSample(attack: PlannedAttack, at: number): boolean {
   const { alone, isDestructive, policy } = attack;
   const isCheap = alone !== true && isDestructive !== true && !hasOwnAnswers(attack);
-  return isCheap && at % 8 === 0 && (policies.get(JSON.stringify(policy))?.length ?? 0) >= 30;
+  return isCheap && at % 16 === 0 && (policies.get(JSON.stringify(policy))?.length ?? 0) >= 30;
 }
 
 describe("a scripted model attacks the built command [PRM-1, PRM-2, PRM-9, PRM-10]", () => {
   test("every attack of the sample works without the gate and is stopped by it, but those known to succeed", {
     timeout: 120_000,
   }, async () => {
-    expect(sample.length).toBeGreaterThan(120);
+    expect(sample.length).toBeGreaterThan(60);
     const results = await runAttacks(sample, { isQuick: true });
     const wrong = results.filter(
       ({ id, outcome }) =>
@@ -44,7 +44,7 @@ describe("a scripted model attacks the built command [PRM-1, PRM-2, PRM-9, PRM-1
   test("everyday commands run without a question and do what bash does", { timeout: 120_000 }, async () => {
     const groups = benignGroups.map((group) => ({
       ...group,
-      commands: group.commands.filter((_, at) => at % 4 === 0),
+      commands: group.commands.filter((_, at) => at % 8 === 0),
     }));
     const results = await runBenign(groups.slice(0, 2));
     const wrong = results.filter(({ outcome }) => ["let-through", "distorted", "broken"].includes(outcome));

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
@@ -48,7 +49,7 @@ async function createStage(steps: readonly Step[]): Promise<Stage> {
       });
       while (!files.every((file) => existsSync(join(place.cwd, file)))) {
         if (isOver) throw new Error(`It ended too early: ${(await ended).err}`);
-        await new Promise((resolve) => setImmediate(resolve));
+        await wait(5);
       }
       act(await begun.promise);
       return ended;

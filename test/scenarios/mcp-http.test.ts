@@ -1,10 +1,19 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import { call, connectHttp, createMcpStage, type HttpServer, read, startHttp } from "./mcp-stage.ts";
+import {
+  call,
+  connectHttp,
+  createMcpStage,
+  createSharedStage,
+  type HttpServer,
+  read,
+  startHttp,
+} from "./mcp-stage.ts";
+import type { AtEnd } from "./run-command.ts";
 
 const child = (task: string, step: ScriptedStep): Step => ({
   match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
@@ -54,6 +63,16 @@ function send(
 }
 
 describe("[MCP-3] over HTTP nobody is served without the token, or under a foreign name", () => {
+  const ends: (() => void | PromiseLike<void>)[] = [];
+  const atEnd: AtEnd = (end) => void ends.unshift(end);
+  let server: HttpServer;
+  beforeAll(async () => {
+    server = await startHttp(await createSharedStage(atEnd), {}, atEnd);
+  });
+  afterAll(async () => {
+    for (const end of ends) await end();
+  });
+
   test.each<[string, Sent, number]>([
     ["no token", { headers: { authorization: "" } }, 401],
     ["a wrong token", { headers: { authorization: "Bearer 0123456789abcdef" } }, 401],
@@ -72,7 +91,6 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
     ["a proper beginning", {}, 200],
     ["the other name of this machine", {}, 200],
   ])("%s", async (name, sent, status) => {
-    const server = await startHttp(await createMcpStage([]));
     const { port } = new URL(server.url);
     const host = name === "the other name of this machine" ? { host: `localhost:${port}` } : {};
     // A server that does not read a body to its end may close the connection before its answer is read.
@@ -134,7 +152,6 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
   });
 
   test("a call cannot be gone on with by a state that the server did not give", async () => {
-    const server = await startHttp(await createMcpStage([]));
     const client = await connectHttp(server, { era: "modern" });
     const forged = { name: "spawn_agent", arguments: { prompt: "x" }, requestState: "made-up" };
     const { isError, text } = read(await client.callTool(forged));

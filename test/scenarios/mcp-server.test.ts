@@ -1,18 +1,24 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
-import { describe, expect, onTestFinished, test } from "vitest";
+import type { Client } from "@modelcontextprotocol/client";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import {
+  type ConnectOptions,
   call,
   connectHttp,
   connectProcess,
   createMcpStage,
+  createSharedStage,
   type Era,
+  type HttpServer,
   program,
+  type SharedStage,
   startHttp,
 } from "./mcp-stage.ts";
+import type { AtEnd } from "./run-command.ts";
 
 const child = (task: string, step: ScriptedStep): Step => ({
   match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
@@ -22,19 +28,42 @@ const bash = (command: string) => ({ name: "Bash", input: { command, description
 const eras: readonly Era[] = ["legacy", "modern"];
 
 describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol", (era) => {
+  const ends: (() => void | PromiseLike<void>)[] = [];
+  const atEnd: AtEnd = (end) => void ends.unshift(end);
+  let stage: SharedStage;
+  /** Three servers for the tests that need none of their own: nobody can be asked, a person answers, Bash is allowed. */
+  let plain: Client;
+  let asking: Client;
+  let bold: Client;
+  let ask: NonNullable<ConnectOptions["answer"]>;
+  let server: HttpServer;
+
+  beforeAll(async () => {
+    stage = await createSharedStage(atEnd);
+    stage.write(
+      ".claude/agents/sql-reviewer.md",
+      "---\nname: sql-reviewer\ndescription: Reviews SQL.\ntools: Read, Grep\nmodel: haiku\n---\nReview.\n",
+    );
+    stage.write("a.txt", "a");
+    [plain, asking, bold, server] = await Promise.all([
+      connectProcess(stage, { era, atEnd }),
+      connectProcess(stage, { era, atEnd, answer: (question) => ask(question) }),
+      connectProcess(stage, { era, atEnd, arguments_: ["--allowedTools", "Bash"] }),
+      startHttp(stage, {}, atEnd),
+    ]);
+  });
+  afterAll(async () => {
+    for (const end of ends) await end();
+  });
+
   test("lists the agents of the folder, with what each may do", async () => {
-    const stage = await createMcpStage([]);
-    const text =
-      "---\nname: sql-reviewer\ndescription: Reviews SQL.\ntools: Read, Grep\nmodel: haiku\n---\nReview.\n";
-    stage.write(".claude/agents/sql-reviewer.md", text);
-    const client = await connectProcess(stage, { era });
-    const { tools } = await client.listTools();
+    const { tools } = await plain.listTools();
     expect(tools.map(({ name }) => name).sort()).toEqual(
       ["agent_output", "list_agents", "send_message", "spawn_agent", "stop_agent"].sort(),
     );
     const hints = Object.fromEntries(tools.map(({ name, annotations }) => [name, annotations?.readOnlyHint]));
     expect(hints).toMatchObject({ list_agents: true, agent_output: true, spawn_agent: false });
-    const { data } = await call(client, "list_agents", {});
+    const { data } = await call(plain, "list_agents", {});
     expect(data["agents"]).toContainEqual({
       name: "sql-reviewer",
       description: "Reviews SQL.",
@@ -45,16 +74,15 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
   });
 
   test("a spawned agent gives its final text and its totals, and tells what it does meanwhile", async () => {
-    const stage = await createMcpStage([
-      child("count the files", { calls: [{ name: "Glob", input: { pattern: "*.txt" } }] }),
-      child("count the files", { text: "There is one file." }),
-    ]);
-    stage.write("a.txt", "a");
-    const client = await connectProcess(stage, { era });
+    stage.answer(
+      "count the files",
+      { calls: [{ name: "Glob", input: { pattern: "*.txt" } }] },
+      { text: "There is one file." },
+    );
     const reported: string[] = [];
     const onprogress = ({ message }: { message?: string | undefined }) => void reported.push(message ?? "");
     const { text, data, isError } = await call(
-      client,
+      plain,
       "spawn_agent",
       { agent: "Explore", prompt: "count the files" },
       { onprogress },
@@ -70,15 +98,12 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
       denials: [],
     });
     expect(reported.some((line) => /^Explore: Glob \*\.txt \(turns 1, tokens \d+\)$/.test(line))).toBe(true);
-    stage.provider.finish();
+    expect(stage.left("count the files")).toBe(0);
   });
 
   test("what rules leave open is put to the person, and a yes counts for the session", async () => {
-    const stage = await createMcpStage([
-      child("make marks", { calls: [bash("touch mark-1")] }),
-      child("make marks", { calls: [bash("touch mark-1")] }),
-      child("make marks", { text: "Made." }),
-    ]);
+    const again = { calls: [bash("touch mark-1")] };
+    stage.answer("make mark 1", again, again, { text: "Made." });
     const asked: string[] = [];
     const client = await connectProcess(stage, {
       era,
@@ -89,7 +114,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     });
     const { text, data } = await call(client, "spawn_agent", {
       agent: "general-purpose",
-      prompt: "make marks",
+      prompt: "make mark 1",
     });
     expect(text).toContain("Made.");
     expect(data["denials"]).toEqual([]);
@@ -106,12 +131,9 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     ["closing the question", { action: "cancel" }],
     ["an answer that is none", { action: "accept", content: { answer: "sure" } }],
   ] as const)("%s refuses the call, and the agent goes on", async (_, answer) => {
-    const stage = await createMcpStage([
-      child("make marks", { calls: [bash("touch mark-2")] }),
-      child("make marks", { text: "Could not." }),
-    ]);
-    const client = await connectProcess(stage, { era, answer: () => ({ ...answer }) as never });
-    const { text, data, isError } = await call(client, "spawn_agent", { prompt: "make marks" });
+    stage.answer("make mark 2", { calls: [bash("touch mark-2")] }, { text: "Could not." });
+    ask = () => ({ ...answer }) as never;
+    const { text, data, isError } = await call(asking, "spawn_agent", { prompt: "make mark 2" });
     expect(isError).toBe(false);
     expect(text).toContain("Could not.");
     expect(data["denials"]).toEqual([{ tool: "Bash", reason: expect.stringContaining("was not allowed") }]);
@@ -119,12 +141,8 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
   });
 
   test("with a client that cannot be asked, the call is refused and the result says why", async () => {
-    const stage = await createMcpStage([
-      child("make marks", { calls: [bash("touch mark-3")] }),
-      child("make marks", { text: "Could not." }),
-    ]);
-    const client = await connectProcess(stage, { era });
-    const { text, data } = await call(client, "spawn_agent", { prompt: "make marks" });
+    stage.answer("make mark 3", { calls: [bash("touch mark-3")] }, { text: "Could not." });
+    const { text, data } = await call(plain, "spawn_agent", { prompt: "make mark 3" });
     expect(text).toContain("Not allowed:\n- Bash was not allowed: ");
     expect(text).toContain("this MCP client cannot be asked");
     expect(data["denials"]).toHaveLength(1);
@@ -141,31 +159,25 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
       ],
       multiSelect: false,
     };
-    const stage = await createMcpStage([
-      child("choose a way", { calls: [{ name: "AskUserQuestion", input: { questions: [question] } }] }),
-      child("choose a way", { text: "Went." }),
-    ]);
-    const client = await connectProcess(stage, {
-      era,
-      answer: () => ({ action: "accept", content: { question1: "right" } }),
-    });
-    await call(client, "spawn_agent", { prompt: "choose a way" });
-    expect(JSON.stringify(stage.provider.requests.at(-1)?.body["messages"])).toContain(
-      "Which way?\\n→ right",
+    stage.answer(
+      "choose a way",
+      { calls: [{ name: "AskUserQuestion", input: { questions: [question] } }] },
+      { text: "Went." },
     );
+    ask = () => ({ action: "accept", content: { question1: "right" } });
+    await call(asking, "spawn_agent", { prompt: "choose a way" });
+    const [, last] = stage.requestsOf("choose a way");
+    expect(JSON.stringify(last?.body["messages"])).toContain("Which way?\\n→ right");
   });
 
   test("a client that cancels its call stops the agent and the processes it started", async () => {
-    const stage = await createMcpStage([
-      child("wait long", { calls: [bash("echo $$ > pid; exec sleep 1000")] }),
-    ]);
-    const client = await connectProcess(stage, { era, arguments_: ["--allowedTools", "Bash"] });
+    stage.answer("wait for a cancel", { calls: [bash("echo $$ > pid-1; exec sleep 1000")] });
     const cancel = new AbortController();
     const started = Promise.withResolvers<void>();
     const cancelled = call(
-      client,
+      bold,
       "spawn_agent",
-      { prompt: "wait long", name: "sleeper" },
+      { prompt: "wait for a cancel", name: "sleeper" },
       {
         signal: cancel.signal,
         onprogress: ({ message }) => message?.includes("Bash") === true && started.resolve(),
@@ -173,38 +185,35 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     );
     cancelled.catch(() => undefined);
     await started.promise;
-    const pid = await readSoon(`${stage.cwd}/pid`);
+    const pid = await readSoon(`${stage.cwd}/pid-1`);
     cancel.abort();
     await expect(cancelled).rejects.toThrow();
-    const { data } = await call(client, "agent_output", { agent_id: "sleeper", timeout_ms: 20_000 });
+    const { data } = await call(bold, "agent_output", { agent_id: "sleeper", timeout_ms: 20_000 });
     expect(data).toMatchObject({ state: "stopped" });
     expect(isAlive(Number(pid))).toBe(false);
   });
 
   test("a client that goes away leaves no process", async () => {
-    const stage = await createMcpStage([
-      child("wait long", { calls: [bash("echo $$ > pid; exec sleep 1000")] }),
-    ]);
+    stage.answer("wait for the end", { calls: [bash("echo $$ > pid-2; exec sleep 1000")] });
     const client = await connectProcess(stage, { era, arguments_: ["--allowedTools", "Bash"] });
-    call(client, "spawn_agent", { prompt: "wait long" }).catch(() => undefined);
-    const pid = Number(await readSoon(`${stage.cwd}/pid`));
+    call(client, "spawn_agent", { prompt: "wait for the end" }).catch(() => undefined);
+    const pid = Number(await readSoon(`${stage.cwd}/pid-2`));
     await client.close();
     await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false);
   });
 
   test("in the background: it returns at once, takes messages, tells its result, and goes on when it is told more", async () => {
     const gate = Promise.withResolvers<void>();
-    const stage = await createMcpStage([
-      child("slow work", {
-        async respond() {
-          await gate.promise;
-          return { calls: [{ name: "Glob", input: { pattern: "*" } }] };
-        },
-      }),
-      child("slow work", { text: "First result." }),
-      child("slow work", { text: "Second result." }),
-    ]);
-    const client = await connectProcess(stage, { era });
+    const client = plain;
+    stage.answer(
+      "slow work",
+      async () => {
+        await gate.promise;
+        return { calls: [{ name: "Glob", input: { pattern: "*" } }] };
+      },
+      { text: "First result." },
+      { text: "Second result." },
+    );
     const launched = await call(client, "spawn_agent", {
       agent: "Explore",
       prompt: "slow work",
@@ -220,48 +229,42 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     gate.resolve();
     const first = await call(client, "agent_output", { agent_id, timeout_ms: 20_000 });
     expect(first.data).toMatchObject({ state: "completed", text: expect.stringContaining("First result.") });
-    expect(JSON.stringify(stage.provider.requests[1]?.body["messages"])).toContain("also look at tests");
+    expect(JSON.stringify(stage.requestsOf("slow work")[1]?.body["messages"])).toContain(
+      "also look at tests",
+    );
     const resumed = await call(client, "send_message", { agent_id, message: "go on" });
     expect(resumed.data).toEqual({ delivery: "resumed", agentId: agent_id });
     const second = await call(client, "agent_output", { agent_id, timeout_ms: 20_000 });
     expect(second.text).toContain("Second result.");
-    expect(JSON.stringify(stage.provider.requests[2]?.body["messages"])).toContain("First result.");
-    stage.provider.finish();
+    expect(JSON.stringify(stage.requestsOf("slow work")[2]?.body["messages"])).toContain("First result.");
+    expect(stage.left("slow work")).toBe(0);
   });
 
   test.each([
     ["allow once", true],
     ["deny", false],
   ])("before an agent goes to the background the person is asked once for what it may need: %s", async (answer, made) => {
-    const stage = await createMcpStage([
-      child("make marks", { calls: [bash("touch mark-6")] }),
-      child("make marks", { text: "Done." }),
-    ]);
+    const mark = `mark-${answer.replace(" ", "-")}`;
+    stage.answer(mark, { calls: [bash(`touch ${mark}`)] }, { text: "Done." });
     const asked: string[] = [];
-    const client = await connectProcess(stage, {
-      era,
-      answer({ message }) {
-        asked.push(message);
-        return { action: "accept", content: { answer } };
-      },
-    });
-    const { data } = await call(client, "spawn_agent", { prompt: "make marks", background: true });
+    ask = ({ message }) => {
+      asked.push(message);
+      return { action: "accept", content: { answer } };
+    };
+    const { data } = await call(asking, "spawn_agent", { prompt: `make ${mark}`, background: true });
     const agent_id = String(data["agentId"]);
-    const { text } = await call(client, "agent_output", { agent_id, timeout_ms: 20_000 });
+    const { text } = await call(asking, "agent_output", { agent_id, timeout_ms: 20_000 });
     expect(text).toContain("Done.");
-    expect(existsSync(`${stage.cwd}/mark-6`)).toBe(made);
+    expect(existsSync(`${stage.cwd}/${mark}`)).toBe(made);
     expect(asked).toEqual([expect.stringContaining("in the background it can ask for nothing more")]);
   });
 
   test("stopping ends an agent in the background, and stopping it again is no error", async () => {
-    const stage = await createMcpStage([
-      child("wait long", { calls: [bash("echo $$ > pid; exec sleep 1000")] }),
-    ]);
-    const arguments_ = ["--allowedTools", "Bash"];
-    const client = await connectProcess(stage, { era, arguments_ });
-    const { data } = await call(client, "spawn_agent", { prompt: "wait long", background: true });
+    const client = bold;
+    stage.answer("wait for a stop", { calls: [bash("echo $$ > pid-3; exec sleep 1000")] });
+    const { data } = await call(client, "spawn_agent", { prompt: "wait for a stop", background: true });
     const agent_id = String(data["agentId"]);
-    const pid = Number(await readSoon(`${stage.cwd}/pid`));
+    const pid = Number(await readSoon(`${stage.cwd}/pid-3`));
     expect((await call(client, "stop_agent", { agent_id })).data).toMatchObject({ state: "stopped" });
     expect(isAlive(pid)).toBe(false);
     const again = await call(client, "stop_agent", { agent_id });
@@ -277,19 +280,17 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
       await both.promise;
       return "Met.";
     };
-    const stage = await createMcpStage([{ respond: meet, times: "any" }]);
-    const client = await connectProcess(stage, { era });
+    stage.answer("meet the other", meet, meet);
     const results = await Promise.all(
-      ["one", "two"].map((prompt) => call(client, "spawn_agent", { agent: "Explore", prompt })),
+      ["one", "two"].map((name) =>
+        call(plain, "spawn_agent", { agent: "Explore", prompt: `${name}: meet the other` }),
+      ),
     );
     expect(results.map(({ text }) => text.slice(0, 4))).toEqual(["Met.", "Met."]);
   });
 
   test("an agent of an earlier server can be read and resumed", async () => {
-    const stage = await createMcpStage([
-      child("remember blue", { text: "I remember blue." }),
-      child("remember blue", { text: "It was blue." }),
-    ]);
+    stage.answer("remember blue", { text: "I remember blue." }, { text: "It was blue." });
     const first = await connectProcess(stage, { era });
     const { data } = await call(first, "spawn_agent", { agent: "Explore", prompt: "remember blue" });
     await first.close();
@@ -307,8 +308,8 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
   });
 
   test("what is no id is refused, and an id that nobody has lists the known ones", async () => {
-    const stage = await createMcpStage([child("say hello", { text: "Hello." })]);
-    const client = await connectProcess(stage, { era });
+    const client = plain;
+    stage.answer("say hello", { text: "Hello." });
     const { data } = await call(client, "spawn_agent", { agent: "Explore", prompt: "say hello" });
     for (const tool of ["agent_output", "stop_agent", "send_message"]) {
       const bad = await call(client, tool, { agent_id: "../../etc/passwd", message: "x" });
@@ -318,35 +319,26 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
       });
       const unknown = await call(client, tool, { agent_id: "a0000000000000000", message: "x" });
       expect(unknown.isError).toBe(true);
-      expect(unknown.text).toContain(`Known: ${String(data["agentId"])} (Explore, completed).`);
+      expect(unknown.text).toMatch(/Known: a[0-9a-f]{16} \(/);
+      expect(unknown.text).toContain(`${String(data["agentId"])} (Explore, completed)`);
     }
   });
 
   test("what cannot be started says why", async () => {
-    const stage = await createMcpStage([]);
-    const client = await connectProcess(stage, { era });
-    const unknown = await call(client, "spawn_agent", { agent: "Explor", prompt: "x" });
+    const unknown = await call(plain, "spawn_agent", { agent: "Explor", prompt: "x" });
     expect(unknown).toMatchObject({ isError: true, text: expect.stringContaining("Did you mean Explore?") });
-    const empty = await call(client, "spawn_agent", { agent: "Explore" });
+    const empty = await call(plain, "spawn_agent", { agent: "Explore" });
     expect(empty).toMatchObject({ isError: true, text: expect.stringContaining("prompt") });
   });
 
   test("a mode given by the client narrows and never widens", async () => {
-    const stage = await createMcpStage([
-      child("make marks", { calls: [bash("touch mark-4")] }),
-      child("make marks", { text: "Could not." }),
-    ]);
-    const client = await connectProcess(stage, { era });
-    await call(client, "spawn_agent", { prompt: "make marks", mode: "bypassPermissions" });
+    stage.answer("make mark 4", { calls: [bash("touch mark-4")] }, { text: "Could not." });
+    await call(plain, "spawn_agent", { prompt: "make mark 4", mode: "bypassPermissions" });
     expect(existsSync(`${stage.cwd}/mark-4`)).toBe(false);
   });
 
   test("over HTTP with the token, everything is the same: progress, questions, results", async () => {
-    const stage = await createMcpStage([
-      child("make marks", { calls: [bash("touch mark-5")] }),
-      child("make marks", { text: "Made." }),
-    ]);
-    const server = await startHttp(stage);
+    stage.answer("make mark 5", { calls: [bash("touch mark-5")] }, { text: "Made." });
     const client = await connectHttp(server, {
       era,
       answer: () => ({ action: "accept", content: { answer: "allow once" } }),
@@ -355,7 +347,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     const { text } = await call(
       client,
       "spawn_agent",
-      { prompt: "make marks" },
+      { prompt: "make mark 5" },
       { onprogress: ({ message }) => void reported.push(message ?? "") },
     );
     expect(text).toContain("Made.");
@@ -364,18 +356,15 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
   });
 
   test("over HTTP a cancelled call stops its agent, and the server goes on", async () => {
-    const stage = await createMcpStage([
-      child("wait long", { failure: "stall" }),
-      child("say hello", { text: "Hello." }),
-    ]);
-    const server = await startHttp(stage);
+    stage.answer("stall for ever", { failure: "stall" });
+    stage.answer("say hello", { text: "Hello." });
     const client = await connectHttp(server, { era });
     const cancel = new AbortController();
     const started = Promise.withResolvers<void>();
     const cancelled = call(
       client,
       "spawn_agent",
-      { agent: "Explore", prompt: "wait long", name: "staller" },
+      { agent: "Explore", prompt: "stall for ever", name: "staller" },
       { signal: cancel.signal, onprogress: () => started.resolve() },
     );
     cancelled.catch(() => undefined);

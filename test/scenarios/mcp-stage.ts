@@ -9,10 +9,11 @@ import {
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { onTestFinished } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
+import type { Step, StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
-import { createPlace, type Place } from "./run-command.ts";
+import { type AtEnd, createPlace, type Place } from "./run-command.ts";
 
 export const program = join(projectRoot, "bin/retinue.js");
 
@@ -23,9 +24,41 @@ export interface McpStage extends Place {
 }
 
 export async function createMcpStage(steps: readonly Step[]): Promise<McpStage> {
-  const provider = await startFakeProvider({ script: steps });
-  onTestFinished(() => provider[Symbol.asyncDispose]());
-  const place = createPlace();
+  return stageOf(await startFakeProvider({ script: steps }), onTestFinished);
+}
+
+/** A stage for several tests; what the model answers is added by each test, for a task of its own. */
+export interface SharedStage extends McpStage {
+  /** Answers the requests of the agent whose task contains the text, in this order. */
+  answer(task: string, ...answers: readonly (StepAnswer | StepFunction)[]): void;
+  /** The requests of the agent whose task contains the text. */
+  requestsOf(task: string): FakeProvider["requests"];
+  /** How many answers for a task are left. */
+  left(task: string): number;
+}
+
+export async function createSharedStage(atEnd: AtEnd): Promise<SharedStage> {
+  const answers = new Map<string, (StepAnswer | StepFunction)[]>();
+  const isFor = (task: string, { messages }: ModelRequest) => JSON.stringify(messages[0]).includes(task);
+  const provider = await startFakeProvider({
+    respond(request) {
+      const task = [...answers.keys()].find((each) => isFor(each, request));
+      const next = task === undefined ? undefined : answers.get(task)?.shift();
+      if (next === undefined) throw new Error("no answer is left for this request");
+      return typeof next === "function" ? next(request) : next;
+    },
+  });
+  return {
+    ...stageOf(provider, atEnd),
+    answer: (task, ...list) => void answers.set(task, [...list]),
+    requestsOf: (task) => provider.requests.filter(({ request }) => isFor(task, request)),
+    left: (task) => answers.get(task)?.length ?? 0,
+  };
+}
+
+function stageOf(provider: FakeProvider, atEnd: AtEnd): McpStage {
+  atEnd(() => provider[Symbol.asyncDispose]());
+  const place = createPlace(atEnd);
   const environment = {
     HOME: place.home,
     PATH: process.env["PATH"] ?? "",
@@ -41,6 +74,7 @@ export type Era = "legacy" | "modern";
 export interface ConnectOptions {
   readonly era?: Era;
   readonly arguments_?: readonly string[];
+  readonly atEnd?: AtEnd;
   /** Answers what is asked; without it the client cannot be asked. */
   readonly answer?: (question: ElicitRequest["params"]) => ElicitResult | Promise<ElicitResult>;
 }
@@ -56,7 +90,7 @@ export async function connectProcess(stage: McpStage, options: ConnectOptions = 
   });
   const client = createClient(options);
   await client.connect(transport);
-  onTestFinished(() => client.close());
+  (options.atEnd ?? onTestFinished)(() => client.close());
   return client;
 }
 
@@ -70,13 +104,14 @@ export interface HttpServer {
 export async function startHttp(
   stage: McpStage,
   environment: Readonly<Record<string, string>> = {},
+  atEnd: AtEnd = onTestFinished,
 ): Promise<HttpServer> {
   const child = spawn(process.execPath, [program, "mcp", "serve", "--http"], {
     cwd: stage.cwd,
     env: { ...stage.environment, ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  atEnd(() => void child.kill("SIGKILL"));
   let reported = "";
   return new Promise((resolve, reject) => {
     child.on("exit", () => reject(new Error(`The server ended: ${reported}`)));

@@ -248,7 +248,10 @@ describe("sessions", () => {
     const { code } = await stage.run(
       ["-p", "--input-format", "stream-json", "--output-format", "stream-json"],
       {
-        input: { open: true },
+        input: {
+          open: true,
+          text: '{"type":"control_request","request_id":"1","request":{"subtype":"get_usage"}}\n',
+        },
         watch: (_, child) => void child.kill("SIGINT"),
       },
     );

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createRuntime } from "../../src/index.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
@@ -67,7 +68,7 @@ async function createStage(steps: readonly Step[], settings: object = {}): Promi
       });
       while (!has()) {
         if (isOver) throw new Error(`It ended too early: ${(await ended).out}`);
-        await new Promise((resolve) => setImmediate(resolve));
+        await wait(5);
       }
       process_.kill("SIGKILL");
       await ended;

@@ -23,10 +23,13 @@ export interface Place {
   transcripts(): ReadonlyMap<string, readonly Record<string, unknown>[]>;
 }
 
+/** Takes what is to be done when the test, or all tests that share something, are over. */
+export type AtEnd = (end: () => void | PromiseLike<void>) => void;
+
 /** A project and an empty home in a temporary folder. */
-export function createPlace(): Place {
+export function createPlace(atEnd: AtEnd = onTestFinished): Place {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-print-")));
-  onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
+  atEnd(() => rmSync(root, { recursive: true, force: true, maxRetries: 3 }));
   const [cwd, home] = [join(root, "project"), join(root, "home")];
   mkdirSync(cwd);
   mkdirSync(home);
@@ -56,8 +59,8 @@ export interface Finished {
 
 export interface CommandOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  /** What is piped in; a pipe that stays open and silent where it is `open`; nothing by default. */
-  readonly input?: string | { readonly open: true };
+  /** What is piped in; a pipe that stays open, after its text, where it is `open`; nothing by default. */
+  readonly input?: string | { readonly open: true; readonly text?: string };
   /** Called with everything written to stdout so far, whenever more comes. */
   readonly watch?: (out: string, child: ChildProcess) => void;
 }
@@ -83,6 +86,7 @@ export function runCommand(
     written.err += text;
   });
   if (typeof input === "string") child.stdin?.end(input);
+  else if (input?.text !== undefined) child.stdin?.write(input.text);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
     child.on("close", (code) => resolve({ code, ...written }));

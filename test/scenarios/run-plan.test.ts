@@ -143,9 +143,35 @@ describe("a child's plan", () => {
     expect(JSON.stringify(provider.requests[1]?.body)).toContain("Read was not allowed");
   });
 
+  test("neither bypasses permissions by itself nor takes options that would do nothing", async () => {
+    const place = createProject();
+    await using provider = await startFakeProvider({ script: ["Done."] });
+    await using runtime = createRuntime(optionsOf(place, provider.url));
+    await using session = await runtime.open();
+    const planned = await session.planAgent(request);
+    if (planned.type === "refused") throw new Error(planned.reason);
+    const { plan } = planned;
+    const input = JSON.stringify({ ...plan, policy: { ...plan.policy, mode: "bypassPermissions" } });
+    const environment = { ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: provider.url };
+    const run = (...options: readonly string[]) =>
+      runCommand(place, ["run-plan", "-", ...options], { environment, input });
+    const [alone, narrowed, asked] = [
+      await run(),
+      await run("--permission-mode", "plan"),
+      await run("--dangerously-skip-permissions"),
+    ];
+    expect([alone.code, narrowed.code, asked.code]).toEqual([2, 2, 0]);
+    expect(alone.err).toContain("The plan bypasses permissions, which no file can say alone.");
+    expect(narrowed.err).toContain("--permission-mode has no effect on a plan");
+    const again = await run("--dangerously-skip-permissions");
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining("This plan was carried out before")]);
+    expect(provider.requests).toHaveLength(1);
+  });
+
   test.each([
     ["{", "is not valid JSON"],
-    ['{"plan": {"sessionId": "s"}}', "`agent.id` must be an agent id, but it is"],
+    ['{"version": 2, "plan": {}}', "`version` must be 1, but it is 2"],
+    ['{"version": 1, "plan": {"sessionId": "s"}}', "`agent.id` must be an agent id, but it is"],
     ["[]", "must be an object"],
   ])("that cannot be read is refused in one sentence: %s", async (text, expected) => {
     const place = createProject();

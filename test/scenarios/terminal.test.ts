@@ -34,7 +34,12 @@ async function onTerminal(
 
 /** What a terminal would act on, besides line breaks, tabs and colours, or show otherwise than it is. */
 function dangers(screen: string): readonly string[] {
-  const text = screen.replaceAll("\r\n", "\n").replace(/\u001b\[(?:1|2|22|3[12346]|39)m/g, "");
+  const text = screen
+    .replaceAll("\r\n", "\n")
+    .replace(/\u001b\[(?:0|1|2|22|3[12346]|39)(?:;3[1-6])?m/g, "")
+    // What the screen of a run is painted with.
+    .replace(/\u001b\[(?:\?(?:2026|25|2004)[hl]|[><][14]?(?:;[01]m|u)|\d*[ABCLM]|[JK])/g, "")
+    .replaceAll("\r", "");
   return [
     ...text.matchAll(/[^\n\t\P{Cc}]|[\u200b\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu),
   ].map(([found]) => JSON.stringify(found));
@@ -61,7 +66,7 @@ describe.skipIf(!hasTerminal)(`on a terminal${hasTerminal ? "" : " (skipped: the
       ],
     });
     onTestFinished(() => provider[Symbol.asyncDispose]());
-    const words = ["-p", "go", "--verbose", "--output-format", format];
+    const words = ["-p", "go", "--verbose", "--no-ask", "--output-format", format];
     const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
     const screen = await onTerminal(place, words, environment);
     expect(screen).toContain("hidden");
@@ -95,7 +100,7 @@ describe.skipIf(!hasTerminal)(`on a terminal${hasTerminal ? "" : " (skipped: the
       JSON.stringify({ hooks, env: { [hostile]: hostile }, permissions: { allow: [`Bash(${hostile})`] } }),
     );
     for (const words of [
-      ["agents"],
+      ["agents", "list"],
       ["agents", "show", "a"],
       ["agents", "check"],
       ["skills"],

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { projectRoot } from "../project-files.ts";
 
 export interface RunningProgram {
@@ -63,6 +64,6 @@ export async function growth(size: () => number, times: number, signal: AbortSig
       left -= 1;
       if (left < 0) return;
     }
-    await new Promise((resolve) => setImmediate(resolve));
+    await wait(1);
   }
 }

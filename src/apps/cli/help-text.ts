@@ -1,5 +1,5 @@
 /** The help of the program itself, written by hand so that it fits a screen of 24 lines and 80 columns. */
-export const helpText = `Usage: retinue -p [options] "prompt"        run an agent and print its answer
+export const helpText = `Usage: retinue [options] ["prompt"]    talk in the terminal; with -p: one answer
        retinue <command> [options]
 
 Commands:
@@ -9,13 +9,13 @@ Commands:
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
   teams                  teams of agents; teams show|board|messages|stop NAME
-  doctor, clean          check the set-up; remove what old sessions left behind
+  doctor, clean, serve   check the set-up; remove old sessions; serve a --store
 
 Running:
   --model M  --agent NAME  --effort LEVEL  --system-prompt TEXT
   --output-format text|json|stream-json        what is printed
   --tools LIST  --allowedTools LIST  --disallowedTools LIST
-  --permission-mode MODE  --dangerously-skip-permissions
+  --permission-mode MODE  --dangerously-skip-permissions  --no-ask  --plain
   --max-turns N  --max-budget-usd X  --max-time 10m  --json-schema JSON|FILE
   -c, --continue  -r, --resume ID  --take-over  --fork-session  --session-id ID
 

@@ -649,10 +649,10 @@ describe("the command line itself", () => {
     expect(err).not.toMatch(/^\s+at /m);
   });
 
-  it("shows a stack trace only with --verbose [CLI-6]", async () => {
+  it("shows a stack trace only with --debug [CLI-6]", async () => {
     const world = createWorld();
     expect((await world.run(["agents", "show", "nobody"])).err).not.toMatch(/^\s+at /m);
-    expect((await world.run(["--verbose", "agents", "show", "nobody"])).err).toMatch(/^\s+at /m);
+    expect((await world.run(["--debug", "agents", "show", "nobody"])).err).toMatch(/^\s+at /m);
   });
 
   it("makes a sentence even of an error nobody expected [CLI-6]", async () => {
@@ -662,7 +662,7 @@ describe("the command line itself", () => {
     const { code, err } = await createWorld().run(["doctor"], { version: broken });
     expect(code).toBe(1);
     expect(err).toMatch(
-      /^retinue: Something went wrong that should not: x is not a function\nRun it again with --verbose/,
+      /^retinue: Something went wrong that should not: x is not a function\nRun it again with --debug/,
     );
   });
 });

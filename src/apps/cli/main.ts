@@ -3,6 +3,7 @@ import type { CliHost } from "./cli-host.ts";
 import { createRealHost, createRealOutputs } from "./create-real-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
 import { helpText } from "./help-text.ts";
+import { namesStore } from "./store/names-store.ts";
 import { createPaint } from "./views/paint.ts";
 import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
 
@@ -11,22 +12,34 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
   let host = given;
   try {
     host ??= createRealHost();
-    if (arguments_.length === 0 && host.stdin.isTerminal) {
+    if (arguments_.length === 0 && host.stdin.isTerminal && !host.canAsk) {
       host.stdout.write(helpText);
       return 0;
     }
-    // The command that scripts and prompts ask most often needs no reading of arguments.
-    const code =
-      arguments_.length === 1 && arguments_[0] === "agents"
-        ? await (await import("./commands/agents/agents-list.ts")).agentsList({ host, session: {} }, {})
-        : await (await import("./run-program.ts")).runProgram(arguments_, host);
+    // Reading arguments takes longer than the first frame of the terminal.
+    if (arguments_.length === 0 && host.canAsk && !namesStore(arguments_, host))
+      return await (await import("../terminal/run-terminal.ts")).runTerminal({ host, session: {} }, [], {});
+    const code = await runNamed(arguments_, host);
     // A file that cannot be written says so a moment after the write.
     await new Promise((resolve) => setImmediate(resolve));
     refuseLostOutput(host);
     return code;
   } catch (error) {
-    return reportError(error, host ?? createRealOutputs(), arguments_.includes("--verbose"));
+    return reportError(
+      error,
+      host ?? createRealOutputs(),
+      arguments_.some((argument) => /^--debug(=|$)/.test(argument)),
+    );
   }
+}
+
+async function runNamed(arguments_: readonly string[], host: CliHost): Promise<number> {
+  // The command that scripts and prompts ask most often needs no reading of arguments.
+  if (arguments_.length === 1 && arguments_[0] === "agents")
+    return (await import("./commands/agents/agents-list.ts")).agents({ host, session: {} }, {});
+  if (namesStore(arguments_, host))
+    return (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
+  return (await import("./run-program.ts")).runProgram(arguments_, host);
 }
 
 /** Work whose output could not be written was not done for whoever waits for it; a reader that went away wanted no more. */
@@ -36,7 +49,7 @@ function refuseLostOutput({ stdout: { closed } }: CliHost): void {
 }
 
 /** One sentence, its advice on the next line, and the exit code that goes with it. A stack trace only when asked for. */
-function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isVerbose: boolean): number {
+function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isDebugging: boolean): number {
   const paint = createPaint(stderr.isColourAllowed);
   const code = isRetinueError(error) ? error.code : "unexpected";
   if (code === "interrupted") {
@@ -46,11 +59,11 @@ function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isVerb
   const message = error instanceof Error ? error.message : String(error);
   const advice = isRetinueError(error)
     ? error.advice
-    : "Run it again with --verbose to see where this happened.";
+    : "Run it again with --debug to see where this happened.";
   const sentence = isRetinueError(error) ? message : `Something went wrong that should not: ${message}`;
   stderr.write(`${paint.error("retinue:")} ${onLines(sentence)}\n`);
   if (advice !== undefined) stderr.write(`${wrap(onLines(advice), stderr.columns ?? 100).join("\n")}\n`);
-  if (isVerbose && error instanceof Error) stderr.write(`${onLines(error.stack ?? "")}\n`);
+  if (isDebugging && error instanceof Error) stderr.write(`${onLines(error.stack ?? "")}\n`);
   return code === "misuse" ? 2 : 1;
 }
 

@@ -4,7 +4,9 @@ import { Command, CommanderError } from "commander";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import type { RetinueError } from "../../foundation/retinue-error.ts";
 import { splitEntries } from "../../tools/grants/split-entries.ts";
+import { addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
+import { addSessionCommands } from "./add-session-commands.ts";
 import { addSkillCommands } from "./add-skill-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
 import { addTeamCommands } from "./add-team-commands.ts";
@@ -49,7 +51,9 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   program.helpInformation = () => helpText;
   addSessionOptions(program);
   addPrintOptions(program);
+  addAgentSdkOptions(program);
   addAgents(program, invoke);
+  addSessionCommands(program, invoke);
   addTaskCommands(program, invoke);
   addTeamCommands(program, invoke);
   addSkillCommands(program, invoke);
@@ -61,11 +65,19 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
     const [first] = words;
-    if (options.print !== true && first === undefined && host.stdin.isTerminal)
+    if (options.print !== true && first === undefined && host.stdin.isTerminal && !host.canAsk)
       return void host.stdout.write(helpText);
-    // One word is more likely a mistyped command than a prompt.
-    if (options.print !== true && words.length === 1 && first !== undefined && !/^\/|\s/.test(first))
+    // A bare word is more likely a mistyped command than a prompt; prompts of bare words need -p or quotes.
+    if (options.print !== true && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
+    if (options.inputFormat === "stream-json" && options.outputFormat === "stream-json" && words.length === 0)
+      return invoke(async (context) =>
+        (await import("../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
+      );
+    if (host.canAsk && (options.print !== true || isForPeople(options, words, host)))
+      return invoke(async (context) =>
+        (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
+      );
     return invoke(async (context) =>
       (await import("./print/run-print.ts")).runPrint(context, words, options),
     );
@@ -73,7 +85,14 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   return program;
 }
 
-function addSessionOptions(program: Command): void {
+/** Whether a person watches a run with -p and can be asked; others read its lines. */
+function isForPeople(options: PrintOptions, words: readonly string[], { environment }: CliHost): boolean {
+  const isText = (options.outputFormat ?? "text") === "text" && (options.inputFormat ?? "text") === "text";
+  const isSimple = options.jsonSchema === undefined && options.plain !== true;
+  return isText && isSimple && words.length > 0 && environment["TERM"] !== "dumb";
+}
+
+export function addSessionOptions(program: Command): void {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
@@ -89,11 +108,11 @@ function addSessionOptions(program: Command): void {
     .option("--mcp-config <json|file>", "MCP servers for this run", collect)
     .option("--strict-mcp-config", "no MCP servers but those of --mcp-config")
     .option("--trust", "trust the working folder for this run")
-    .option("--verbose", "show stack traces of errors");
+    .option("--verbose", "with --output-format json: every message, as one list");
 }
 
 /** The options of a run carry the names people know from Claude Code. */
-function addPrintOptions(program: Command): void {
+export function addPrintOptions(program: Command): void {
   const collectEntries = (value: string, earlier: readonly string[] = []) => [
     ...earlier,
     ...splitEntries(value),
@@ -127,20 +146,26 @@ function addPrintOptions(program: Command): void {
     .option("--session-id <uuid>", "the id of the session")
     .option("--no-session-persistence", "keep no transcript")
     .option("--disable-slash-commands", "a prompt such as /name is plain text")
-    .option("--json-schema <json|file>", "the form the result must have");
+    .option("--json-schema <json|file>", "the form the result must have")
+    .option("--plain", "in a terminal: lines only, for screen readers")
+    .option("--no-ask", "ask no one; what would be asked is refused");
 }
 
 function addAgents(program: Command, invoke: Invoke): void {
   const agents = describe(program.command("agents"), "Lists all agents, highest scope first.")
     .argument("[command]")
     .usage("[list|show|new|check] [options]")
+    .addHelpText(
+      "before",
+      "In a terminal: a browser of the agents, to look at, create, edit, check and try.\n",
+    )
     .option("--all", "also what is shadowed or hidden by a deny rule")
     .option("--json", "print JSON")
     .allowExcessArguments();
   agents.action((name: string | undefined, options: { all?: boolean; json?: boolean }) => {
     if (name !== undefined) throw unknownCommand(agents, name);
     return invoke(async (context) =>
-      (await import("./commands/agents/agents-list.ts")).agentsList(context, options),
+      (await import("./commands/agents/agents-list.ts")).agents(context, options),
     );
   });
   describe(agents.command("list"), "Lists all agents, highest scope first.")

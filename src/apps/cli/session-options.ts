@@ -16,6 +16,8 @@ export interface SessionOptions {
   readonly mcpConfig?: readonly string[];
   readonly strictMcpConfig?: boolean;
   readonly trust?: boolean;
+  /** With `--output-format json`: every message, as one list. */
+  readonly verbose?: boolean;
 }
 
 export interface CommandContext {

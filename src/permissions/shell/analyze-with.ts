@@ -1,4 +1,4 @@
-import type { Command, SyntaxNode } from "unbash";
+import type { Command, CompoundList, SyntaxNode } from "unbash";
 import type { ShellAnalysis } from "./shell-analysis.ts";
 import { initialState } from "./state.ts";
 import type { GlobRequest, Grammar, Surroundings, Walk } from "./walk.ts";
@@ -64,27 +64,49 @@ function textReason(command: string): string | undefined {
     : undefined;
 }
 
-/** The parser drops a parenthesis between two words, where bash finds a syntax error. */
+/** Finds what the parser accepts and bash refuses, or reads differently. */
 function strict(grammar: Grammar): Grammar {
   const { forEachChild } = grammar;
   return {
     forEachChild,
     parse(source) {
       const script = grammar.parse(source);
-      let isStray = false;
+      let message: string | undefined;
       const visit = (node: SyntaxNode): void => {
-        if (node.type === "Command") isStray ||= hasStrayParenthesis(node, source);
-        if (!isStray) forEachChild(node, visit);
+        message ??= refusedByBash(node, source);
+        if (message === undefined) forEachChild(node, visit);
       };
       forEachChild(script, visit);
-      if (!isStray) return script;
-      return { ...script, errors: [{ message: "a parenthesis is not expected there", pos: 0 }] };
+      return message === undefined ? script : { ...script, errors: [{ message, pos: 0 }] };
     },
   };
 }
 
-function hasStrayParenthesis({ name, args }: Command, source: string): boolean {
+function refusedByBash(node: SyntaxNode, source: string): string | undefined {
+  if (node.type === "Command" && hasStrayParenthesis(node, source))
+    return "a parenthesis is not expected there";
+  // Bash reads `((` as arithmetic first, and does not always look again.
+  if (node.type === "Subshell" && node.body.commands[0]?.pos === node.pos + 1 && isSubshell(node.body))
+    return "arithmetic and a subshell look alike";
+  // A line may break after `&&` and `||` only; in backquotes, positions do not show where.
+  if (node.type === "TestCommand" && !/^\[\[[^\n]*\]\]$/.test(source.slice(node.pos, node.end)))
+    return "a line breaks inside of [[ ]]";
+  return undefined;
+}
+
+function isSubshell({ commands }: CompoundList): boolean {
+  let first: SyntaxNode | undefined = commands[0];
+  while (first !== undefined && first.type !== "Subshell") {
+    if (first.type === "Statement" || first.type === "Redirected") first = first.command;
+    else if (first.type === "AndOr" || first.type === "Pipeline") first = first.commands[0];
+    else return false;
+  }
+  return first !== undefined;
+}
+
+function hasStrayParenthesis({ name, args, end }: Command, source: string): boolean {
   if (name === undefined) return false;
+  if (/^(?:[ \t]|\\\n)*\(/.test(source.slice(end))) return true;
   const words = [name, ...args];
   return words.some((word, at) => {
     const before = words[at - 1];

@@ -1,6 +1,6 @@
 import type { SyntaxNode } from "unbash";
 import { isSteeringVariable } from "./private-name.ts";
-import { isNumber, type State, setVariable, type Value } from "./state.ts";
+import { isNumber, mayBePattern, type State, setVariable, type Value } from "./state.ts";
 import { markOpaque, type Scene, type Walk } from "./walk.ts";
 import type { Word } from "./word.ts";
 
@@ -29,13 +29,18 @@ const movers = /^(?:cd|pushd|popd|eval|source|\.|builtin|command)$/;
 export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: State): AssignedNames {
   const names = new Map<string, Value>();
   let moves = false;
-  const note = (name: string, numeric: boolean): void => {
+  const note = (name: string, numeric: boolean, pattern = false): void => {
     const before = names.get(name) ?? state.variables.get(name);
     const isCounter = numeric && (before === undefined || isNumber(before));
-    names.set(name, { type: isCounter ? "number" : "unknown" });
+    const isPattern = pattern || mayBePattern(before);
+    names.set(name, {
+      type: isCounter ? "number" : "unknown",
+      ...(!isCounter && isPattern && { pattern: true as const }),
+    });
   };
   const visit = (node: SyntaxNode): void => {
-    if (node.type === "Assignment") note(node.name, node.append !== true && isNumeric(node.value));
+    if (node.type === "Assignment")
+      note(node.name, node.append !== true && isNumeric(node.value), holdsPattern(node.value));
     if (node.type === "For" || node.type === "Select") note(node.name.value, false);
     if (node.type === "ArithmeticCommand")
       for (const [, name = ""] of node.body.matchAll(/([A-Za-z_]\w*)/g)) note(name, true);
@@ -50,6 +55,10 @@ export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: S
   };
   for (const node of nodes) visit(node);
   return { names, moves };
+}
+
+function holdsPattern(value: SyntaxNode): boolean {
+  return "text" in value && /[*?[]/.test(value.text);
 }
 
 function isNumeric(value: SyntaxNode): boolean {

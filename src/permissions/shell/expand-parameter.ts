@@ -6,6 +6,7 @@ import type {
 } from "unbash";
 import { isPublicVariable, privateName } from "./private-name.ts";
 import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
+import { mayBePattern } from "./state.ts";
 import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
 
 /** What an expansion contributes to a word. */
@@ -24,6 +25,8 @@ export type Piece =
       readonly here?: true;
       /** The variable of the environment that it shows. */
       readonly environment?: string;
+      /** It may hold a file pattern that the program itself has set. */
+      readonly pattern?: true;
     };
 
 /** Expands a parameter or an arithmetic expression. */
@@ -56,6 +59,7 @@ export function expandParameter(
     source,
     rendered,
     ...(prefix === "#" && { numeric: true as const }),
+    ...((mayBePattern(known) || hasPatternDefault(operation)) && { pattern: true as const }),
     ...(index !== undefined && /^[@*]$/.test(index.text) && { list: true as const }),
     ...(environment !== undefined && prefix !== "#" && { environment }),
   };
@@ -76,7 +80,11 @@ function expandName(walk: Walk, name: string, source: string, { state, dialect }
   // Only the digits are used, so that it is a number whatever was set; sh cannot do that.
   return value.type === "number" && dialect === "bash"
     ? { type: "unknown", source, rendered: digitsOf(name), numeric: true }
-    : { type: "unknown", source, rendered };
+    : { type: "unknown", source, rendered, ...(mayBePattern(value) && { pattern: true as const }) };
+}
+
+function hasPatternDefault(operation: ParameterOperation | undefined): boolean {
+  return operation?.type === "Default" && /[*?[]/.test(operation.operand.text);
 }
 
 function fromEnvironment(walk: Walk, name: string, source: string): Piece {

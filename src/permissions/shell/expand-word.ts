@@ -176,7 +176,9 @@ function addUnquoted(walk: Walk, draft: WordDraft, piece: Piece, mode: WordMode)
     piece.type === "text" && mode === "argument" && /[*?]/.test(piece.text) && !/[\s\\[\]]/.test(piece.text);
   if (!isPattern) {
     // The judged form runs without file patterns, so a mix of words and patterns would run as something else.
-    if (piece.type === "text" && mode === "argument" && /[*?[]/.test(piece.text))
+    const mayMatch =
+      piece.type === "text" ? /[*?[]/.test(piece.text) : piece.type === "unknown" && piece.pattern;
+    if (mode === "argument" && mayMatch === true)
       markOpaque(walk, "a variable holds a file pattern among other text");
     addPiece(draft, piece, false);
     return;
@@ -199,6 +201,8 @@ function addLiteral(
   source: string,
   { mode, alone, scene }: Expansion & { alone: boolean },
 ): void {
+  // Bash finds a syntax error there; the parser makes a word of it.
+  if (/(?<!\\)(?:\\\\)*[()]/.test(source)) markOpaque(walk, "a parenthesis in a word is not quoted");
   if (hasUnclearBraces(source, alone) && mode === "argument" && scene.dialect === "bash")
     markOpaque(walk, "a brace expansion is not understood");
   const joined = source.replaceAll("\\\n", "");
@@ -263,6 +267,8 @@ function expandScript(
   scene: Scene,
 ): string {
   if (part.text.startsWith("$((")) markOpaque(walk, "arithmetic and a substitution look alike");
+  // Which versions of bash run `${ command; }` differs.
+  if (part.text.startsWith("${")) markOpaque(walk, "a substitution in braces is not understood");
   if (part.script === undefined) {
     markOpaque(walk, "a substitution cannot be read");
     return "";

@@ -83,6 +83,17 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ["echo {a,{b,c}}", "a brace expansion is not understood"],
     ["y='a b *.txt'; cat $y", "a variable holds a file pattern among other text"],
     ["ls || expo(rt x", "it is not valid shell syntax"],
+    [": (&& ls", "it is not valid shell syntax"],
+    ["ls >=(a b)", "a parenthesis in a word is not quoted"],
+    ["ls (; ls", "it is not valid shell syntax"],
+    ["ls && y='a *.txt'; cat $y", "a variable holds a file pattern among other text"],
+    [`cat \${x:-*.txt}`, "a variable holds a file pattern among other text"],
+    ["((ls 1)\nls 2)", "it is not valid shell syntax"],
+    ["(ls; (ls))", undefined],
+    ["( (ls) )", undefined],
+    ["[[ a\n== b ]] || ls", "it is not valid shell syntax"],
+    [`echo \${\nx:-y}`, "a substitution in braces is not understood"],
+    [`echo \${ ls; }`, "a substitution in braces is not understood"],
     ["sh -c 'x=(a b); ls'", "not every sh has arrays"],
     ["cat .[[:alpha:]]nv", "a file pattern is not understood"],
     ["cat @(a|b)", "an extended pattern is not understood here"],
@@ -116,6 +127,15 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     "sh -c 'ls; cat x'",
   ])("not so: %s", async (command) => {
     expect((await analyze(command)).opaque).toBeUndefined();
+  });
+});
+
+describe("[PRM-9] a loop over known words keeps the status of the command before it", () => {
+  it("as a loop where its body begins with reading it", async () => {
+    expect((await analyze("ls; for x in a b; do echo $?; done")).judged).toContain("for _r_x in a b");
+  });
+  it("as a sequence where the body runs something first", async () => {
+    expect((await analyze("for x in a b; do ls $x; echo $?; done")).judged).not.toContain("for ");
   });
 });
 

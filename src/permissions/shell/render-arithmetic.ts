@@ -17,7 +17,8 @@ export function digitsOf(name: string): string {
 export function renderExpansion(source: string, state: State): string | undefined {
   const tokens = readTokens(source, state);
   if (tokens === undefined || tokens.some(({ sets }) => sets)) return undefined;
-  return tokens.map(({ text, name }) => (name === undefined ? text : `(${digitsOf(name)})`)).join(" ");
+  // A variable that is not set, or holds nothing, counts as zero.
+  return tokens.map(({ text, name }) => (name === undefined ? text : `(${digitsOf(name)}+0)`)).join(" ");
 }
 
 export interface RenderedArithmetic {

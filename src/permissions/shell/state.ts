@@ -7,7 +7,11 @@ export type Directories = readonly string[];
 export type Value =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "number" }
-  | { readonly type: "unknown" };
+  | {
+      readonly type: "unknown";
+      /** It may hold a file pattern that the program itself has set. */
+      readonly pattern?: true;
+    };
 
 export type Variables = ReadonlyMap<string, Value>;
 
@@ -58,9 +62,17 @@ function eitherVariables(left: Variables, right: Variables): Variables {
 }
 
 function eitherValue(left: Value | undefined, right: Value | undefined): Value {
-  if (left === undefined || right === undefined) return unknown;
-  if (left.type === "text" && right.type === "text" && left.text === right.text) return left;
-  return isNumber(left) && isNumber(right) ? { type: "number" } : unknown;
+  if (left?.type === "text" && right?.type === "text" && left.text === right.text) return left;
+  if (isNumber(left) && isNumber(right)) return { type: "number" };
+  return mayBePattern(left) || mayBePattern(right) ? { type: "unknown", pattern: true } : unknown;
+}
+
+/** Whether a value that the program has set would be expanded as a file pattern outside quotes. */
+export function mayBePattern(value: Value | undefined): boolean {
+  return (
+    (value?.type === "text" && /[*?[]/.test(value.text)) ||
+    (value?.type === "unknown" && value.pattern === true)
+  );
 }
 
 export function isNumber(value: Value | undefined): boolean {

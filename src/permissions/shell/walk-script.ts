@@ -221,7 +221,8 @@ function walkFor(walk: Walk, node: For, scene: Scene): Step {
   if (node.wordlist === undefined) markOpaque(walk, "a loop goes over arguments that are not known");
   const name = node.name.value;
   const isKnown = words.every(({ literal }) => literal) && words.length <= maxIterations;
-  if (!isKnown || leavesLoop(walk, node.body)) return walkUnknownFor(walk, node, words, scene);
+  if (!isKnown || leavesLoop(walk, node.body) || readsStatus(walk, node.body.commands[0]))
+    return walkUnknownFor(walk, node, words, scene);
   let state = scene.state;
   const texts: string[] = [];
   for (const { value } of words) {
@@ -260,6 +261,17 @@ function leavesLoop(walk: Walk, node: SyntaxNode): boolean {
   let found = false;
   walk.grammar.forEachChild(node, (child) => {
     found ||= leavesLoop(walk, child);
+  });
+  return found;
+}
+
+/** Whether `$?` is read, which the assignment before an iteration in a sequence would change. */
+function readsStatus(walk: Walk, node: SyntaxNode | undefined): boolean {
+  if (node === undefined) return false;
+  if ("text" in node && /^\$\{?[#!]?\?/.test(node.text)) return true;
+  let found = false;
+  walk.grammar.forEachChild(node, (child) => {
+    found ||= readsStatus(walk, child);
   });
   return found;
 }

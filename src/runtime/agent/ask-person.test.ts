@@ -152,6 +152,14 @@ describe("asking a person about a call", () => {
     expect(await write(join(outside, "b.md"))).toEqual({ type: "allowed-by-policy" });
   });
 
+  it.each([undefined, "sesion"])("takes an answer for %j as one for this call alone", async (scope) => {
+    const odd = { type: "allow", for: scope } as unknown as ApprovalAnswer;
+    const { write, asked } = askWith([odd]);
+    expect(await write(join(outside, "a.md"))).toEqual({ type: "allowed" });
+    expect(await write(join(outside, "a.md"))).toMatchObject({ type: "denied" });
+    expect(asked).toHaveLength(2);
+  });
+
   it("passes on that the run should stop", async () => {
     const { write } = askWith([{ type: "deny-and-stop" }]);
     expect(await write(join(outside, "a.md"))).toEqual({

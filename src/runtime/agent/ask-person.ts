@@ -58,6 +58,7 @@ export function createAskPerson(dependencies: AskPersonDependencies): AskPerson 
       const answer = answered() ?? (await queue.ask(question, { signal, answered }));
       if (answer.type === "allow") {
         await remember(answer, { question, call, agentId }, dependencies);
+        if (answer.for !== "call") queue.recheck();
         return { type: "allowed" };
       }
       const message = answer.message?.trim() ?? "";
@@ -86,7 +87,8 @@ async function remember(
   asked: { readonly question: ApprovalRequest; readonly call: CallToAsk; readonly agentId: string },
   { approvals, directory, saveRules, notice }: AskPersonDependencies,
 ): Promise<void> {
-  if (answer.for === "call") return;
+  // In JavaScript `for` may be missing or mistyped; what is not clearly wider holds for this call alone.
+  if (answer.for !== "agent" && answer.for !== "session" && answer.for !== "save") return;
   const holder = answer.for === "agent" ? asked.agentId : undefined;
   approvals.grantCall(asked.call.request, holder);
   const texts = answer.rules ?? asked.question.suggestedRules;

@@ -29,6 +29,8 @@ export interface AssembledTools {
   readonly todos: TodoStore["read"];
   /** Ends what one agent has left running. */
   readonly release: (agentId: string) => Promise<void>;
+  /** Moves the commands that an agent waits for to the background; returns their descriptions. */
+  readonly moveCommands: (agentId: string) => readonly string[];
   /** Ends what is still running in the background. */
   readonly dispose: () => Promise<void>;
 }
@@ -91,6 +93,7 @@ export function assembleTools(
     directory: directories.of,
     todos: todos.read,
     release: shells.stopOwned,
+    moveCommands: (agentId) => shells.moveToBackground(agentId).map(({ description }) => description),
     dispose: async () => shells[Symbol.asyncDispose](),
   };
 }

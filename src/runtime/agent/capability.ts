@@ -1,6 +1,7 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { CallRequest, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../model/model.ts";
+import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
 import type { TurnRights } from "../skills/skill-turn.ts";
@@ -15,6 +16,8 @@ export interface Capability {
   /** Around the agent's model; the last of the list is closest to the provider. */
   readonly model?: (model: Model) => Model;
   readonly limits?: LoopLimits;
+  /** The policy as it is now, made from that of the plan. */
+  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
   /** Rules that hold beside those of the plan now. */
   readonly rights?: () => TurnRights;
   /** Around the decision about each call; the last of the list comes first. */

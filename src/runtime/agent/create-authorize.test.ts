@@ -223,6 +223,33 @@ describe("a program's own answer", () => {
     expect(sneaky.reason).toContain("Bash(rm *)");
   });
 
+  it.each([
+    true,
+    false,
+    "allow",
+    undefined,
+    null,
+    {},
+    { behavior: "yes" },
+    { behavior: "denied" },
+    { allow: false },
+    [],
+  ])("that is none of its answers lets nothing through: %j", async (given) => {
+    const odd = (async () => given) as unknown as CanUseTool;
+    const { isDenied, reason } = await tryCall(bash("touch made"), asking(odd));
+    expect(isDenied).toBe(true);
+    expect(reason).toContain("canUseTool must answer");
+  });
+
+  it("ends the run where it refuses and interrupts", async () => {
+    const ending: CanUseTool = async () => ({ behavior: "deny", message: "enough", interrupt: true });
+    await using sample = await createSampleRuntime([{ calls: [bash("touch made")] }, "No."], {
+      canUseTool: ending,
+    });
+    expect(await sample.runtime.run("Go.").result).toMatchObject({ status: "stopped" });
+    expect(sample.requests).toHaveLength(1);
+  });
+
   it("is not asked where a rule denies", async () => {
     const never: CanUseTool = () => Promise.reject(new Error("It was asked."));
     const session = { disallowedTools: ["Bash(rm *)"] };

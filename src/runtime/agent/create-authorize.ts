@@ -1,4 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import {
   type DecideOptions,
@@ -8,6 +9,7 @@ import {
   type PermissionRequest,
 } from "../../permissions/decide.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
+import { isInside } from "../../permissions/is-inside.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -23,13 +25,21 @@ export type CanUseTool = (
     readonly agentId: string;
     readonly callId: string;
     readonly reason: string;
+    /** Whose tool it is, where it is one of an MCP server. */
+    readonly server?: { readonly name: string; readonly source: string };
+    /** Rules that together would have allowed this call; none where no rule can. */
+    readonly suggestedRules: () => readonly string[];
+    /** Paths of the call that lie outside of the working directories. */
+    readonly outsidePaths: () => readonly string[];
   },
-) => Promise<
+) => Promise<ProgramAnswer>;
+
+type ProgramAnswer =
   | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
-  | { readonly behavior: "deny"; readonly message?: string }
+  /** `interrupt`: the run is to end after this turn. */
+  | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
   /** Leaves it to the approver; without one the call is refused. */
-  | { readonly behavior: "ask" }
->;
+  | { readonly behavior: "ask" };
 
 /** An answer in the place of the program and the person; undefined leaves the call to them. */
 export type BeforeAsk = (
@@ -48,6 +58,8 @@ export type AuthorizeWithHooks = (
 
 export interface AuthorizeDependencies {
   readonly plan: RunPlan;
+  /** The policy as a host has changed it since the plan was made. */
+  readonly livePolicy?: (planned: PermissionPolicy) => PermissionPolicy;
   /** Rules that hold beside those of the plan as long as a turn lasts. */
   readonly rights?: () => TurnRights;
   readonly beforeAsk?: BeforeAsk;
@@ -96,7 +108,8 @@ async function judgeCall(
   const { plan, canUseTool, askPerson, beforeAsk, directory } = dependencies;
   const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
   const { name, effect } = tool;
-  const policy = withRights(askPerson?.policy() ?? plan.policy, dependencies.rights?.());
+  const planned = askPerson?.policy() ?? plan.policy;
+  const policy = withRights(dependencies.livePolicy?.(planned) ?? planned, dependencies.rights?.());
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
@@ -126,12 +139,36 @@ async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
     };
   if (fromHooks !== undefined) return allowedAs(call, fromHooks, { ...asking, by: "hook" });
   if (canUseTool === undefined) return askPersonOf(call, asking);
-  const context = { signal, agentId: plan.agent.id, callId: call.call.id, reason: judged.reason };
-  const answer = await abortable(canUseTool(tool.name, judged.request.input, context), signal);
+  const { reason, request, policy } = judged;
+  const context = {
+    signal,
+    agentId: plan.agent.id,
+    callId: call.call.id,
+    reason,
+    ...(tool.mcp === undefined ? {} : { server: { name: tool.mcp.serverName, source: tool.mcp.source } }),
+    suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
+    outsidePaths: () => outsidePaths(request, policy),
+  };
+  const answer = readProgramAnswer(await abortable(canUseTool(tool.name, request.input, context), signal));
   if (answer.behavior === "deny")
-    return { ...denied(tool, answer.message ?? "the program refused it"), asked: true };
+    return {
+      ...denied(tool, answer.message ?? "the program refused it"),
+      asked: true,
+      ...(answer.interrupt === true ? { stops: true } : {}),
+    };
   if (answer.behavior === "ask") return askPersonOf(call, asking);
   return allowedAs(call, answer, { ...asking, by: "program" });
+}
+
+/** In JavaScript a program can answer anything. What is none of the three answers lets nothing through. */
+function readProgramAnswer(given: unknown): ProgramAnswer {
+  const behavior = isRecord(given) ? given["behavior"] : undefined;
+  if (behavior === "allow" || behavior === "deny" || behavior === "ask") return given as ProgramAnswer;
+  const shown = isRecord(given) ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}` : String(given);
+  return {
+    behavior: "deny",
+    message: `canUseTool must answer { behavior: "allow" }, "deny" or "ask", but answered ${shown}`,
+  };
 }
 
 async function askPersonOf(
@@ -173,6 +210,14 @@ function approvedPaths(
 ): { readonly paths?: readonly string[] } {
   if (facts === undefined || facts.paths.length === 0 || platform === "win32") return {};
   return { paths: facts.paths.flatMap(({ forms }) => forms) };
+}
+
+function outsidePaths(
+  { facts }: PermissionRequest,
+  { workingDirectories }: PermissionPolicy,
+): readonly string[] {
+  const forms = facts?.paths.flatMap(({ forms: [first] }) => first ?? []) ?? [];
+  return forms.filter((path) => !isInside(path, workingDirectories));
 }
 
 function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): PermissionPolicy {

@@ -30,6 +30,7 @@ import { carryOverContext } from "./carry-over-context.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
+import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
 import type { AgentParts } from "./open-agent.ts";
 import type { openAsking } from "./open-asking.ts";
 import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
@@ -98,6 +99,7 @@ export async function equipAgent(
     { tools: granted },
     { model: guard.pay, limits: guard.limits },
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
+    ...(world.live === undefined ? [] : [livePolicyCapability(world.live)]),
   ];
   const [tooling, ...around] = shared;
   const parts: AgentParts = {
@@ -105,7 +107,7 @@ export async function equipAgent(
     capabilities:
       main === undefined
         ? [...(tooling === undefined ? [] : [tooling]), loading, ...around, ...(child?.last ?? [])]
-        : [...main.first, loading, ...shared, ...main.last],
+        : [...liveOf(services, guard.pay), ...main.first, loading, ...shared, ...main.last],
     serverTools: tools.serverTools(plan, model.facts),
     ...askingOf(plan, services, own),
     // Once it is moved to the background, it has no more tools of servers.
@@ -137,6 +139,12 @@ function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
   const { beforeEnd, ...others } = hooksCapability(hooks);
   const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
+}
+
+/** What the host of the session changes goes around everything else of the main agent. */
+function liveOf({ world, findModel }: AgentServices, pay: RunGuard["pay"]): readonly Capability[] {
+  const { live } = world;
+  return live === undefined ? [] : [liveMainCapability(live, async (name) => pay(await findModel(name)))];
 }
 
 interface Opening {

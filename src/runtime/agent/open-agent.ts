@@ -72,12 +72,13 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
   };
 }
 
-/** What changes how rules and people decide: added rules, and answers in place of a person. */
+/** What changes how rules and people decide: another policy, added rules, and answers in place of a person. */
 function foldAsking(
   capabilities: readonly Capability[],
-): Pick<AuthorizeDependencies, "beforeAsk" | "onAsk" | "rights"> {
+): Pick<AuthorizeDependencies, "beforeAsk" | "onAsk" | "rights" | "livePolicy"> {
   const answering = capabilities.flatMap(({ beforeAsk }) => beforeAsk ?? []);
   return {
+    livePolicy: (planned) => capabilities.reduce((last, { policy }) => policy?.(last) ?? last, planned),
     rights() {
       const rights = capabilities.flatMap((capability) => capability.rights?.() ?? []);
       const mode = rights.findLast((one) => one.mode !== undefined)?.mode;

@@ -1,5 +1,6 @@
 import type { Approver } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
+import { type PermissionMode, withMode } from "../../permissions/permission-mode.ts";
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
 import { createSessionApprovals } from "../../permissions/rules/session-approvals.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
@@ -7,11 +8,17 @@ import type { RunPlan } from "../../planning/run-plan.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { type AskPerson, createAskPerson } from "./ask-person.ts";
 
+interface AskingOptions {
+  readonly projectRoot: string;
+  /** The mode of the main agent now, where a person can change it. */
+  readonly mode?: (() => PermissionMode | undefined) | undefined;
+}
+
 /** One queue and one memory of answers for the main agent and all its children. */
 export function openAsking(
   approver: Approver,
   main: RunPlan,
-  projectRoot: string,
+  { projectRoot, mode }: AskingOptions,
 ): {
   readonly forAgent: (plan: RunPlan) => AskPerson;
   readonly rulesFor: (agentId: string) => readonly PolicyRule[];
@@ -23,7 +30,9 @@ export function openAsking(
       queue,
       approvals,
       path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, shownAs(plan)],
-      policy: plan.policy,
+      get policy() {
+        return plan.agent.id === main.agent.id ? withMode(plan.policy, mode?.()) : plan.policy;
+      },
       directory: plan.directory,
       async saveRules(rules) {
         const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });

@@ -159,7 +159,7 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
       definition,
       agentId,
       parent,
-      system: await context.system(asked.prompt),
+      system: await context.system(asked),
       approved: parts.approved?.(agentId) ?? [],
       ...(transcripts === undefined ? {} : { transcripts: { ...transcripts, messages: messages.length } }),
       ...(memory?.place === undefined ? {} : { memory: memory.place }),
@@ -226,7 +226,7 @@ async function makeFacts(gathered: Gathered, opening: Opening): Promise<MadeFact
     if (worktree.type === "refused") return worktree;
     held.worktree = worktree;
     const { place } = worktree;
-    made = { worktree: place, system: await context.system(request.prompt, place.directory) };
+    made = { worktree: place, system: await context.system(request, place.directory) };
   }
   // A person who does not answer, or an approver that fails, grants nothing; the child starts all the same.
   const granted = isAsked ? await parts.preapprove?.(sketch.plan).catch(() => []) : undefined;

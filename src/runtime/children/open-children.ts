@@ -7,6 +7,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
+import { withMode } from "../../permissions/permission-mode.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
@@ -34,6 +35,7 @@ import { openAgent } from "../agent/open-agent.ts";
 import { prepareMemory } from "../agent/prepare-memory.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { InteractiveOptions } from "../runtime-options.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
@@ -74,6 +76,8 @@ export interface ChildrenParts {
   readonly takeOver: boolean;
   /** The team mail that the conversation has, and how it is kept. */
   readonly mail: Pick<SessionTeamParts, "delivered" | "commit">;
+  /** A person is at the session, who need not wait for the background. */
+  readonly interactive: InteractiveOptions | undefined;
 }
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
@@ -181,8 +185,14 @@ export function openChildren(parts: ChildrenParts): Children {
       isBusy: () => spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task)),
       limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
       notice: world.notice,
+      isInteractive: parts.interactive !== undefined,
     }),
   };
+}
+
+/** The parent's plan under the mode that a person has chosen since. */
+function planNow({ parent: { plan }, interactive }: ChildrenParts): RunPlan {
+  return { ...plan, policy: withMode(plan.policy, interactive?.mode()) };
 }
 
 function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) {
@@ -197,7 +207,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
   };
   return createChildSource({
     facts,
-    parent: () => ({ plan: parent.plan, messages: parts.messages() }),
+    parent: () => ({ plan: planNow(parts), messages: parts.messages() }),
     registry: async () => (await parts.look()).discovered.registry,
     recall: (agentId) => loadEarlierRun(files.agent(agentId)),
     gather: parts.context,

@@ -17,6 +17,9 @@ export interface Live {
   mailbox: Mailbox | undefined;
   hooks: SessionHooks | undefined;
   founding: Promise<TeamStore> | undefined;
+  /** Hosts that want to know of mail. */
+  readonly listeners: Set<() => void>;
+  stopWatching?: () => void;
 }
 
 export interface Founding {
@@ -101,6 +104,7 @@ export async function removeTeam(
     );
     return `Members are still active: ${names.join(", ")}. Shut them down with SendMessage (type "shutdown_request"), or delete the team with force.`;
   }
+  live.stopWatching?.();
   await live.mailbox?.[Symbol.asyncDispose]();
   live.store = undefined;
   live.mailbox = undefined;

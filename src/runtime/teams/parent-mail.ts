@@ -33,6 +33,8 @@ export interface ParentMailParts {
   readonly isBusy: () => boolean;
   readonly limitMs: number;
   readonly notice: RuntimeContext["notice"];
+  /** A person is at the session and need not wait. */
+  readonly isInteractive: boolean;
 }
 
 /** What a main agent reads between its turns and waits for at its end: notices of children, and mail of its team. */
@@ -42,6 +44,7 @@ export function createParentMail({
   isBusy,
   limitMs,
   notice,
+  isInteractive,
 }: ParentMailParts): Pick<Children, "takeMessages" | "beforeEnd"> {
   const teamMail = (): readonly UserMessage[] => {
     const message = team?.takeMail();
@@ -73,8 +76,8 @@ export function createParentMail({
     async beforeEnd(signal) {
       const [first] = teamMail();
       if (first !== undefined) return first;
-      if (mail.isEmpty()) await waitForNews(signal);
-      return mail.takeOne() ?? teamMail()[0] ?? reportWorking();
+      if (mail.isEmpty() && !isInteractive) await waitForNews(signal);
+      return mail.takeOne() ?? teamMail()[0] ?? (isInteractive ? undefined : reportWorking());
     },
   };
 }

@@ -9,7 +9,7 @@ import { createBoardTools } from "../../teams/create-board-tools.ts";
 import { createTeamTools } from "../../teams/create-team-tools.ts";
 import { openMailbox } from "../../teams/mailbox.ts";
 import type { Seat } from "../../teams/seat.ts";
-import { implicitTeamName, leadName } from "../../teams/team-names.ts";
+import { implicitTeamName, leadName, personName } from "../../teams/team-names.ts";
 import type { TeamSettings } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -45,6 +45,13 @@ export interface SessionTeam extends AsyncDisposable {
   readonly spawn: Spawn;
   takeMail(): UserMessage | undefined;
   recorded(event: RunEvent): void;
+  /** What a host has taken and puts into the next prompt; its keys go into the journal with that prompt. */
+  hold(messages: readonly UserMessage[]): void;
+  takeHeld(): Pick<UserMessage, "mail">;
+  /** Calls back when there may be mail for the lead; the result ends it. */
+  onMail(listener: () => void): () => void;
+  /** A message of the person to a member, by the id of its agent. */
+  writeTo(taskId: string, text: string): Promise<boolean>;
   /** The names of members that work now. */
   working(): readonly string[];
   /** Whether there may be mail for the lead soon. */
@@ -63,9 +70,18 @@ export interface SessionTeam extends AsyncDisposable {
 export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   const { world, plan, settings, tasks } = parts;
   const { paths } = world.discovered;
-  const live: Live = { store: undefined, mailbox: undefined, hooks: undefined, founding: undefined };
+  const live: Live = {
+    store: undefined,
+    mailbox: undefined,
+    hooks: undefined,
+    founding: undefined,
+    listeners: new Set(),
+  };
   const open = (name: string): TeamStore => {
     live.store = openListedStore(paths, name, settings.taskList);
+    live.stopWatching = live.store.watch(() => {
+      for (const listener of live.listeners) listener();
+    });
     live.mailbox = openMailbox({ ...parts, store: live.store, name: leadName, report: world.notice });
     return live.store;
   };
@@ -91,6 +107,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
         live.mailbox?.recorded(event.message.mail);
       if (event.type === "run-ended") live.mailbox?.giveBack();
     },
+    ...createHostMail(live),
     working: () => workingMembers(tasks, live.store),
     isBusy,
     look: () => live.mailbox?.look(),
@@ -106,6 +123,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
     },
     async [Symbol.asyncDispose]() {
       news();
+      live.stopWatching?.();
       await live.mailbox?.[Symbol.asyncDispose]();
     },
   };
@@ -138,6 +156,31 @@ function createLeadSeat(found: Founding): Seat {
     revive: (member) => reviveMember(member, found),
     approveCreated: (task) => fire("TaskCreated", task),
     approveCompleted: (task) => fire("TaskCompleted", task),
+  };
+}
+
+/** Mail for a lead that waits for a person: its host asks for it and puts it into a prompt. */
+function createHostMail(live: Live): Pick<SessionTeam, "hold" | "takeHeld" | "onMail" | "writeTo"> {
+  let held: readonly string[] = [];
+  return {
+    hold(messages) {
+      held = [...held, ...messages.flatMap(({ mail = [] }) => mail)];
+    },
+    takeHeld() {
+      const mail = held;
+      held = [];
+      return mail.length === 0 ? {} : { mail };
+    },
+    onMail(listener) {
+      live.listeners.add(listener);
+      return () => void live.listeners.delete(listener);
+    },
+    async writeTo(taskId, text) {
+      const member = live.store?.config()?.members.find((one) => one.taskId === taskId);
+      if (live.store === undefined || member === undefined) return false;
+      await live.store.send(member.name, { from: personName, body: text });
+      return true;
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { cpSync, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import {
   chmod,
   cp,
@@ -15,7 +15,7 @@ import {
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { cleanUpWorktrees, type WorktreeCleanup } from "../recovery/cleanup.ts";
 import { makeWorktree, type Worktree, type WorktreeRequest } from "./make-worktree.ts";
 import { markFile, parseMark } from "./worktree-mark.ts";
@@ -24,18 +24,31 @@ let root: string;
 let shop: string;
 let environment: Record<string, string | undefined>;
 
+let template: string;
+
+// The repository is made once and copied for each test: three processes fewer for each.
+beforeAll(async () => {
+  template = await realpath(await mkdtemp(join(tmpdir(), "worktree-template-")));
+  environment = { PATH: process.env["PATH"], HOME: template, GIT_CONFIG_NOSYSTEM: "1" };
+  const repository = join(template, "shop");
+  await mkdir(repository);
+  git(repository, "init", "-q", "-b", "main");
+  for (const name of readdirSync(join(repository, ".git/hooks")))
+    await rm(join(repository, ".git/hooks", name));
+  await put("a.txt", "one\n", repository);
+  await put("src/deep/b.txt", "two\n", repository);
+  await put(".gitignore", "node_modules/\n*.secret\n/build\n", repository);
+  commit(repository, "first");
+});
+afterAll(() => rm(template, { recursive: true, force: true }));
+
 beforeEach(async () => {
   root = await realpath(await mkdtemp(join(tmpdir(), "worktree ü-")));
   shop = join(root, "my shöp");
   const home = join(root, "home");
   await mkdir(home);
   environment = { PATH: process.env["PATH"], HOME: home, GIT_CONFIG_NOSYSTEM: "1" };
-  await mkdir(shop);
-  git(shop, "init", "-q", "-b", "main");
-  await put("a.txt", "one\n");
-  await put("src/deep/b.txt", "two\n");
-  await put(".gitignore", "node_modules/\n*.secret\n/build\n");
-  commit(shop, "first");
+  cpSync(join(template, "shop"), shop, { recursive: true, preserveTimestamps: true });
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
@@ -538,7 +551,7 @@ describe("many and stopped ones", () => {
     const before = userState();
     const stop = new AbortController();
     const start = ask({ signal: stop.signal });
-    while (!existsSync(reached)) await new Promise((resolve) => setImmediate(resolve));
+    await expect.poll(() => existsSync(reached), { timeout: 20_000, interval: 10 }).toBe(true);
     stop.abort();
     expect(await start).toMatchObject({ type: "refused", reason: expect.stringContaining("stopped") });
     expectNothingLeft();
@@ -552,7 +565,7 @@ describe("many and stopped ones", () => {
     await put("a.txt", "changed\n");
     const stop = new AbortController();
     const start = ask({ signal: stop.signal });
-    while (!existsSync(reached)) await new Promise((resolve) => setImmediate(resolve));
+    await expect.poll(() => existsSync(reached), { timeout: 20_000, interval: 10 }).toBe(true);
     stop.abort();
     expect((await start).type).toBe("refused");
     expectNothingLeft();

@@ -2,6 +2,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -13,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { thisProcess } from "../../storage/process-identity.ts";
 import { cleanUpWorktrees } from "../recovery/cleanup.ts";
 import { makeWorktree, type Worktree } from "./make-worktree.ts";
@@ -24,13 +25,16 @@ let root: string;
 let shop: string;
 let environment: Record<string, string | undefined>;
 
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), "worktree-recovery-")));
-  shop = join(root, "shop");
-  mkdirSync(join(root, "home"));
+let template: string;
+
+// The repository is made once and copied for each test: three processes fewer for each.
+beforeAll(() => {
+  template = realpathSync(mkdtempSync(join(tmpdir(), "worktree-recovery-template-")));
+  shop = join(template, "shop");
   mkdirSync(shop);
-  environment = { PATH: process.env["PATH"], HOME: join(root, "home"), GIT_CONFIG_NOSYSTEM: "1" };
+  environment = { PATH: process.env["PATH"], HOME: template, GIT_CONFIG_NOSYSTEM: "1" };
   git("init", "-q", "-b", "main");
+  for (const name of readdirSync(join(shop, ".git/hooks"))) rmSync(join(shop, ".git/hooks", name));
   writeFileSync(join(shop, ".gitignore"), "*.secret\nmodules/\n");
   writeFileSync(join(shop, ".worktreeinclude"), "*.secret\n");
   for (const name of ["a.txt", "b.txt"]) writeFileSync(join(shop, name), `the text of ${name}\n`);
@@ -38,6 +42,15 @@ beforeEach(() => {
   git("commit", "-q", "-m", "first");
   writeFileSync(join(shop, "my.secret"), "the password\n");
   mkdirSync(join(shop, "modules"));
+});
+afterAll(() => rmSync(template, { recursive: true, force: true }));
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), "worktree-recovery-")));
+  shop = join(root, "shop");
+  mkdirSync(join(root, "home"));
+  environment = { PATH: process.env["PATH"], HOME: join(root, "home"), GIT_CONFIG_NOSYSTEM: "1" };
+  cpSync(join(template, "shop"), shop, { recursive: true, preserveTimestamps: true });
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 

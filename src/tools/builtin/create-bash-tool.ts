@@ -12,7 +12,8 @@ import {
   shellArguments,
   withoutPatterns,
 } from "../command/shell-arguments.ts";
-import type { Shells } from "../command/shells.ts";
+import type { OfferedCommand, Shells } from "../command/shells.ts";
+import type { TaskView } from "../task-source.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
 import { enterSandbox, type Sandboxes } from "./enter-sandbox.ts";
@@ -118,13 +119,15 @@ async function runToEnd(
   const begun = options.now();
   const report = createReporter(options.now, () => context.progress(lastLine(output.view().text)));
   let record: OpenCommand | undefined;
+  const wait = createWait(context.signal);
   const started = await startProcess({
     ...entered.invocation,
     directory,
     environment: command.environment,
     merged: { directory: context.outputDirectory, name: `.${name}.pipe` },
     reportsBack: true,
-    signal: context.signal,
+    signal: wait.controller.signal,
+    unlimited: wait.left.signal,
     timeLimitMs: limit.milliseconds,
     ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
     onOutput(chunk) {
@@ -144,10 +147,21 @@ async function runToEnd(
     },
   });
   options.shells.follow(context.agent.id, started.ended);
-  const ending = await started.ended;
-  record?.end({ state: "completed" });
-  entered.leave();
-  output.end();
+  const finished = started.ended.then((ended) => {
+    record?.end({ state: "completed" });
+    entered.leave();
+    output.end();
+    wait.release();
+    return { ended };
+  });
+  const { controller } = wait;
+  const offered = offerToMove(command, options, { output, ended: started.ended, controller });
+  const first = await Promise.race([finished, ...offered]);
+  if ("task" in first) {
+    wait.leave();
+    return movedOutcome(first.task);
+  }
+  const ending = first.ended;
   const keeps = options.keepsDirectory?.(context.agent) ?? true;
   const moved = keeps
     ? await keepDirectory(options.directories, context, reportedDirectory(ending.report))
@@ -162,7 +176,7 @@ async function runBeside(
   notes: readonly string[],
 ): Promise<ToolOutcome> {
   const { context, directory } = command;
-  if (context.environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1") {
+  if (backgroundIsOff(context)) {
     return failed("Background commands are switched off here; run it without run_in_background.");
   }
   const written = command.input.command;
@@ -198,6 +212,54 @@ async function runBeside(
   return {
     content: lines.filter((line) => line !== undefined).join("\n"),
     data: { stdout: "", stderr: "", interrupted: false, backgroundTaskId: id, outputFile },
+  };
+}
+
+/** A person may move the command to the background while it runs, unless that is switched off. */
+function offerToMove(
+  { input: { command, description }, context }: Command,
+  { shells }: BashToolOptions,
+  running: Pick<OfferedCommand, "output" | "ended" | "controller">,
+): readonly Promise<{ readonly task: TaskView }>[] {
+  if (backgroundIsOff(context)) return [];
+  const described = description === undefined ? {} : { description };
+  const moved = shells.offer({ owner: context.agent.id, command, ...described, ...running });
+  return [moved.then((task) => ({ task }))];
+}
+
+function backgroundIsOff({ environment }: ToolContext): boolean {
+  return environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1";
+}
+
+/** A command ends with the call that waits for it, until that call is left. */
+function createWait(signal: AbortSignal) {
+  const controller = new AbortController();
+  const left = new AbortController();
+  const abort = (): void => controller.abort(signal.reason);
+  const release = (): void => signal.removeEventListener("abort", abort);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  return {
+    controller,
+    left,
+    release,
+    leave(): void {
+      release();
+      left.abort();
+    },
+  };
+}
+
+function movedOutcome({ id, outputFile }: TaskView): ToolOutcome {
+  return {
+    content: `The person moved the command to the background, where it continues as task ${id} without a time limit; TaskOutput reads what it writes, TaskStop ends it.`,
+    data: {
+      stdout: "",
+      stderr: "",
+      interrupted: false,
+      backgroundTaskId: id,
+      ...(outputFile === undefined ? {} : { outputFile }),
+    },
   };
 }
 

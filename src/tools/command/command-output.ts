@@ -1,9 +1,11 @@
 // @io
-import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { closeSync, createReadStream, mkdirSync, openSync, writeSync } from "node:fs";
+import { open } from "node:fs/promises";
 import { dirname } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { takeEnd, takeStart } from "../limit-text.ts";
 import { createTerminalCleaner } from "../terminal-cleaner.ts";
+import { pageLength, pageOf, type TextPage } from "../text-page.ts";
 
 export interface CommandOutputOptions {
   /** Characters that a model may see. */
@@ -126,4 +128,45 @@ function createOutputFile(path: string, limit: number): OutputFile {
       return room > 0 ? `; all of it is in ${path}` : `; the first ${limit} bytes are in ${path}`;
     },
   };
+}
+
+const defaultLimit = 30_000;
+
+/** What an earlier process kept of a command's output: all of it, or its beginning and end; empty where nothing is kept. */
+export async function loadCommandOutput(file: string | undefined, limit = defaultLimit): Promise<string> {
+  if (file === undefined) return "";
+  const handle = await open(file).catch(() => undefined);
+  if (handle === undefined) return "";
+  try {
+    const { size } = await handle.stat();
+    const read = async (length: number, position: number): Promise<string> => {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, position);
+      return buffer.toString("utf8", 0, bytesRead);
+    };
+    if (size <= limit) return await read(size, 0);
+    const head = Math.ceil(limit * 0.4);
+    const tail = limit - head;
+    const [start, end] = [await read(head, 0), await read(tail, size - tail)];
+    return `${start}\n\n[… ${size - limit} bytes left out; all of it is in ${file} …]\n\n${end}`;
+  } catch {
+    return "";
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The page of a text file that begins at an offset; the file may still grow, so its length is not told. */
+export async function loadTextPage(file: string, offset: number, length = pageLength): Promise<TextPage> {
+  const start = Math.max(0, offset);
+  let skipped = 0;
+  let text = "";
+  for await (const chunk of createReadStream(file, { encoding: "utf8" })) {
+    const piece = String(chunk);
+    const from = Math.min(piece.length, start - skipped);
+    skipped += from;
+    text += piece.slice(from);
+    if (text.length > length) break;
+  }
+  const { text: shown, next } = pageOf(text, 0, length);
+  return { text: shown, offset: skipped, ...(next === undefined ? {} : { next: skipped + shown.length }) };
 }

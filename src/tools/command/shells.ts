@@ -1,7 +1,3 @@
-// @io
-
-import { createReadStream } from "node:fs";
-import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { settledSoon } from "../../foundation/abortable.ts";
 import { groupWatchdog } from "../../foundation/group-watchdog.ts";
@@ -9,8 +5,13 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type ProcessEnding, startProcess } from "../../foundation/start-process.ts";
 import type { Invocation } from "../sandbox/sandbox.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
-import { pageLength, pageOf, type TextPage } from "../text-page.ts";
-import { type CommandOutput, createCommandOutput } from "./command-output.ts";
+import { pageOf } from "../text-page.ts";
+import {
+  type CommandOutput,
+  createCommandOutput,
+  loadCommandOutput,
+  loadTextPage,
+} from "./command-output.ts";
 import type { CommandEnd, CommandRecord } from "./command-record.ts";
 import type { CommandRecords, OpenCommand, StartedCommand } from "./command-records.ts";
 import type { Shell } from "./find-shell.ts";
@@ -54,11 +55,26 @@ export type ShellStart =
   | { readonly type: "started"; readonly shell: TaskView }
   | { readonly type: "refused"; readonly reason: string };
 
+/** A command that an agent waits for and that a person may move to the background. */
+export interface OfferedCommand {
+  readonly owner: string;
+  readonly command: string;
+  readonly description?: string;
+  readonly output: CommandOutput;
+  /** Ends the command. */
+  readonly controller: AbortController;
+  readonly ended: Promise<ProcessEnding>;
+}
+
 /** The background shells of a session. Disposing ends them all; nothing is left running. */
 export interface Shells extends TaskSource, AsyncDisposable {
   start(request: ShellRequest): Promise<ShellStart>;
   /** A command in the foreground, which its own signal ends: whoever ends the rest waits for it too. */
   follow(owner: string, ended: Promise<unknown>): void;
+  /** Resolves with the command as a task when it is moved to the background; never where it ends before that. */
+  offer(command: OfferedCommand): Promise<TaskView>;
+  /** Moves the commands that this agent waits for to the background, and returns them. */
+  moveToBackground(owner: string): readonly TaskView[];
   /** Writes a command down; to be called when its process is there and before it runs. */
   record(command: StartedCommand, leader: number): OpenCommand | undefined;
   /** Ends what one agent has started. */
@@ -124,6 +140,12 @@ export function createShells(options: ShellsOptions): Shells {
     ended: async (id) => entries.get(id)?.ended.promise,
     stop: (id) => stopAll(running().filter(({ view }) => view.id === id)),
     follow: followed.add,
+    ...createOffers((command) => {
+      const entry = adoptEntry(freshId(options.newId, isTaken), command, now());
+      entries.set(entry.view.id, entry);
+      void command.ended.then((ending) => finish(entry, ending));
+      return entry.view;
+    }),
     record,
     async stopOwned(owner) {
       await cutOff(running().filter(({ view }) => view.owner === owner));
@@ -134,6 +156,30 @@ export function createShells(options: ShellsOptions): Shells {
       await cutOff(running());
       await followed.ended();
       groupWatchdog.rest();
+    },
+  };
+}
+
+/** Commands in the foreground that can be moved; `adopt` makes a background task of one. */
+function createOffers(
+  adopt: (command: OfferedCommand) => TaskView,
+): Pick<Shells, "offer" | "moveToBackground"> {
+  const offered = new Map<OfferedCommand, (task: TaskView) => void>();
+  return {
+    offer(command) {
+      const { promise, resolve } = Promise.withResolvers<TaskView>();
+      offered.set(command, resolve);
+      void command.ended.then(() => offered.delete(command));
+      return promise;
+    },
+    moveToBackground(owner) {
+      const chosen = [...offered].filter(([command]) => command.owner === owner);
+      return chosen.map(([command, resolve]) => {
+        offered.delete(command);
+        const task = adopt(command);
+        resolve(task);
+        return task;
+      });
     },
   };
 }
@@ -233,6 +279,31 @@ function createEntry(id: string, request: ShellRequest, startedAt: number): Entr
   };
 }
 
+/** What ran in the foreground until now. */
+function adoptEntry(
+  id: string,
+  { owner, command, description = command.slice(0, 100), output, controller }: OfferedCommand,
+  now: number,
+): Entry {
+  const { file } = output.view();
+  return {
+    view: {
+      id,
+      kind: "shell",
+      state: "running",
+      description,
+      owner,
+      command,
+      startedAt: now,
+      lastSignAt: now,
+      ...(file === undefined ? {} : { outputFile: file }),
+    },
+    output,
+    controller,
+    ended: Promise.withResolvers<void>(),
+  };
+}
+
 function startedCommand({ id, owner, command = "", description, outputFile }: TaskView): StartedCommand {
   return {
     kind: "background",
@@ -290,45 +361,4 @@ function endingNote(ending: ProcessEnding): string | undefined {
 function forgetOldest(entries: Map<string, Entry>, maxEnded: number): void {
   const done = [...entries].filter(([, { view }]) => view.state !== "running");
   for (const [id] of done.slice(0, Math.max(0, done.length - maxEnded))) entries.delete(id);
-}
-
-const defaultLimit = 30_000;
-
-/** What an earlier process kept of a command's output: all of it, or its beginning and end; empty where nothing is kept. */
-async function loadCommandOutput(file: string | undefined, limit = defaultLimit): Promise<string> {
-  if (file === undefined) return "";
-  const handle = await open(file).catch(() => undefined);
-  if (handle === undefined) return "";
-  try {
-    const { size } = await handle.stat();
-    const read = async (length: number, position: number): Promise<string> => {
-      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, position);
-      return buffer.toString("utf8", 0, bytesRead);
-    };
-    if (size <= limit) return await read(size, 0);
-    const head = Math.ceil(limit * 0.4);
-    const tail = limit - head;
-    const [start, end] = [await read(head, 0), await read(tail, size - tail)];
-    return `${start}\n\n[… ${size - limit} bytes left out; all of it is in ${file} …]\n\n${end}`;
-  } catch {
-    return "";
-  } finally {
-    await handle.close();
-  }
-}
-
-/** The page of a text file that begins at an offset; the file may still grow, so its length is not told. */
-export async function loadTextPage(file: string, offset: number, length = pageLength): Promise<TextPage> {
-  const start = Math.max(0, offset);
-  let skipped = 0;
-  let text = "";
-  for await (const chunk of createReadStream(file, { encoding: "utf8" })) {
-    const piece = String(chunk);
-    const from = Math.min(piece.length, start - skipped);
-    skipped += from;
-    text += piece.slice(from);
-    if (text.length > length) break;
-  }
-  const { text: shown, next } = pageOf(text, 0, length);
-  return { text: shown, offset: skipped, ...(next === undefined ? {} : { next: skipped + shown.length }) };
 }

@@ -1,9 +1,8 @@
-import { open } from "node:fs/promises";
 import { basename } from "node:path";
 import { sleep } from "../../../foundation/abortable.ts";
 import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
-import { parseLines, readRange } from "../../../storage/read-lines.ts";
+import { readNewLines } from "../../../storage/read-lines.ts";
 import { exitCodeOf } from "../end-signal.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
@@ -16,7 +15,6 @@ export interface LogsOptions {
 
 const lookMs = 200;
 const noDamage: TranscriptDamage = { broken: 0, missing: 0, torn: false };
-const lineFeed = 0x0a;
 
 /** `retinue logs ID`: what a child agent said and did; with `-f` until it ends. */
 export async function logs({ host }: CommandContext, id: string, options: LogsOptions): Promise<number> {
@@ -31,9 +29,8 @@ export async function logs({ host }: CommandContext, id: string, options: LogsOp
     for (let at = 0; !signal.aborted; ) {
       // Asked first: what an owner writes before it leaves is then still read.
       const isRunning = options.follow === true && hasLiveOwner(transcript);
-      const bytes = await readFrom(transcript, at, isRunning);
-      at += bytes.length;
-      const lines = parseLines(bytes);
+      const lines = await readNewLines(transcript, at, { withLast: !isRunning });
+      at += lines.length;
       stdout.write(renderTranscript(lines.values, paint));
       left = { ...left, broken: left.broken + lines.broken, torn: lines.torn };
       if (!isRunning) {
@@ -47,11 +44,4 @@ export async function logs({ host }: CommandContext, id: string, options: LogsOp
   } finally {
     forget();
   }
-}
-
-/** Of a file that is still written, only whole lines. */
-async function readFrom(file: string, start: number, isRunning: boolean): Promise<Buffer> {
-  await using handle = await open(file, "r");
-  const bytes = await readRange(handle, start, Math.max(start, (await handle.stat()).size));
-  return isRunning ? bytes.subarray(0, bytes.lastIndexOf(lineFeed) + 1) : bytes;
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { TreeLimits } from "../../../planning/limit-settings.ts";
 import type { ChildPlan } from "../../../planning/plan-run.ts";
 import { readChildPlan } from "../../../planning/read-child-plan.ts";
@@ -9,23 +9,25 @@ import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
 import { createPrinter, printFailure } from "../print/printer.ts";
-import type { CommandContext } from "../session-options.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
 
 /** `retinue run-plan FILE`: carries out the plan of a child agent in this process, and prints its answer as `-p` does. */
 export async function runPlan(context: CommandContext, file: string, options: PrintOptions): Promise<number> {
   const { host } = context;
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
+  refuseIdleOptions(options);
   const plan = readPlan(
     file,
     file === "-" ? await host.stdin.readAll({ limit: maxBytes }) : readText(resolve(host.cwd, file)),
   );
+  refuseUnaskedBypass(plan, options);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   const there: CommandContext = { ...context, host: { ...host, cwd: plan.sessionDirectory } };
-  const tree = treeLimitsOf(plan);
+  const tree = treeLimitsOf(plan, request.session.limits?.tree?.seconds);
   const own = { ...request.session, sessionId: plan.sessionId, childrenOnly: true, limits: { tree } };
   try {
     await using runtime = createPrintRuntime(there, options);
@@ -44,18 +46,71 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
     printer.end(ending);
     if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
     return ending.status === "completed" ? 0 : 1;
+  } catch (error) {
+    throw hasRunBefore(error, plan) ? carriedOut(plan) : error;
   } finally {
     forget();
   }
 }
 
+/** The transcript of a new agent is there already. */
+function hasRunBefore(error: unknown, { task }: ChildPlan): boolean {
+  return isRetinueError(error) && error.code === "file-changed" && !task.resumed;
+}
+
+function carriedOut({ agent }: ChildPlan): RetinueError {
+  return new RetinueError("plan-carried-out", `This plan was carried out before, as the agent ${agent.id}.`, {
+    advice: `\`retinue resume ${agent.id}\` continues it; \`retinue plan\` makes a new plan.`,
+  });
+}
+
+/** What a plan has decided; an option that says otherwise would do nothing. */
+const decided: ReadonlyMap<keyof PrintOptions, string> = new Map([
+  ["model", "--model"],
+  ["effort", "--effort"],
+  ["agent", "--agent"],
+  ["tools", "--tools"],
+  ["allowedTools", "--allowedTools"],
+  ["permissionMode", "--permission-mode"],
+  ["maxTurns", "--max-turns"],
+  ["systemPrompt", "--system-prompt"],
+  ["systemPromptFile", "--system-prompt-file"],
+  ["appendSystemPrompt", "--append-system-prompt"],
+  ["appendSystemPromptFile", "--append-system-prompt-file"],
+  ["resume", "--resume"],
+  ["continue", "--continue"],
+  ["forkSession", "--fork-session"],
+  ["sessionId", "--session-id"],
+  ["jsonSchema", "--json-schema"],
+]);
+
+function refuseIdleOptions(options: PrintOptions): void {
+  const idle = [...decided].find(([key]) => options[key] !== undefined);
+  if (idle === undefined) return;
+  throw misuse(
+    `${idle[1]} has no effect on a plan, which has decided that.`,
+    "Give it to `retinue plan`; --disallowedTools, --max-time and --max-budget-usd narrow a plan here.",
+  );
+}
+
+/** No file alone bypasses permissions, and a plan is a file. */
+function refuseUnaskedBypass({ policy }: ChildPlan, options: PrintOptions): void {
+  if (policy.mode !== "bypassPermissions" || options.dangerouslySkipPermissions === true) return;
+  throw misuse(
+    "The plan bypasses permissions, which no file can say alone.",
+    "Read it, then add --dangerously-skip-permissions if that is meant.",
+  );
+}
+
 /** What all agents of its session may take together; here it is the only one. */
-function treeLimitsOf({ treeLimits = {} }: ChildPlan): TreeLimits {
-  const { timeMs, tokens, cost } = treeLimits;
+function treeLimitsOf({ treeLimits = {} }: ChildPlan, maxSeconds = Number.POSITIVE_INFINITY): TreeLimits {
+  const { timeMs, tokens, cost, toolCalls } = treeLimits;
+  const seconds = Math.min(maxSeconds, (timeMs?.value ?? Number.POSITIVE_INFINITY) / 1000);
   return {
-    ...(timeMs === undefined ? {} : { seconds: timeMs.value / 1000 }),
+    ...(Number.isFinite(seconds) ? { seconds } : {}),
     ...(tokens === undefined ? {} : { tokens: tokens.value }),
     ...(cost === undefined ? {} : { usd: cost.value }),
+    ...(toolCalls === undefined ? {} : { toolCalls: toolCalls.value }),
   };
 }
 

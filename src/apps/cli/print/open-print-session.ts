@@ -1,6 +1,7 @@
 import { abortable } from "../../../foundation/abortable.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import { createRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
+import type { LiveControls } from "../../../runtime/agent/live-controls.ts";
+import { createHostedRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -13,11 +14,11 @@ import type { PrintOptions } from "./print-options.ts";
 export function createPrintRuntime(
   { host, session }: CommandContext,
   options: Pick<PrintOptions, "sessionPersistence">,
-  more: RuntimeOptions = {},
+  { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
 ): Runtime {
   const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
   if (agents?.isBroken === true) throw refuseBrokenOption(agents);
-  return createRuntime({
+  const whole: RuntimeOptions = {
     cwd: host.cwd,
     home: host.home,
     env: host.environment,
@@ -36,7 +37,8 @@ export function createPrintRuntime(
     transcripts: options.sessionPersistence !== false,
     onWarning: createNotice(host),
     ...more,
-  });
+  };
+  return createHostedRuntime(whole, live);
 }
 
 /** Tells what goes wrong beside the work, and keeps it in `told`. */

@@ -25,6 +25,7 @@ describe("the options of retinue -p [CLI-1]", () => {
       partial: false,
       replay: false,
       childText: false,
+      verbose: false,
       session: {},
     });
   });

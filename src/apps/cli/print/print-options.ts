@@ -42,6 +42,10 @@ export interface PrintOptions {
   readonly sessionPersistence?: boolean;
   readonly jsonSchema?: string;
   readonly disableSlashCommands?: boolean;
+  /** Lines instead of a screen that is painted, in a conversation on a terminal. */
+  readonly plain?: boolean;
+  /** False: no one is asked, even when a person sits at a terminal. */
+  readonly ask?: boolean;
 }
 
 const outputFormats = ["text", "json", "stream-json"] as const;
@@ -55,6 +59,8 @@ export interface PrintRequest {
   readonly replay: boolean;
   /** What children say too, not only what they do. */
   readonly childText: boolean;
+  /** JSON is a list of all messages, not the result alone. */
+  readonly verbose: boolean;
   readonly session: RuntimeSessionOptions;
 }
 
@@ -79,7 +85,8 @@ export function readPrintOptions(options: PrintOptions, { words, cwd, session }:
   }
   checkRules("--allowedTools", "allow", options.allowedTools ?? []);
   refuseStrayEntries(words, options, session);
-  return { output, input, partial, replay, childText, session: readSessionOptions(options, cwd) };
+  const verbose = session.verbose === true;
+  return { output, input, partial, replay, childText, verbose, session: readSessionOptions(options, cwd) };
 }
 
 function refuseWithoutStream(

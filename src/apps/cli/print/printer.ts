@@ -46,11 +46,18 @@ export function createPrinter(
 ): Printer {
   if (request.output === "text") return createTextPrinter(host, session, reported);
   const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
-  const line = (message: OutputMessage): void => host.stdout.write(`${JSON.stringify(message)}\n`);
+  const isList = request.output === "json" && request.verbose;
+  const listed: OutputMessage[] = [];
+  const write = (value: unknown): void => host.stdout.write(`${JSON.stringify(value)}\n`);
+  const line = (message: OutputMessage): void => (isList ? void listed.push(message) : write(message));
+  const last = (message: OutputMessage): void => {
+    line(message);
+    if (isList) write(listed.splice(0));
+  };
   const tally = createModelTally();
-  const end = (ending: RunEnding): void => line(resultMessage(ending, session.model, context, tally.take()));
-  const fail = (error: unknown): void => line(failureMessage(error, context));
-  if (request.output === "json")
+  const end = (ending: RunEnding): void => last(resultMessage(ending, session.model, context, tally.take()));
+  const fail = (error: unknown): void => last(failureMessage(error, context));
+  if (request.output === "json" && !isList)
     return {
       begin: () => undefined,
       show: () => undefined,

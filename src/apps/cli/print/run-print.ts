@@ -3,6 +3,7 @@ import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { type AgentSdkOptions, checkAgentSdkOptions } from "../../agent-sdk/agent-sdk-options.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { exitCodeOf } from "../end-signal.ts";
@@ -12,24 +13,27 @@ import { createNotice, createPrintRuntime, openPrintSession } from "./open-print
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-prompt.ts";
+import { refuseOffline } from "./refuse-offline.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(
   context: CommandContext,
   words: readonly string[],
-  options: PrintOptions,
+  options: PrintOptions & AgentSdkOptions,
 ): Promise<number> {
   const { host } = context;
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   refuseTakingNothing(options);
+  const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isHosted: false });
+  for (const note of notes) host.stderr.write(`retinue: ${note}\n`);
   const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
-    const { code, session } = await runSession(context, { request, options, first, signal });
+    const { code, session } = await runSession(context, { request, options, first, signal, thinkingTokens });
     if (isReaderGone(closed)) host.stderr.write(`${readerGone(session)}\n`);
     if (!stop.signal.aborted) return code;
     reportStopped(session, stop.signal.reason, host);
@@ -45,7 +49,8 @@ export async function runPrint(
 
 interface PrintRun {
   readonly request: PrintRequest;
-  readonly options: PrintOptions;
+  readonly options: PrintOptions & AgentSdkOptions;
+  readonly thinkingTokens: number | undefined;
   /** The prompt; absent where messages are read instead. */
   readonly first: string | undefined;
   readonly signal: AbortSignal;
@@ -54,15 +59,25 @@ interface PrintRun {
 /** The session comes back when it is over, with what it has to tell of its end. */
 async function runSession(
   context: CommandContext,
-  { request, options, first, signal }: PrintRun,
+  { request, options, first, signal, thinkingTokens }: PrintRun,
 ): Promise<{ readonly code: number; readonly session: Session }> {
   const { host } = context;
   const reported = new Set<string>();
-  await using runtime = createPrintRuntime(context, options, { onWarning: createNotice(host, reported) });
+  await using runtime = createPrintRuntime(context, options, {
+    onWarning: createNotice(host, reported),
+    live: { fallbackModel: options.fallbackModel, effort: () => thinkingTokens },
+  });
   await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
     if (!signal.aborted) printFailure(host, request, error);
     throw error;
   });
+  try {
+    const { model } = options;
+    refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
+  } catch (error) {
+    printFailure(host, request, error);
+    throw error;
+  }
   const printer = createPrinter(host, request, session, reported);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);

@@ -119,10 +119,18 @@ const understood: ReadonlySet<string> = new Set([
   ..."mcpConfig strictMcpConfig".split(" "),
 ]);
 
+/** `--no-ask` is there as `ask: true` where it was not written. */
+function isGiven(name: string, value: unknown): boolean {
+  return value !== undefined && !(name === "ask" && value === true);
+}
+
 function readOptions(options: McpServeOptions, { host, session }: CommandContext): RuntimeSessionOptions {
-  const stray = Object.entries(options).find(([name, value]) => value !== undefined && !understood.has(name));
+  const stray = Object.entries(options).find(
+    ([name, value]) => isGiven(name, value) && !understood.has(name),
+  );
   if (stray !== undefined) {
-    const name = stray[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const written = stray[0] === "ask" ? "noAsk" : stray[0];
+    const name = written.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     throw misuse(`--${name} has no meaning for a server.`, "`retinue mcp serve --help` shows what it takes.");
   }
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });

@@ -1,0 +1,14 @@
+/** Measures agents on several workers over PostgreSQL: `node scripts/cluster-figures.ts [name…]`. */
+import { openServer } from "../bench/cluster/fleet-scene.ts";
+import { measurements } from "../bench/cluster/measurements.ts";
+
+const names = process.argv.slice(2);
+const unknown = names.filter((name) => !measurements.has(name));
+if (unknown.length > 0) {
+  process.stderr.write(`Unknown: ${unknown.join(", ")}. There are ${[...measurements.keys()].join(", ")}.\n`);
+  process.exitCode = 2;
+} else {
+  await using server = await openServer();
+  for (const [name, measure] of measurements)
+    if (names.length === 0 || names.includes(name)) process.stdout.write(`${await measure(server)}\n`);
+}

@@ -1,0 +1,112 @@
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { hasEnded } from "../../tasks/task-state.ts";
+import { refused } from "./control-channel.ts";
+import { reportRequests } from "./report-requests.ts";
+import type { Choices, SdkConnection } from "./sdk-connection.ts";
+import { serverRequests } from "./server-requests.ts";
+
+export type ControlRequestOptions = Pick<
+  SdkConnection,
+  "host" | "queue" | "policy" | "choices" | "checkpoints" | "startedAt"
+>;
+
+export type ControlHandler = (
+  request: JsonRecord,
+  signal: AbortSignal,
+) => Promise<JsonRecord | undefined> | JsonRecord | undefined;
+
+/** The requests of a host besides `initialize`, by subtype. What is not in the table gets an error answer. */
+export function createControlRequests(options: ControlRequestOptions): ReadonlyMap<string, ControlHandler> {
+  const { queue, policy, choices } = options;
+  return new Map<string, ControlHandler>([
+    ["interrupt", (request) => interrupt(request, options)],
+    ["set_permission_mode", ({ mode }) => ({ mode: policy.setMode(mode) })],
+    ["set_model", ({ model }) => setModel(model, options)],
+    ["set_max_thinking_tokens", ({ max_thinking_tokens: tokens }) => setThinking(tokens, choices)],
+    ["stop_task", ({ task_id: id }) => stopTask(id, options)],
+    ["background_tasks", ({ tool_use_id: id }) => moveToBackground(id, options)],
+    [
+      "cancel_async_message",
+      ({ message_uuid: id }) => ({ cancelled: typeof id === "string" && queue.cancel(id) }),
+    ],
+    ["rewind_files", (request) => rewind(request, options)],
+    ["apply_flag_settings", ({ settings }) => applySettings(settings, options)],
+    ["set_has_subscribers", () => ({})],
+    ...serverRequests(options),
+    ...reportRequests(options),
+  ]);
+}
+
+async function interrupt(
+  { cancel_queued: cancels }: JsonRecord,
+  { host, queue, choices }: ControlRequestOptions,
+) {
+  const cancelled = cancels === true ? queue.clear() : undefined;
+  const receipt = { still_queued: queue.ids(), ...(cancelled === undefined ? {} : { cancelled }) };
+  await host.interrupt(!choices.perTaskStopAffordance);
+  return receipt;
+}
+
+function setModel(model: unknown, { choices }: ControlRequestOptions): JsonRecord {
+  if (model !== undefined && model !== null && typeof model !== "string")
+    throw refused("the model must be a text");
+  choices.model = typeof model === "string" && model !== "default" ? model : undefined;
+  return { model: choices.model ?? "default" };
+}
+
+function setThinking(tokens: unknown, choices: Choices): undefined {
+  if (tokens === undefined || tokens === null) choices.effort = undefined;
+  else if (typeof tokens === "number" && Number.isFinite(tokens) && tokens >= 0) choices.effort = tokens;
+  else throw refused("max_thinking_tokens must be a number");
+}
+
+async function stopTask(id: unknown, { host }: ControlRequestOptions): Promise<JsonRecord> {
+  const tasks = (await host.ready()).session.tasks;
+  const task = typeof id === "string" ? tasks.get(id) : undefined;
+  if (task === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);
+  if (hasEnded(task)) throw refused(`the task ${task.id} has ended already`);
+  await tasks.stop(task.id, "user");
+  return {};
+}
+
+/** Frees whoever waits for children in the foreground. */
+async function moveToBackground(id: unknown, { host }: ControlRequestOptions): Promise<JsonRecord> {
+  const { tasks } = (await host.ready()).session;
+  const waiting = tasks.list().filter((task) => !task.background && !hasEnded(task));
+  for (const task of waiting) if (id === undefined || task.callId === id) tasks.detach(task.id);
+  return {};
+}
+
+const appliedSettings: ReadonlySet<string> = new Set(["model", "effortLevel", "permissions"]);
+
+/** Settings that can change while a session runs; an unknown one is refused before any is applied. */
+async function applySettings(value: unknown, options: ControlRequestOptions): Promise<undefined> {
+  if (!isRecord(value)) throw refused("`settings` must be an object");
+  const unknown = Object.keys(value).find((key) => !appliedSettings.has(key));
+  if (unknown !== undefined)
+    throw refused(`the setting ${JSON.stringify(unknown)} cannot change while a session runs`);
+  const { model, effortLevel, permissions } = value;
+  const { policy, choices } = options;
+  if (isRecord(permissions)) {
+    for (const behavior of ["allow", "ask", "deny"]) {
+      const rules = permissions[behavior];
+      if (Array.isArray(rules))
+        await policy.update({
+          type: "addRules",
+          behavior,
+          rules: rules.map((rule) => ({ toolName: String(rule) })),
+        });
+    }
+    if (permissions["defaultMode"] !== undefined) policy.setMode(permissions["defaultMode"]);
+  }
+  if (model !== undefined) setModel(model, options);
+  if (effortLevel !== undefined) choices.effort = typeof effortLevel === "string" ? effortLevel : undefined;
+}
+
+async function rewind(
+  { user_message_id: id, dry_run: dryRun }: JsonRecord,
+  { checkpoints }: ControlRequestOptions,
+): Promise<JsonRecord> {
+  if (checkpoints === undefined) return { canRewind: false, error: "File checkpointing is not enabled." };
+  return checkpoints.rewind(String(id), dryRun === true);
+}

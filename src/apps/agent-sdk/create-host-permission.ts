@@ -1,0 +1,141 @@
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
+import type { ToolHost } from "../../tools/tool-host.ts";
+import type { ControlChannel } from "./control-channel.ts";
+import type { LivePolicy } from "./live-policy.ts";
+
+export interface HostPermissionOptions {
+  readonly channel: Pick<ControlChannel, "ask">;
+  readonly policy: Pick<LivePolicy, "update">;
+  /** The id of the main agent; calls of others carry theirs. */
+  readonly mainAgentId: () => string;
+  /** Shows that the host is asked, and that it has answered. */
+  readonly waiting: (isWaiting: boolean) => void;
+  readonly warn: (text: string) => void;
+}
+
+/** Tools whose question is the interaction itself. */
+const interactive: ReadonlySet<string> = new Set(["AskUserQuestion", "ExitPlanMode"]);
+
+/** Asks the host about a call, with `can_use_tool`. What the host cannot answer is refused. */
+export function createHostPermission(options: HostPermissionOptions): CanUseTool {
+  return async (tool, input, context) => {
+    const suggestions = suggestionsOf(tool, context.suggestedRules());
+    const [blocked] = context.outsidePaths();
+    const request = {
+      subtype: "can_use_tool",
+      tool_name: tool,
+      input,
+      tool_use_id: context.callId,
+      permission_suggestions: suggestions,
+      ...(blocked === undefined ? {} : { blocked_path: blocked }),
+      decision_reason: context.reason,
+      decision_reason_type: reasonType(context.reason, blocked),
+      display_name: tool,
+      title: `Use ${tool}?`,
+      ...(context.agentId === options.mainAgentId() ? {} : { agent_id: context.agentId }),
+      ...(context.server === undefined ? {} : { mcp_server: serverOf(context.server) }),
+      ...(interactive.has(tool) ? { requires_user_interaction: true } : {}),
+    };
+    options.waiting(true);
+    try {
+      const answer = await options.channel.ask(request, context.signal);
+      return await follow(answer, options);
+    } catch (error) {
+      if (context.signal.aborted) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      return { behavior: "deny", message: reason };
+    } finally {
+      options.waiting(false);
+    }
+  };
+}
+
+async function follow(
+  answer: JsonRecord,
+  { policy, warn }: HostPermissionOptions,
+): Promise<Awaited<ReturnType<CanUseTool>>> {
+  const { behavior, updatedInput, updatedPermissions, message, interrupt } = answer;
+  if (behavior !== "allow") {
+    const text = typeof message === "string" && message !== "" ? message : "the host refused it";
+    return { behavior: "deny", message: text, ...(interrupt === true ? { interrupt: true } : {}) };
+  }
+  for (const update of Array.isArray(updatedPermissions) ? updatedPermissions : []) {
+    try {
+      await policy.update(update);
+    } catch (error) {
+      warn(`A permission update was not followed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  return { behavior: "allow", ...(isRecord(updatedInput) ? { updatedInput } : {}) };
+}
+
+function serverOf({ name, source }: { readonly name: string; readonly source: string }): JsonRecord {
+  return { name, source: source === "program" ? "sdk" : source };
+}
+
+function suggestionsOf(tool: string, rules: readonly string[]): readonly JsonRecord[] {
+  const edits = ["Edit", "Write", "NotebookEdit"].includes(tool);
+  const mode = edits ? [{ type: "setMode", mode: "acceptEdits", destination: "session" }] : [];
+  const written = rules.flatMap((text) => {
+    const reading = parseRule(text, { list: "allow" });
+    if (reading.type !== "rule") return [];
+    const match = /^([^(]+)(?:\((.*)\))?$/s.exec(text);
+    const content = match?.[2];
+    return [{ toolName: match?.[1] ?? text, ...(content === undefined ? {} : { ruleContent: content }) }];
+  });
+  if (written.length === 0) return mode;
+  return [...mode, { type: "addRules", rules: written, behavior: "allow", destination: "localSettings" }];
+}
+
+function reasonType(reason: string, blocked: string | undefined): string {
+  if (/\brule\b/.test(reason)) return "rule";
+  if (/\bhook\b/.test(reason)) return "hook";
+  if (blocked !== undefined) return "workingDir";
+  return "other";
+}
+
+/** Puts the questions of AskUserQuestion to the host, which answers them in the changed input of the call. */
+export function createHostQuestions({
+  channel,
+  waiting,
+  callId,
+}: {
+  readonly channel: Pick<ControlChannel, "ask">;
+  readonly waiting: (isWaiting: boolean) => void;
+  /** The call that asks. */
+  readonly callId: () => string;
+}): NonNullable<ToolHost["ask"]> {
+  return async (questions, { signal }) => {
+    waiting(true);
+    try {
+      const answer = await channel.ask(
+        {
+          subtype: "can_use_tool",
+          tool_name: "AskUserQuestion",
+          input: { questions },
+          tool_use_id: callId(),
+          permission_suggestions: [],
+          requires_user_interaction: true,
+          display_name: "AskUserQuestion",
+        },
+        signal,
+      );
+      const { behavior, updatedInput, message } = answer;
+      if (behavior !== "allow")
+        throw new RetinueError(
+          "question-declined",
+          typeof message === "string" ? message : "the host declined",
+        );
+      const answers = isRecord(updatedInput) ? updatedInput["answers"] : undefined;
+      const entries = Object.entries(isRecord(answers) ? answers : {});
+      return Object.fromEntries(
+        entries.map(([question, text]) => [question, Array.isArray(text) ? text.join(", ") : String(text)]),
+      );
+    } finally {
+      waiting(false);
+    }
+  };
+}

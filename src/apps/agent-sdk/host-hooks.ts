@@ -1,0 +1,139 @@
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
+import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { ControlChannel } from "./control-channel.ts";
+
+/** Hooks that a host registered as callbacks, for one event. */
+export interface HostHook {
+  readonly event: string;
+  readonly matcher?: string;
+  readonly callbackIds: readonly string[];
+  readonly timeoutMs?: number;
+  readonly blocksOnFailure: boolean;
+}
+
+/** Events that this program reports itself, because the runtime has no hook for them. */
+export const observedEvents = ["PostToolBatch", "PermissionDenied", "StopFailure"] as const;
+export type ObservedEvent = (typeof observedEvents)[number];
+
+/** Reads `hooks` of `initialize`. Throws where a hook could not be run: a guard must not be dropped. */
+export function readHostHooks(value: unknown): readonly HostHook[] {
+  if (value === undefined || value === null) return [];
+  if (!isRecord(value)) throw invalid("`hooks` must be an object keyed by event");
+  return Object.entries(value).flatMap(([event, matchers]) => {
+    if (!Array.isArray(matchers)) throw invalid(`the hooks of ${event} must be a list`);
+    if (matchers.length > 0 && !isHeard(event))
+      throw invalid(`hooks for the event ${JSON.stringify(event)} never run here`);
+    return matchers.map((matcher: unknown) => readMatcher(event, matcher));
+  });
+}
+
+function isHeard(event: string): boolean {
+  return [...firedHookEvents, ...observedEvents].some((known) => known === event);
+}
+
+function readMatcher(event: string, value: unknown): HostHook {
+  if (!isRecord(value)) throw invalid(`a matcher of ${event} must be an object`);
+  const { matcher, hookCallbackIds: ids, timeout, onFailure } = value;
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === "string"))
+    throw invalid(`a matcher of ${event} has no list \`hookCallbackIds\``);
+  if (matcher !== undefined && matcher !== null && typeof matcher !== "string")
+    throw invalid(`the matcher of ${event} must be a text`);
+  if (timeout !== undefined && timeout !== null && !(typeof timeout === "number" && timeout > 0))
+    throw invalid(`the timeout of ${event} must be a number of seconds`);
+  if (onFailure !== undefined && onFailure !== "continue" && onFailure !== "block")
+    throw invalid(`onFailure of ${event} must be "continue" or "block"`);
+  return {
+    event,
+    ...(typeof matcher === "string" ? { matcher } : {}),
+    callbackIds: ids,
+    ...(typeof timeout === "number" ? { timeoutMs: timeout * 1000 } : {}),
+    blocksOnFailure: onFailure === "block",
+  };
+}
+
+export interface HookReports {
+  /** Tells the host that a callback failed and was passed over. */
+  warn(text: string): void;
+  /** Shows the start and the end of a hook, where the host asked for that. */
+  started?(hook: { readonly id: string; readonly event: string }): void;
+  ended?(hook: {
+    readonly id: string;
+    readonly event: string;
+    readonly output: string;
+    readonly outcome: string;
+  }): void;
+}
+
+/** The callbacks as hooks of the runtime. */
+export function createHostHooks(
+  hooks: readonly HostHook[],
+  channel: Pick<ControlChannel, "ask">,
+  reports: HookReports,
+): readonly HookFunction[] {
+  return hooks.filter(isFired).flatMap((hook) =>
+    hook.callbackIds.map(
+      (id): HookFunction => ({
+        event: hook.event,
+        name: `callback ${id}`,
+        ...(hook.matcher === undefined ? {} : { matcher: hook.matcher }),
+        ...(hook.timeoutMs === undefined ? {} : { timeoutMs: hook.timeoutMs }),
+        run: (input, { signal }) => callBack({ hook, id, input, signal }, channel, reports),
+      }),
+    ),
+  );
+}
+
+function isFired(hook: HostHook): hook is HostHook & { readonly event: FiredEvent } {
+  return firedHookEvents.some((event) => event === hook.event);
+}
+
+interface Callback {
+  readonly hook: HostHook;
+  readonly id: string;
+  readonly input: JsonRecord;
+  readonly signal: AbortSignal;
+}
+
+export async function callBack(
+  { hook, id, input, signal }: Callback,
+  channel: Pick<ControlChannel, "ask">,
+  reports: HookReports,
+): Promise<JsonRecord> {
+  const { event } = hook;
+  const callId = input["tool_use_id"];
+  reports.started?.({ id, event });
+  try {
+    const request = { subtype: "hook_callback", callback_id: id, input };
+    const output = await channel.ask(
+      typeof callId === "string" ? { ...request, tool_use_id: callId } : request,
+      signal,
+    );
+    reports.ended?.({ id, event, output: JSON.stringify(output), outcome: "success" });
+    return output["async"] === true ? {} : output;
+  } catch (error) {
+    reports.ended?.({ id, event, output: "", outcome: signal.aborted ? "cancelled" : "error" });
+    // A callback that took too long was withdrawn; the runtime decides what that means for the event.
+    if (signal.aborted) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (hook.blocksOnFailure) return blocked(event, reason);
+    reports.warn(`The ${event} hook callback failed: ${reason}`);
+    return {};
+  }
+}
+
+const neverBlocked: ReadonlySet<string> = new Set(["Stop", "SubagentStop", "TaskCompleted", "TeammateIdle"]);
+
+function blocked(event: string, failure: string): JsonRecord {
+  if (neverBlocked.has(event)) return {};
+  const reason = `the hook callback failed: ${failure}`;
+  if (event === "PermissionRequest")
+    return { hookSpecificOutput: { hookEventName: event, decision: { behavior: "deny", message: reason } } };
+  return { decision: "block", reason };
+}
+
+function invalid(reason: string): RetinueError {
+  return new RetinueError("invalid-initialize", `initialize cannot be honoured: ${reason}`);
+}

@@ -1,0 +1,113 @@
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import { version } from "../../foundation/version.ts";
+import type { Session } from "../../runtime/session.ts";
+import type { SdkMessage } from "./sdk-messages.ts";
+
+/** The version of the protocol's other engine whose behaviour is followed; hosts compare it. */
+export const followedVersion = "2.1.325";
+
+/** What the protocol can do here beyond its first version. */
+const capabilities = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+
+export interface InitFacts {
+  readonly mode: string;
+  readonly model: string;
+  readonly apiKeySource: string;
+  readonly uuid: string;
+}
+
+/** The message that begins each turn: what the session is now. */
+export function initMessage(session: Session, facts: InitFacts): SdkMessage {
+  const { plan, discovered, skills } = session;
+  return {
+    type: "system",
+    subtype: "init",
+    cwd: plan.directory,
+    session_id: plan.sessionId,
+    tools: toolNames(session),
+    mcp_servers: session.mcpServers().map(({ name, scope, status }) => ({
+      name,
+      status: serverStatus[status.type],
+      source: scope === "program" ? "sdk" : scope,
+    })),
+    model: facts.model,
+    permissionMode: facts.mode,
+    slash_commands: ["clear", "compact", ...commandNames(skills)],
+    apiKeySource: facts.apiKeySource,
+    claude_code_version: followedVersion,
+    retinue_version: version,
+    output_style: "default",
+    agents: discovered.registry.list().map(({ id }) => id),
+    skills: skills.filter(({ source }) => source.kind === "skill").map(({ name }) => name),
+    plugins: discovered.plugins
+      .filter(({ enabled }) => enabled)
+      .map(({ name, root }) => ({ name, path: root })),
+    capabilities,
+    effort: plan.effort?.value ?? null,
+    uuid: facts.uuid,
+  };
+}
+
+export const serverStatus = {
+  connected: "connected",
+  connecting: "pending",
+  planned: "pending",
+  failed: "failed",
+  closed: "failed",
+  held: "disabled",
+} as const;
+
+/** The tool that starts children is listed under its older name, which programs look for. */
+function toolNames({ plan }: Session): readonly string[] {
+  return plan.tools.map(({ name }) => (name === "Agent" ? "Task" : name));
+}
+
+function commandNames(skills: Session["skills"]): readonly string[] {
+  return skills.filter(({ userInvocable }) => userInvocable).map(({ name }) => name);
+}
+
+/** What `initialize` is answered with, and what asks for parts of it later. */
+export function describeCommands(skills: Session["skills"]): readonly JsonRecord[] {
+  const builtin = [
+    { name: "clear", description: "Starts a new conversation.", argumentHint: "", builtin: true },
+    {
+      name: "compact",
+      description: "Replaces the older part of the conversation by a summary.",
+      argumentHint: "[instructions]",
+      builtin: true,
+    },
+  ];
+  const own = skills
+    .filter(({ userInvocable }) => userInvocable)
+    .map(({ name, description, argumentHint }) => ({ name, description, argumentHint: argumentHint ?? "" }));
+  return [...builtin, ...own];
+}
+
+export function describeAgents({ discovered }: Pick<Session, "discovered">): readonly JsonRecord[] {
+  return discovered.registry.list().map(({ id, definition }) => ({
+    name: id,
+    description: definition.description,
+    ...(definition.model === undefined ? {} : { model: definition.model }),
+  }));
+}
+
+/** The models a host may offer for choosing: the one in use, and the aliases. */
+export function describeModels({ plan, model }: Pick<Session, "plan" | "model">): readonly JsonRecord[] {
+  const efforts = { supportsEffort: true, supportedEffortLevels: ["low", "medium", "high", "xhigh", "max"] };
+  const aliases = ["sonnet", "opus", "haiku"].map((value) => ({
+    value,
+    displayName: value.charAt(0).toUpperCase() + value.slice(1),
+    description: `The current ${value} model`,
+    ...efforts,
+  }));
+  return [
+    {
+      value: "default",
+      resolvedModel: model.id,
+      displayName: "Default",
+      description: `${plan.model.value}, from ${plan.model.from}`,
+      ...efforts,
+    },
+    ...aliases,
+  ];
+}

@@ -1,0 +1,214 @@
+import type { UserMessage } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { HookFunction } from "../../hooks/run-handler.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import type { PermissionMode } from "../../permissions/permission-mode.ts";
+import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
+import type { LiveControls } from "../../runtime/agent/live-controls.ts";
+import type { RuntimeOptions, SessionOptions } from "../../runtime/runtime-options.ts";
+import type { Session } from "../../runtime/session.ts";
+import { agentOutputFile } from "../../tasks/agent-output-file.ts";
+import type { TaskEvent } from "../../tasks/task-manager.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { loadAgentsOption } from "../cli/load-agents-option.ts";
+import { createPrintRuntime, openPrintSession } from "../cli/print/open-print-session.ts";
+import type { PrintOptions } from "../cli/print/print-options.ts";
+import type { CommandContext } from "../cli/session-options.ts";
+import type { ControlChannel } from "./control-channel.ts";
+import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";
+import type { HostServerConfig, Initialize } from "./read-initialize.ts";
+
+/** Everything that decides what a session is, before and between its turns. */
+export interface SessionSetup {
+  readonly context: CommandContext;
+  readonly options: PrintOptions;
+  readonly session: SessionOptions;
+  readonly initialize: Initialize;
+  readonly hooks: readonly HookFunction[];
+  readonly canUseTool: CanUseTool | undefined;
+  readonly ask: NonNullable<RuntimeOptions["host"]>["ask"];
+  readonly live: LiveControls;
+  /** Tools of this program for the main agent. */
+  readonly tools: readonly Tool[];
+  readonly notice: (text: string) => void;
+  readonly channel: ControlChannel;
+  /** Called when a child in the background has ended and its report can be taken. */
+  readonly settled: () => void;
+  /** Servers that the host has added since the start, and names of those it has switched off. */
+  readonly servers: HostServers;
+}
+
+export interface HostServers {
+  /** Configurations as in an `.mcp.json`. */
+  readonly configured: Readonly<Record<string, unknown>>;
+  readonly inProcess: readonly HostServerConfig[];
+  readonly disabled: ReadonlySet<string>;
+}
+
+/** The one way from this program to the runtime: a session, its turns and its children. */
+export interface OpenSdkSession extends AsyncDisposable {
+  readonly session: Session;
+  readonly initialMode: PermissionMode;
+  turn(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
+  /** What children and commands in the background have reported, as one prompt; undefined where nothing is new. */
+  takeReports(): UserMessage["content"] | undefined;
+  hasBackgroundWork(): boolean;
+  watchTasks(): AsyncIterableIterator<TaskEvent>;
+  outputFile(agentId: string): string;
+  /** Hands a message of an in-process server to its connection. */
+  receive(server: string, message: unknown): void;
+}
+
+export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): Promise<OpenSdkSession> {
+  const { context, options, initialize, servers } = setup;
+  const hosted = new Map(
+    servers.inProcess.map(
+      (config) => [config.name, createHostMcpServer(config.name, setup.channel)] as const,
+    ),
+  );
+  const runtime = createPrintRuntime(withPlugins(context, initialize), options, {
+    entrypoint: "sdk-ts",
+    hooks: setup.hooks,
+    live: setup.live,
+    ...(setup.tools.length === 0 ? {} : { tools: setup.tools }),
+    onWarning: setup.notice,
+    ...(setup.canUseTool === undefined ? {} : { canUseTool: setup.canUseTool }),
+    ...(setup.ask === undefined ? {} : { host: { ask: setup.ask } }),
+    ...(initialize.agents.length === 0 ? {} : { agents: agentsOf(setup) }),
+    mcpServers: mcpServersOf(servers, hosted),
+  });
+  try {
+    const denied = await hiddenSkills(runtime, initialize.skills);
+    const session = await openPrintSession(runtime, sessionOptions(setup, denied), signal);
+    return wrap(session, runtime, { hosted, settled: setup.settled });
+  } catch (error) {
+    await runtime[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+type Runtime = ReturnType<typeof createPrintRuntime>;
+
+function wrap(
+  session: Session,
+  runtime: AsyncDisposable,
+  { hosted, settled }: { readonly hosted: ReadonlyMap<string, HostMcpServer>; readonly settled: () => void },
+): OpenSdkSession {
+  const { plan, tasks, discovered } = session;
+  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const background = watchBackground(tasks, settled);
+  return {
+    session,
+    initialMode: plan.policy.mode,
+    turn: (content, signal) => session.stream(content, signal),
+    takeReports() {
+      const reports = session.takeNotices();
+      if (reports.length === 0) return undefined;
+      return reports.flatMap(({ content }) =>
+        typeof content === "string" ? [{ type: "text", text: content } as const] : content,
+      );
+    },
+    hasBackgroundWork: background.isBusy,
+    watchTasks: () => tasks.watch(),
+    outputFile: (agentId) => agentOutputFile(files, agentId),
+    receive(server, message) {
+      const found = hosted.get(server);
+      if (found === undefined)
+        throw new RetinueError("unknown-server", `There is no in-process server ${server}.`);
+      found.receive(message);
+    },
+    async [Symbol.asyncDispose]() {
+      await session[Symbol.asyncDispose]();
+      await runtime[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A child counts as work until its report has been handed over, which is a moment after its end. */
+function watchBackground(tasks: Session["tasks"], settled: () => void): { readonly isBusy: () => boolean } {
+  const followed = new Set<string>();
+  const done = new Set<string>();
+  return {
+    isBusy() {
+      const runs = tasks.list().filter(({ background }) => background);
+      for (const { id, startedAt } of runs) {
+        const run = `${id} ${startedAt}`;
+        if (followed.has(run)) continue;
+        followed.add(run);
+        void tasks.ended(id).finally(() => {
+          done.add(run);
+          settled();
+        });
+      }
+      return runs.some(({ id, startedAt }) => !done.has(`${id} ${startedAt}`));
+    },
+  };
+}
+
+function withPlugins(context: CommandContext, { plugins }: Initialize): CommandContext {
+  if (plugins.length === 0) return context;
+  const { session } = context;
+  return { ...context, session: { ...session, pluginDir: [...(session.pluginDir ?? []), ...plugins] } };
+}
+
+/** Agents of `--agents` and of `initialize`, of which the later win. */
+function agentsOf({ initialize, context: { session, host } }: SessionSetup): readonly AgentDefinition[] {
+  const written = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
+  return [...(written?.definitions ?? []), ...initialize.agents];
+}
+
+function mcpServersOf(
+  { configured, inProcess, disabled }: HostServers,
+  hosted: ReadonlyMap<string, HostMcpServer>,
+): NonNullable<RuntimeOptions["mcpServers"]> {
+  const own = inProcess.map(({ name, timeoutMs }) => [
+    name,
+    {
+      type: "sdk",
+      instance: hosted.get(name)?.server,
+      ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+    },
+  ]);
+  const all = [...Object.entries(configured), ...own].filter(([name]) => !disabled.has(String(name)));
+  // What a host sends is read like a configuration file, which finds what is wrong in it.
+  return Object.fromEntries(all) as NonNullable<RuntimeOptions["mcpServers"]>;
+}
+
+/** Skills that the host did not name are denied to the session, so that nothing offers or runs them. */
+async function hiddenSkills(
+  runtime: Pick<Runtime, "skills">,
+  wanted: readonly string[] | undefined,
+): Promise<readonly string[]> {
+  if (wanted === undefined) return [];
+  const isWanted = (name: string): boolean =>
+    wanted.some((each) => each === name || name.endsWith(`:${each}`));
+  const all = (await runtime.skills()).list();
+  return all.filter(({ name }) => !isWanted(name)).map(({ name }) => `Skill(${name})`);
+}
+
+/** A host that names no prompt says so with an empty one, which does not stand for that of a named agent. */
+function promptOf(text: string | undefined, agent: string | undefined): Pick<SessionOptions, "systemPrompt"> {
+  return text === undefined || (text === "" && agent !== undefined) ? {} : { systemPrompt: text };
+}
+
+function sessionOptions({ session, initialize }: SessionSetup, hidden: readonly string[]): SessionOptions {
+  const { permissionPromptTool, ...rest } = session;
+  const plan = initialize.planModeInstructions;
+  const appended = [
+    rest.appendSystemPrompt,
+    initialize.appendSystemPrompt,
+    plan === undefined ? undefined : `While you are in plan mode, plan like this:\n${plan}`,
+  ].filter((text) => text !== undefined && text !== "");
+  return {
+    ...rest,
+    ...(permissionPromptTool === undefined || permissionPromptTool === "stdio"
+      ? {}
+      : { permissionPromptTool }),
+    ...promptOf(initialize.systemPrompt, rest.agent),
+    ...(appended.length === 0 ? {} : { appendSystemPrompt: appended.join("\n\n") }),
+    ...(initialize.jsonSchema === undefined ? {} : { output: initialize.jsonSchema }),
+    ...(hidden.length === 0 ? {} : { disallowedTools: [...(rest.disallowedTools ?? []), ...hidden] }),
+  };
+}

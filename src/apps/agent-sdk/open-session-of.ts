@@ -1,0 +1,146 @@
+import { randomUUID } from "node:crypto";
+import type { UserMessage } from "../../conversation/message.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import type { LiveControls } from "../../runtime/agent/live-controls.ts";
+import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
+import { createPlanModeTools } from "./create-plan-mode-tools.ts";
+import { createHostHooks } from "./host-hooks.ts";
+import { type OpenSdkSession, openSdkSession } from "./open-sdk-session.ts";
+import type { SdkConnection } from "./sdk-connection.ts";
+
+/** Opens the session of a connection, or the one that takes its place; a fresh one begins a new conversation. */
+export async function openSessionOf(connection: SdkConnection, fresh: boolean): Promise<OpenSdkSession> {
+  if (connection.startFailure !== undefined) throw connection.startFailure;
+  const { context, options, request, initialize, channel, reports } = connection;
+  const before = connection.host.current();
+  // The session begins once, however often it is opened.
+  const hooks =
+    before === undefined
+      ? initialize.hooks
+      : initialize.hooks.filter(({ event }) => event !== "SessionStart");
+  return openSdkSession(
+    {
+      context,
+      options,
+      session: {
+        ...nextOptions(request.session, before, fresh),
+        // The mode is part of the live policy, which also reaches agents that run already.
+        interactive: { takeMessages: () => takeMessages(connection), mode: () => undefined },
+      },
+      initialize,
+      hooks: createHostHooks(hooks, channel, reports),
+      ...askingOf(connection),
+      live: liveControlsOf(connection),
+      notice: (text) => context.host.stderr.write(`retinue: ${text}\n`),
+      channel,
+      settled: connection.queue.ring,
+      servers: connection.choices.servers,
+    },
+    connection.stop.signal,
+  );
+}
+
+/** A session that takes the place of another continues its conversation. */
+function nextOptions(
+  options: SessionOptions,
+  before: OpenSdkSession | undefined,
+  fresh: boolean,
+): SessionOptions {
+  if (before === undefined) return options;
+  const { resume: _resume, continue: _continue, forkSession: _fork, sessionId: _id, ...rest } = options;
+  if (fresh) return rest;
+  const { sessionId } = before.session.plan;
+  return before.session.messages().length === 0 ? { ...rest, sessionId } : { ...rest, resume: sessionId };
+}
+
+/** What the host is asked, where it said that it answers. */
+function askingOf(connection: SdkConnection): {
+  readonly canUseTool: ReturnType<typeof createHostPermission> | undefined;
+  readonly ask: ReturnType<typeof createHostQuestions> | undefined;
+  readonly tools: readonly Tool[];
+} {
+  const { options, channel, policy, host, warn } = connection;
+  if (options.permissionPromptTool !== "stdio" || options.permissionPrompts === "none")
+    return { canUseTool: undefined, ask: undefined, tools: [] };
+  const waiting = (isWaiting: boolean): void => host.setState(isWaiting ? "requires_action" : "running");
+  return {
+    canUseTool: createHostPermission({
+      channel,
+      policy,
+      mainAgentId: () => host.current()?.session.plan.agent.id ?? "",
+      waiting,
+      warn,
+    }),
+    ask: createHostQuestions({ channel, waiting, callId: () => connection.questionCall ?? "" }),
+    tools: createPlanModeTools({
+      channel,
+      policy,
+      waiting,
+      before: () => host.current()?.initialMode ?? "default",
+    }),
+  };
+}
+
+function liveControlsOf(connection: SdkConnection): LiveControls {
+  const { choices, policy, options, initialize, lineIds } = connection;
+  return {
+    policy: policy.apply,
+    model: () => choices.model,
+    effort: () => choices.effort,
+    fallbackModel: options.fallbackModel,
+    ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
+    transcript: {
+      title: initialize.title,
+      uuidFor(event) {
+        if (event.type !== "user-added" || !["prompt", "message"].includes(event.origin)) return undefined;
+        const { promptId } = connection;
+        connection.promptId = undefined;
+        return promptId;
+      },
+      appended: options.sessionMirror === true ? (lines) => mirror(connection, lines) : undefined,
+      written: (event, uuids) => void lineIds.set(event, uuids),
+    },
+  };
+}
+
+/** Prompts that arrived meanwhile are read between two model calls, never before the first or after the last. */
+function takeMessages(connection: SdkConnection): readonly UserMessage[] {
+  const { lastEvent, hookContexts, queue, request } = connection;
+  const isBetween = lastEvent?.type === "user-added" && lastEvent.origin === "tool-results";
+  const notes = hookContexts.splice(0).map((text) => [{ type: "text", text } as const]);
+  const prompts = isBetween ? queue.takeForTurn() : [];
+  if (prompts.length > 0) connection.promptId = prompts.at(-1)?.uuid;
+  if (request.replay) for (const { line, uuid } of prompts) replay(connection, line, uuid);
+  return [...notes, ...prompts.map(({ content }) => content)].map((content) => ({ role: "user", content }));
+}
+
+function replay(connection: SdkConnection, line: JsonRecord, uuid: string = randomUUID()): void {
+  const { host } = connection;
+  host.emit({ ...line, type: "user", session_id: sessionIdOf(connection), uuid, isReplay: true });
+}
+
+function mirror(connection: SdkConnection, lines: readonly string[]): void {
+  const { transcript_path: filePath } = situationOf(connection);
+  const entries = lines.map((line) => JSON.parse(line));
+  connection.channel.send({ type: "transcript_mirror", filePath, entries });
+}
+
+export function sessionIdOf({ host }: SdkConnection): string {
+  return host.current()?.session.plan.sessionId ?? "";
+}
+
+/** What every hook input says: session, transcript, folder, mode. */
+export function situationOf({ host, policy }: SdkConnection): JsonRecord {
+  const session = host.current()?.session;
+  if (session === undefined) return {};
+  const { plan, discovered } = session;
+  return {
+    session_id: plan.sessionId,
+    transcript_path: sessionFiles(discovered.paths.transcripts, plan.sessionId).transcript,
+    cwd: plan.directory,
+    permission_mode: policy.mode() ?? plan.policy.mode,
+  };
+}

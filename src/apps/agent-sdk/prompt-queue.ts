@@ -1,0 +1,108 @@
+import type { UserMessage } from "../../conversation/message.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+
+/** A prompt of the host that waits for its turn. */
+export interface QueuedPrompt {
+  readonly content: UserMessage["content"];
+  /** The id the host gave it. */
+  readonly uuid?: string;
+  /** The line as it came, for replaying it. */
+  readonly line: JsonRecord;
+  /** False: it is only read together with the next prompt. */
+  readonly asks: boolean;
+}
+
+/** What waits to be worked on, and a bell for whoever waits for more. */
+export interface PromptQueue {
+  add(prompt: QueuedPrompt): void;
+  /** The next prompt that asks for an answer, with the notes before it put in front. */
+  next(): QueuedPrompt | undefined;
+  /** Prompts that may be read in the middle of a turn; commands wait for their own. */
+  takeForTurn(): readonly QueuedPrompt[];
+  /** Removes one that has not been begun. */
+  cancel(uuid: string): boolean;
+  /** Removes all and says which. */
+  clear(): readonly string[];
+  ids(): readonly string[];
+  /** Whether a prompt waits that asks for an answer. */
+  hasPrompt(): boolean;
+  ring(): void;
+  /** Resolves at the next addition or ring. */
+  wait(): Promise<void>;
+}
+
+export function createPromptQueue(): PromptQueue {
+  let waiting: QueuedPrompt[] = [];
+  let bell = Promise.withResolvers<void>();
+  const ring = (): void => {
+    bell.resolve();
+    bell = Promise.withResolvers();
+  };
+  const ids = (): readonly string[] => waiting.flatMap(({ uuid }) => uuid ?? []);
+  return {
+    ring,
+    wait: () => bell.promise,
+    ids,
+    hasPrompt: () => waiting.some(({ asks }) => asks),
+    add(prompt) {
+      waiting.push(prompt);
+      ring();
+    },
+    next() {
+      const at = waiting.findIndex(({ asks }) => asks);
+      const found = waiting[at];
+      if (found === undefined) return undefined;
+      const notes = waiting.slice(0, at);
+      waiting = waiting.slice(at + 1);
+      if (notes.length === 0) return found;
+      return { ...found, content: [...notes, found].flatMap(({ content }) => blocksOf(content)) };
+    },
+    takeForTurn() {
+      const at = waiting.findIndex(({ content }) => isCommand(content));
+      const taken = at === -1 ? waiting : waiting.slice(0, at);
+      waiting = at === -1 ? [] : waiting.slice(at);
+      return taken;
+    },
+    cancel(uuid) {
+      const before = waiting.length;
+      waiting = waiting.filter((prompt) => prompt.uuid !== uuid);
+      return waiting.length < before;
+    },
+    clear() {
+      const cleared = ids();
+      waiting = [];
+      return cleared;
+    },
+  };
+}
+
+function isCommand(content: UserMessage["content"]): boolean {
+  const [first] = blocksOf(content);
+  return first?.type === "text" && first.text.trimStart().startsWith("/");
+}
+
+export function blocksOf(content: UserMessage["content"]): Exclude<UserMessage["content"], string> {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+/** Reads a user message of the host; a text says what is wrong with it. */
+export function readPromptMessage(line: JsonRecord): QueuedPrompt | string {
+  const { message, uuid, shouldQuery } = line;
+  const content = isRecord(message) ? message["content"] : undefined;
+  if (
+    typeof content !== "string" &&
+    !(Array.isArray(content) && content.length > 0 && content.every(isBlock))
+  )
+    return "A user message has no content: it must be a text or a list of text, image and document blocks.";
+  return {
+    // What blocks hold beyond their type is the provider's to judge.
+    content: content as UserMessage["content"],
+    ...(typeof uuid === "string" ? { uuid } : {}),
+    line,
+    asks: shouldQuery !== false,
+  };
+}
+
+function isBlock(value: unknown): boolean {
+  return isRecord(value) && ["text", "image", "document", "tool_result"].includes(String(value["type"]));
+}

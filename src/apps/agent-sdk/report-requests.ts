@@ -1,0 +1,119 @@
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import { refused } from "./control-channel.ts";
+import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
+import {
+  describeAgents,
+  describeCommands,
+  describeModels,
+  followedVersion,
+  serverStatus,
+} from "./init-message.ts";
+import type { OpenSdkSession } from "./open-sdk-session.ts";
+
+/** Requests that only ask what there is, or read it again. */
+export function reportRequests(
+  options: ControlRequestOptions,
+): readonly (readonly [string, ControlHandler])[] {
+  const { host } = options;
+  return [
+    ["get_context_usage", async () => contextUsage(await host.ready(), options)],
+    [
+      "get_usage",
+      () => ({
+        session: usage(options),
+        subscription_type: null,
+        rate_limits_available: false,
+        rate_limits: null,
+        behaviors: null,
+      }),
+    ],
+    ["get_session_cost", () => ({ total_cost_usd: host.totals.cost() })],
+    ["get_binary_version", () => ({ version: followedVersion })],
+    ["list_models", async () => ({ models: describeModels((await host.ready()).session) })],
+    ["reload_skills", async () => ({ skills: describeCommands((await host.reopen()).session.skills) })],
+    ["reload_plugins", async () => describePlugins(await host.reopen())],
+    ["reload_output_styles", () => ({ available_output_styles: ["default"] })],
+    ["read_file", (request) => readFile(request, options)],
+  ];
+}
+
+async function contextUsage(
+  { session }: OpenSdkSession,
+  { choices }: ControlRequestOptions,
+): Promise<JsonRecord> {
+  const { plan, model } = session;
+  const tokens = (value: unknown): number => Math.ceil(JSON.stringify(value).length / 4);
+  const system = tokens(plan.system);
+  const messages = session.messages().length === 0 ? 0 : tokens(session.messages());
+  const total = system + messages;
+  const category = (id: string, name: string, count: number, kind: string): JsonRecord => ({
+    id,
+    name,
+    tokens: count,
+    color: "inactive",
+    kind,
+  });
+  return {
+    categories: [
+      category("system_prompt", "System prompt", system, "used"),
+      category("messages", "Messages", messages, "used"),
+      category("free_space", "Free space", Math.max(0, model.contextWindow - total), "free"),
+    ],
+    totalTokens: total,
+    maxTokens: model.contextWindow,
+    rawMaxTokens: model.contextWindow,
+    percentage: Math.round((total / model.contextWindow) * 100),
+    gridRows: [],
+    model: choices.model ?? plan.model.value,
+    memoryFiles: [],
+    mcpTools: [],
+    agents: [],
+    isAutoCompactEnabled: true,
+    apiUsage: null,
+  };
+}
+
+function usage({ host, startedAt }: ControlRequestOptions): JsonRecord {
+  return {
+    total_cost_usd: host.totals.cost(),
+    total_api_duration_ms: host.apiDurationMs(),
+    total_duration_ms: Date.now() - startedAt,
+    total_lines_added: 0,
+    total_lines_removed: 0,
+    model_usage: host.totals.modelUsage(),
+  };
+}
+
+function describePlugins({ session }: OpenSdkSession): JsonRecord {
+  const plugins = session.discovered.plugins.filter(({ enabled }) => enabled);
+  return {
+    commands: describeCommands(session.skills),
+    agents: describeAgents(session),
+    plugins: plugins.map(({ name, root }) => ({ name, path: root })),
+    mcpServers: session.mcpServers().map(({ name, status }) => ({ name, status: serverStatus[status.type] })),
+    error_count: 0,
+  };
+}
+
+const defaultBytes = 256 * 1024;
+
+async function readFile(
+  { path, max_bytes: limit, encoding }: JsonRecord,
+  { host }: ControlRequestOptions,
+): Promise<JsonRecord> {
+  if (typeof path !== "string" || path === "") throw refused("read_file needs a path");
+  const { session } = await host.ready();
+  const file = resolve(session.plan.directory, path);
+  const max = typeof limit === "number" && limit > 0 ? Math.floor(limit) : defaultBytes;
+  await using handle = await open(file, "r");
+  const buffer = Buffer.alloc(max + 1);
+  const { bytesRead } = await handle.read(buffer, 0, max + 1, 0);
+  const bytes = buffer.subarray(0, Math.min(bytesRead, max));
+  return {
+    contents: bytes.toString(encoding === "base64" ? "base64" : "utf8"),
+    absPath: file,
+    ...(bytesRead > max ? { truncated: true } : {}),
+  };
+}

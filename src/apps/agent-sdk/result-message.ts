@@ -1,0 +1,183 @@
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { addUsage, noUsage, type Usage } from "../../conversation/usage.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import type { ModelFacts } from "../../model/model.ts";
+import { errorCategory, errorStatus, isProviderFailure, type SdkMessage, sdkUsage } from "./sdk-messages.ts";
+
+interface ModelSum {
+  readonly usage: Usage;
+  readonly cost: number;
+}
+
+/** What the session has used so far, by model, children included. */
+export interface SessionTotals {
+  add(event: RunEvent): void;
+  /** Limits of a model, shown beside its sums. */
+  know(facts: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">): void;
+  cost(): number;
+  modelUsage(): JsonRecord;
+}
+
+export function createSessionTotals(): SessionTotals {
+  const sums = new Map<string, ModelSum>();
+  const limits = new Map<string, Pick<ModelFacts, "contextWindow" | "maxOutputTokens">>();
+  return {
+    add(event) {
+      if (
+        event.type !== "assistant-answered" &&
+        event.type !== "context-compacted" &&
+        event.type !== "answer-lost"
+      )
+        return;
+      const before = sums.get(event.model) ?? { usage: noUsage, cost: 0 };
+      sums.set(event.model, {
+        usage: addUsage(before.usage, event.usage),
+        cost: before.cost + (event.cost ?? 0),
+      });
+    },
+    know: ({ id, ...rest }) => void limits.set(id, rest),
+    cost: () => [...sums.values()].reduce((sum, { cost }) => sum + cost, 0),
+    modelUsage: () =>
+      Object.fromEntries(
+        [...sums].map(([model, { usage, cost }]) => [
+          model,
+          {
+            inputTokens: usage.inputTokens,
+            outputTokens: usage.outputTokens,
+            cacheReadInputTokens: usage.cacheReadTokens,
+            cacheCreationInputTokens: usage.cacheWriteTokens,
+            webSearchRequests: 0,
+            costUSD: cost,
+            contextWindow: limits.get(model)?.contextWindow ?? 200_000,
+            maxOutputTokens: limits.get(model)?.maxOutputTokens ?? 32_000,
+          },
+        ]),
+      ),
+  };
+}
+
+export interface ResultContext {
+  readonly sessionId: string;
+  readonly uuid: string;
+  readonly totals: Pick<SessionTotals, "cost" | "modelUsage">;
+  /** The turn was stopped by the host. */
+  readonly interrupted: boolean;
+  /** Tools were running when it was. */
+  readonly inTools: boolean;
+  /** The id of the prompt this answers. */
+  readonly promptId?: string | undefined;
+}
+
+/** The message that ends a turn. A failure of the provider is a success with `is_error`, as programs expect it. */
+export function resultMessage(ending: RunEnding, context: ResultContext): SdkMessage {
+  const { totals } = ending;
+  const subtype = subtypeOf(ending);
+  const failed = isApiFailure(ending);
+  return {
+    type: "result",
+    subtype,
+    is_error: subtype !== "success" || failed,
+    ...(subtype === "success" ? { api_error_status: failed ? errorStatus(ending.reason) : null } : {}),
+    duration_ms: Math.round(totals.durationMs),
+    duration_api_ms: Math.round(totals.modelMs),
+    num_turns: totals.turns,
+    ...(subtype === "success" ? { result: resultText(ending) } : {}),
+    stop_reason: stopReason(ending),
+    session_id: context.sessionId,
+    total_cost_usd: context.totals.cost(),
+    usage: sdkUsage(totals.usage),
+    modelUsage: context.totals.modelUsage(),
+    permission_denials: ending.denials.map(({ call }) => ({
+      tool_name: call.name,
+      tool_use_id: call.id,
+      tool_input: call.input,
+    })),
+    ...(ending.output === undefined ? {} : { structured_output: ending.output }),
+    ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
+    terminal_reason: terminalReason(ending, context),
+    ...(context.promptId === undefined ? {} : { user_message_uuid: context.promptId }),
+    uuid: context.uuid,
+  };
+}
+
+/** The assistant message that tells of a failure of the provider; undefined where there was none. */
+export function failureMessage(
+  ending: RunEnding,
+  { sessionId, uuid, id }: { readonly sessionId: string; readonly uuid: string; readonly id: string },
+): SdkMessage | undefined {
+  if (!isApiFailure(ending)) return undefined;
+  return {
+    type: "assistant",
+    message: {
+      id,
+      type: "message",
+      role: "assistant",
+      model: "<synthetic>",
+      content: [{ type: "text", text: apiErrorText(ending) }],
+      stop_reason: "stop_sequence",
+      stop_sequence: "",
+      usage: sdkUsage(noUsage),
+    },
+    parent_tool_use_id: null,
+    session_id: sessionId,
+    uuid,
+    error: errorCategory(ending.reason),
+  };
+}
+
+function isApiFailure({ status, reason }: RunEnding): boolean {
+  return status === "failed" && isProviderFailure(reason);
+}
+
+function apiErrorText({ error = "", reason }: RunEnding): string {
+  const status = errorStatus(reason);
+  return `API Error: ${status === null ? "" : `${status} `}${error}`;
+}
+
+/** These answer a prompt without the model: hooks that hold it back, and commands that are not there. */
+const answeredHere: ReadonlySet<string> = new Set(["prompt_blocked", "unknown_command"]);
+
+function resultText(ending: RunEnding): string {
+  if (isApiFailure(ending)) return apiErrorText(ending);
+  if (ending.reason === "unknown_command") return ending.error ?? "";
+  return ending.text;
+}
+
+function subtypeOf(ending: RunEnding): string {
+  const { status, reason } = ending;
+  if (reason === "max_turns") return "error_max_turns";
+  if (reason === "max_budget") return "error_max_budget_usd";
+  if (reason === "max_structured_output_retries") return "error_max_structured_output_retries";
+  if (status === "completed" || isApiFailure(ending) || answeredHere.has(reason)) return "success";
+  // A refusal, or an answer that was cut, is an answer of the model all the same.
+  return reason === "refusal" || reason === "max_tokens" ? "success" : "error_during_execution";
+}
+
+const modelStops: ReadonlySet<string> = new Set([
+  "end_turn",
+  "max_tokens",
+  "stop_sequence",
+  "refusal",
+  "model_context_window_exceeded",
+]);
+
+function stopReason({ reason, status }: RunEnding): string | null {
+  if (modelStops.has(reason)) return reason;
+  return status === "completed" ? "end_turn" : null;
+}
+
+const terminalReasons: ReadonlyMap<string, string> = new Map([
+  ["max_turns", "max_turns"],
+  ["max_budget", "budget_exhausted"],
+  ["max_total_tokens", "budget_exhausted"],
+  ["context_full", "prompt_too_long"],
+  ["context-too-long", "prompt_too_long"],
+  ["max_structured_output_retries", "structured_output_retry_exhausted"],
+  ["stopped_by_person", "hook_stopped"],
+]);
+
+function terminalReason(ending: RunEnding, { interrupted, inTools }: ResultContext): string {
+  if (interrupted) return inTools ? "aborted_tools" : "aborted_streaming";
+  if (ending.status === "completed") return "completed";
+  return terminalReasons.get(ending.reason) ?? (isApiFailure(ending) ? "api_error" : "model_error");
+}

@@ -1,0 +1,184 @@
+import { randomUUID } from "node:crypto";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { noUsage } from "../../conversation/usage.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import type { CliHost } from "../cli/cli-host.ts";
+import { initMessage } from "./init-message.ts";
+import type { OpenSdkSession } from "./open-sdk-session.ts";
+import type { QueuedPrompt } from "./prompt-queue.ts";
+import { failureMessage, resultMessage } from "./result-message.ts";
+import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
+import { informational, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
+
+/** What a turn works with: the host's options, what it remembers, and how it sends. */
+export interface TurnContext {
+  readonly options: SdkHostOptions;
+  readonly state: HostState;
+  readonly emit: (message: SdkMessage) => void;
+}
+
+/** Reports one turn from its beginning to its result. */
+export async function runTurn(
+  session: OpenSdkSession,
+  given: QueuedPrompt,
+  { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
+): Promise<void> {
+  const { options, state } = context;
+  const prompt = { ...given, uuid: given.uuid ?? randomUUID() };
+  const controller = new AbortController();
+  const running: Turn = { controller, inTools: false };
+  state.turn = running;
+  const begin = createBeginning(session, prompt, context);
+  options.begins(prompt);
+  try {
+    options.refuse(session.session);
+    const ending = await follow(session, {
+      prompt,
+      running,
+      begin,
+      context,
+      signal: AbortSignal.any([signal, controller.signal]),
+    });
+    begin();
+    finishTurn(session, ending, { context, prompt, isInterrupted: controller.signal.aborted, ...running });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    begin();
+    const isInterrupted = controller.signal.aborted;
+    finishTurn(session, endingOf(error), { context, prompt, isInterrupted, inTools: false });
+  } finally {
+    state.turn = undefined;
+    void options.reached(undefined);
+  }
+}
+
+/** `init` and the replayed prompt, with the first event of the turn. */
+function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context: TurnContext): () => void {
+  let hasBegun = false;
+  return () => {
+    if (hasBegun) return;
+    hasBegun = true;
+    context.emit(initOf(session, context));
+    if (!context.options.connection().request.replay) return;
+    context.emit({
+      ...prompt.line,
+      type: "user",
+      parent_tool_use_id: null,
+      session_id: session.session.plan.sessionId,
+      uuid: prompt.uuid ?? randomUUID(),
+      isReplay: true,
+    });
+  };
+}
+
+export function initOf(session: OpenSdkSession, { options }: TurnContext): SdkMessage {
+  const { policy, choices, context } = options.connection();
+  return initMessage(session.session, {
+    mode: policy.mode() ?? session.initialMode,
+    model: choices.model ?? session.session.plan.model.value,
+    apiKeySource: keySource(session, context.host.environment),
+    uuid: randomUUID(),
+  });
+}
+
+interface Following {
+  readonly prompt: QueuedPrompt;
+  readonly running: Turn;
+  readonly begin: () => void;
+  readonly context: TurnContext;
+  readonly signal: AbortSignal;
+}
+
+async function follow(session: OpenSdkSession, following: Following): Promise<RunEnding> {
+  const { prompt, running, begin, context, signal } = following;
+  const { options, state, emit } = context;
+  for await (const event of session.turn(prompt.content, signal)) {
+    if (event.type === "run-ended") return event.ending;
+    begin();
+    await options.reached(event);
+    state.totals.add(event);
+    if (event.type === "call-started") running.inTools = true;
+    if (event.type === "turn-started") running.inTools = false;
+    if (event.type === "assistant-answered") state.totals.know({ ...session.session.model, id: event.model });
+    for (const message of messagesOf(event, session, options)) emit(message);
+    await options.observed().hear(event, signal);
+  }
+  throw new RetinueError("run-without-end", "The run ended without saying how.");
+}
+
+function messagesOf(
+  event: RunEvent,
+  { session }: OpenSdkSession,
+  options: SdkHostOptions,
+): readonly SdkMessage[] {
+  const { lineIds, request } = options.connection();
+  return sdkMessages(event, {
+    sessionId: session.plan.sessionId,
+    uuid: randomUUID,
+    lineIds: (known) => lineIds.get(known) ?? [],
+    partial: request.partial,
+  });
+}
+
+interface TurnEnd {
+  readonly context: TurnContext;
+  readonly prompt: QueuedPrompt;
+  readonly isInterrupted: boolean;
+  readonly inTools: boolean;
+}
+
+/** Everything that is sent at the end of a turn; the result is last. */
+export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: TurnEnd): void {
+  const { context, prompt, isInterrupted, inTools } = end;
+  const { state, emit, options } = context;
+  const { sessionId } = session.session.plan;
+  state.apiMs += ending.totals.modelMs;
+  if (isInterrupted) emit(interruptedMessage(sessionId, inTools));
+  if (ending.reason === "prompt_blocked") emit(informational(ending.error ?? "", sessionId));
+  const failure = failureMessage(ending, { sessionId, uuid: randomUUID(), id: randomUUID() });
+  if (failure !== undefined) emit(failure);
+  void options.observed().ended(ending);
+  const result = resultMessage(ending, {
+    sessionId,
+    uuid: randomUUID(),
+    totals: state.totals,
+    promptId: prompt.uuid,
+    interrupted: isInterrupted,
+    inTools,
+  });
+  state.lastIsError = result["is_error"] === true;
+  emit(result);
+}
+
+export function endingOf(error: unknown): RunEnding {
+  const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    status: "failed",
+    reason: isRetinueError(error) ? error.code : "error",
+    text: "",
+    error: `${message}${advice}`,
+    denials: [],
+    totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
+  };
+}
+
+function interruptedMessage(sessionId: string, inTools: boolean): SdkMessage {
+  const text = inTools ? "[Request interrupted by user for tool use]" : "[Request interrupted by user]";
+  return {
+    type: "user",
+    message: { role: "user", content: [{ type: "text", text }] },
+    parent_tool_use_id: null,
+    session_id: sessionId,
+    uuid: randomUUID(),
+  };
+}
+
+/** Which of the places a key can come from has one; never the key. */
+export function keySource({ session }: OpenSdkSession, environment: CliHost["environment"]): string {
+  if (session.model.provider !== "anthropic") return "none";
+  const { env, plain } = session.discovered.settings.settings;
+  const isSet = (name: string): boolean => (env.get(name) ?? environment[name] ?? "").trim() !== "";
+  const variable = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet);
+  return variable ?? (plain.apiKeyHelper === undefined ? "none" : "apiKeyHelper");
+}

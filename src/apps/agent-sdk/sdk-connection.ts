@@ -1,0 +1,203 @@
+import { randomUUID } from "node:crypto";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { writeLocalRules } from "../../settings/write-local-rules.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
+import { refuseOffline } from "../cli/print/refuse-offline.ts";
+import type { CommandContext } from "../cli/session-options.ts";
+import { type AgentSdkOptions, checkAgentSdkOptions } from "./agent-sdk-options.ts";
+import { type ControlChannel, createControlChannel } from "./control-channel.ts";
+import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
+import type { HookReports } from "./host-hooks.ts";
+import { createLivePolicy, type LivePolicy } from "./live-policy.ts";
+import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
+import type { HostServers } from "./open-sdk-session.ts";
+import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
+import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
+import { type Initialize, noInitialize } from "./read-initialize.ts";
+import { createSdkHost, type SdkHost } from "./sdk-host.ts";
+import { informational } from "./sdk-messages.ts";
+
+export type ServeOptions = PrintOptions & AgentSdkOptions;
+
+/** What a host may change of the running session; read by what opens and drives it. */
+export interface Choices {
+  model: string | undefined;
+  effort: string | number | undefined;
+  servers: HostServers;
+  perTaskStopAffordance: boolean;
+}
+
+/** One host on both pipes, and everything that is kept for it. */
+export interface SdkConnection {
+  readonly context: CommandContext;
+  readonly options: ServeOptions;
+  readonly request: PrintRequest;
+  readonly startedAt: number;
+  readonly channel: ControlChannel;
+  readonly queue: PromptQueue;
+  readonly host: SdkHost;
+  readonly policy: LivePolicy;
+  readonly reports: HookReports;
+  readonly choices: Choices;
+  /** Absent where the host did not ask for file checkpoints. */
+  readonly checkpoints: FileCheckpoints | undefined;
+  /** The ids of the transcript's lines, by event. */
+  readonly lineIds: WeakMap<RunEvent, readonly string[]>;
+  /** Texts of hooks that the model reads next. */
+  readonly hookContexts: string[];
+  /** Ends the connection with an error. */
+  readonly stop: AbortController;
+  readonly warn: (text: string) => void;
+  initialize: Initialize;
+  isInitialized: boolean;
+  /** Why no session can be opened. */
+  startFailure: unknown;
+  /** The id that the transcript's line of the next prompt gets. */
+  promptId: string | undefined;
+  /** What the running turn has come to. */
+  lastEvent: RunEvent | undefined;
+  /** The call of AskUserQuestion that is being answered. */
+  questionCall: string | undefined;
+}
+
+export function createSdkConnection(context: CommandContext, options: ServeOptions): SdkConnection {
+  const { host: cli } = context;
+  const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
+  const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isHosted: true });
+  for (const note of notes) cli.stderr.write(`retinue: ${note}\n`);
+  const keepsFiles = cli.environment["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] === "true";
+  const channel = createControlChannel((line) => cli.stdout.write(line));
+  const warn = (text: string): void => channel.send(informational(text, sessionIdOf(connection)));
+  const connection: SdkConnection = {
+    context,
+    options,
+    request,
+    startedAt: Date.now(),
+    channel,
+    queue: createPromptQueue(),
+    host: hostOf(() => connection),
+    policy: policyOf(() => connection),
+    reports: {
+      warn,
+      ...(options.includeHookEvents === true ? hookEventReports(() => connection) : {}),
+    },
+    choices: {
+      model: undefined,
+      effort: thinkingTokens,
+      servers: { configured: {}, inProcess: [], disabled: new Set() },
+      perTaskStopAffordance: false,
+    },
+    checkpoints: keepsFiles ? createFileCheckpoints() : undefined,
+    lineIds: new WeakMap(),
+    hookContexts: [],
+    stop: new AbortController(),
+    warn,
+    initialize: noInitialize,
+    isInitialized: false,
+    startFailure: undefined,
+    promptId: undefined,
+    lastEvent: undefined,
+    questionCall: undefined,
+  };
+  return connection;
+}
+
+type Lazy = () => SdkConnection;
+
+function hostOf(connection: Lazy): SdkHost {
+  let observed: ObservedHooks | undefined;
+  return createSdkHost({
+    connection,
+    open: (fresh) => openSessionOf(connection(), fresh),
+    observed() {
+      observed ??= observedHooksOf(connection());
+      return observed;
+    },
+    reached: (event) => followEvent(connection(), event),
+    begins({ uuid }) {
+      const { checkpoints } = connection();
+      connection().promptId = uuid;
+      checkpoints?.begin(uuid);
+    },
+    refuse(session) {
+      const { options, context } = connection();
+      const { environment } = context.host;
+      refuseOffline(session, { model: options.model, isForProgram: true, environment });
+    },
+  });
+}
+
+/** Files are kept before a call changes them; the next event is asked for after that. */
+async function followEvent(connection: SdkConnection, event: RunEvent | undefined): Promise<void> {
+  connection.lastEvent = event;
+  if (event?.type !== "call-started") return;
+  const { checkpoints, host, context } = connection;
+  await checkpoints?.keep(event.call, host.current()?.session.plan.directory ?? context.host.cwd);
+  if (event.call.name === "AskUserQuestion") connection.questionCall = event.call.id;
+}
+
+const defaultHookTimeoutMs = 60_000;
+
+function observedHooksOf(connection: SdkConnection): ObservedHooks {
+  return createObservedHooks({
+    hooks: connection.initialize.hooks,
+    channel: connection.channel,
+    reports: connection.reports,
+    situation: () => situationOf(connection),
+    addContext: (text) => void connection.hookContexts.push(text),
+    defaultTimeoutMs: defaultHookTimeoutMs,
+  });
+}
+
+function policyOf(connection: Lazy): LivePolicy {
+  return createLivePolicy({
+    directory: () => connection().context.host.cwd,
+    mayBypass() {
+      const { options } = connection();
+      return (
+        options.allowDangerouslySkipPermissions === true ||
+        options.dangerouslySkipPermissions === true ||
+        options.permissionMode === "bypassPermissions"
+      );
+    },
+    initialMode: () => connection().host.current()?.initialMode ?? "default",
+    modeChanged(mode) {
+      const { host } = connection();
+      host.emit({
+        type: "system",
+        subtype: "status",
+        status: null,
+        permissionMode: mode,
+        uuid: randomUUID(),
+        session_id: sessionIdOf(connection()),
+      });
+    },
+    async save(list, rules) {
+      const { host, context } = connection();
+      const root = host.current()?.session.discovered.paths.projectRoot ?? context.host.cwd;
+      const outcome = await writeLocalRules(root, { list, rules });
+      if (outcome.type !== "saved") throw new RetinueError("rules-not-saved", outcome.why);
+    },
+  });
+}
+
+function hookEventReports(connection: Lazy): Pick<HookReports, "started" | "ended"> {
+  const emit = (subtype: string, { id, event }: { id: string; event: string }, more: JsonRecord): void =>
+    connection().host.emit({
+      type: "system",
+      subtype,
+      hook_id: id,
+      hook_name: `${event}:callback`,
+      hook_event: event,
+      uuid: randomUUID(),
+      session_id: sessionIdOf(connection()),
+      ...more,
+    });
+  return {
+    started: (hook) => emit("hook_started", hook, {}),
+    ended: ({ output, outcome, ...hook }) =>
+      emit("hook_response", hook, { output, stdout: output, stderr: "", outcome }),
+  };
+}

@@ -1,0 +1,235 @@
+import { randomUUID } from "node:crypto";
+import type { UserMessage } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { hasEnded } from "../../tasks/task-state.ts";
+import { createTaskMessages } from "./create-task-messages.ts";
+import type { ObservedHooks } from "./observed-hooks.ts";
+import type { OpenSdkSession } from "./open-sdk-session.ts";
+import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
+import { createSessionTotals, type SessionTotals } from "./result-message.ts";
+import { endingOf, finishTurn, initOf, runTurn, type TurnContext } from "./run-turn.ts";
+import type { SdkConnection } from "./sdk-connection.ts";
+import type { SdkMessage } from "./sdk-messages.ts";
+
+export interface SdkHostOptions {
+  readonly connection: () => Pick<
+    SdkConnection,
+    "channel" | "queue" | "policy" | "choices" | "request" | "initialize" | "context" | "lineIds"
+  >;
+  /** Opens the session, or the one that takes its place; a fresh one begins a new conversation. */
+  readonly open: (fresh: boolean) => Promise<OpenSdkSession>;
+  readonly observed: () => ObservedHooks;
+  /** Called with the event that the running turn has come to, before the next one is asked for. */
+  readonly reached: (event: RunEvent | undefined) => Promise<void>;
+  /** Called with the prompt that is worked on next. */
+  readonly begins: (prompt: QueuedPrompt) => void;
+  /** Refuses prompts where no real model answers. */
+  readonly refuse: (session: OpenSdkSession["session"]) => void;
+}
+
+type SessionState = "running" | "requires_action" | "idle";
+
+/** Works on the prompts of a host one after the other, and reports everything that happens. */
+export interface SdkHost {
+  /** Resolves with the exit code when the input has ended and everything is done. */
+  run(signal: AbortSignal): Promise<number>;
+  /** Opens the session before the first prompt, so that it can be described. */
+  ready(): Promise<OpenSdkSession>;
+  current(): OpenSdkSession | undefined;
+  /** Closes the session after the running turn and opens another in its place. */
+  reopen(): Promise<OpenSdkSession>;
+  /** Stops the running turn; false where none runs. */
+  interrupt(stopsTasks: boolean): Promise<boolean>;
+  inputEnded(): void;
+  emit(message: SdkMessage): void;
+  setState(state: SessionState): void;
+  readonly totals: SessionTotals;
+  apiDurationMs(): number;
+}
+
+export interface Turn {
+  readonly controller: AbortController;
+  inTools: boolean;
+}
+
+/** What is remembered between turns. */
+export interface HostState {
+  readonly totals: SessionTotals;
+  /** What waits for the end of the running turn. */
+  readonly changes: (() => Promise<void>)[];
+  opened: Promise<OpenSdkSession> | undefined;
+  current: OpenSdkSession | undefined;
+  turn: Turn | undefined;
+  hasEndedInput: boolean;
+  lastIsError: boolean;
+  /** The state that the host was notified of. */
+  reported: SessionState | undefined;
+  apiMs: number;
+}
+
+export function createSdkHost(options: SdkHostOptions): SdkHost {
+  const state: HostState = {
+    totals: createSessionTotals(),
+    changes: [],
+    opened: undefined,
+    current: undefined,
+    turn: undefined,
+    hasEndedInput: false,
+    lastIsError: false,
+    reported: undefined,
+    apiMs: 0,
+  };
+  const emit = (message: SdkMessage): void => options.connection().channel.send(message);
+  const context: TurnContext = { options, state, emit };
+  const ring = (): void => options.connection().queue.ring();
+  return {
+    totals: state.totals,
+    emit,
+    setState: (next) => setState(context, next),
+    ready: () => ready(context),
+    apiDurationMs: () => Math.round(state.apiMs),
+    current: () => state.current,
+    inputEnded() {
+      state.hasEndedInput = true;
+      ring();
+    },
+    reopen() {
+      const reopened = Promise.withResolvers<OpenSdkSession>();
+      state.changes.push(() => reopen(context).then(reopened.resolve, reopened.reject));
+      ring();
+      return reopened.promise;
+    },
+    interrupt: (stopsTasks) => interrupt(state, stopsTasks),
+    run: (signal) => run(context, signal),
+  };
+}
+
+function setState({ state, emit }: TurnContext, next: SessionState): void {
+  if (state.reported === next) return;
+  state.reported = next;
+  emit({
+    type: "system",
+    subtype: "session_state_changed",
+    state: next,
+    uuid: randomUUID(),
+    session_id: state.current?.session.plan.sessionId ?? "",
+    sdk_host_only: true,
+  });
+}
+
+function ready(context: TurnContext): Promise<OpenSdkSession> {
+  context.state.opened ??= openNow(context);
+  return context.state.opened;
+}
+
+async function openNow(context: TurnContext, fresh = false): Promise<OpenSdkSession> {
+  const { state, options } = context;
+  const opened = await options.open(fresh);
+  state.current = opened;
+  state.totals.know(opened.session.model);
+  void watchTasks(context, opened);
+  return opened;
+}
+
+async function reopen(context: TurnContext): Promise<OpenSdkSession> {
+  const { state } = context;
+  await state.current?.[Symbol.asyncDispose]();
+  state.opened = openNow(context);
+  return state.opened;
+}
+
+async function watchTasks({ options, state, emit }: TurnContext, opened: OpenSdkSession): Promise<void> {
+  const { request, initialize, queue } = options.connection();
+  const messagesOf = createTaskMessages({
+    sessionId: opened.session.plan.sessionId,
+    uuid: randomUUID,
+    text: request.childText || initialize.forwardSubagentText,
+    outputFile: opened.outputFile,
+    list: () => opened.session.tasks.list(),
+  });
+  for await (const update of opened.watchTasks()) {
+    state.totals.add(update.event);
+    for (const message of messagesOf(update)) emit(message);
+    if (update.event.type === "run-ended") queue.ring();
+  }
+}
+
+async function interrupt(state: HostState, stopsTasks: boolean): Promise<boolean> {
+  const tasks = state.current?.session.tasks;
+  const running = stopsTasks
+    ? (tasks?.list().filter((task) => task.background && !hasEnded(task)) ?? [])
+    : [];
+  const isRunning = state.turn !== undefined;
+  state.turn?.controller.abort(new RetinueError("aborted", "The host interrupted the turn."));
+  await Promise.all(running.map(({ id }) => tasks?.stop(id, "user")));
+  return isRunning;
+}
+
+async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
+  const { state, options } = context;
+  const { queue } = options.connection();
+  const stopped = new Promise<void>((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { once: true }),
+  );
+  try {
+    while (!signal.aborted) {
+      const bell = queue.wait();
+      for (let change = state.changes.shift(); change !== undefined; change = state.changes.shift())
+        await change();
+      const session = state.opened === undefined && !queue.hasPrompt() ? undefined : await ready(context);
+      const isBusy = session?.hasBackgroundWork() === true;
+      const prompt = session === undefined ? undefined : nextPrompt(session, queue.next());
+      if (session !== undefined && prompt !== undefined) {
+        setState(context, "running");
+        await (isClear(prompt)
+          ? clear(context, session, prompt)
+          : runTurn(session, prompt, { context, signal }));
+        continue;
+      }
+      if (state.hasEndedInput && !isBusy) break;
+      if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
+      await Promise.race([bell, stopped]);
+    }
+  } finally {
+    await state.current?.[Symbol.asyncDispose]();
+  }
+  if (state.reported !== undefined) setState(context, "idle");
+  return state.lastIsError ? 1 : 0;
+}
+
+/** The next prompt: of the host, or what children in the background have to report. */
+function nextPrompt(session: OpenSdkSession, queued: QueuedPrompt | undefined): QueuedPrompt | undefined {
+  if (queued !== undefined) return queued;
+  const content = session.takeReports();
+  return content === undefined ? undefined : { content, line: reportLine(content), asks: true };
+}
+
+/** `/clear`: the next prompt begins a new conversation. */
+async function clear(context: TurnContext, session: OpenSdkSession, prompt: QueuedPrompt): Promise<void> {
+  const { state, emit } = context;
+  const before = session.session.plan.sessionId;
+  await session[Symbol.asyncDispose]();
+  state.opened = openNow(context, true);
+  const next = await state.opened;
+  const about = { new_conversation_id: next.session.plan.sessionId, trigger: "clear", session_id: before };
+  emit({ type: "conversation_reset", ...about, uuid: randomUUID() });
+  emit(initOf(next, context));
+  const done = { ...endingOf(""), status: "completed", reason: "end_turn" } as const;
+  finishTurn(next, done, { context, prompt, isInterrupted: false, inTools: false });
+}
+
+function isClear({ content }: QueuedPrompt): boolean {
+  const [first, ...more] = blocksOf(content);
+  return more.length === 0 && first?.type === "text" && first.text.trim() === "/clear";
+}
+
+function reportLine(content: UserMessage["content"]): JsonRecord {
+  return {
+    type: "user",
+    message: { role: "user", content: blocksOf(content) },
+    isSynthetic: true,
+    origin: { kind: "task-notification" },
+  };
+}

@@ -1,0 +1,102 @@
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import { checkSessionOptions } from "../cli/check-session-options.ts";
+import { exitCodeOf } from "../cli/end-signal.ts";
+import type { CommandContext } from "../cli/session-options.ts";
+import type { ControlHandlers } from "./control-channel.ts";
+import { createControlRequests } from "./create-control-requests.ts";
+import { describeAgents, describeCommands, describeModels, followedVersion } from "./init-message.ts";
+import type { OpenSdkSession } from "./open-sdk-session.ts";
+import { readPromptMessage } from "./prompt-queue.ts";
+import { type Initialize, readInitialize } from "./read-initialize.ts";
+import { keySource } from "./run-turn.ts";
+import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
+
+/** Serves a host over stdin and stdout by the control protocol of the Agent SDK, until its input ends. */
+export async function serveAgentSdk(context: CommandContext, options: ServeOptions): Promise<number> {
+  const { host: cli } = context;
+  checkSessionOptions(context.session, cli.cwd);
+  const connection = createSdkConnection(context, options);
+  const { stop, host, channel } = connection;
+  const forget = cli.onInterrupt((reason) => stop.abort(reason));
+  const { closed } = cli.stdout;
+  const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
+  const reading = channel
+    .read(cli.stdin.lines({ signal }), createHandlers(connection))
+    .finally(() => host.inputEnded());
+  try {
+    const code = await host.run(signal);
+    if (!stop.signal.aborted) return code;
+    if (isRetinueError(stop.signal.reason) && stop.signal.reason.code === "interrupted")
+      return exitCodeOf(stop.signal.reason);
+    throw stop.signal.reason;
+  } finally {
+    forget();
+    stop.abort(new RetinueError("session-closed", "The session is over."));
+    await reading.catch(() => undefined);
+  }
+}
+
+function createHandlers(connection: SdkConnection): ControlHandlers {
+  const { stop, queue } = connection;
+  const handlers = createControlRequests(connection);
+  const invalid = (reason: string): void => stop.abort(new RetinueError("bad-input", reason));
+  return {
+    request(subtype, given, signal) {
+      if (subtype === "initialize") return begin(connection, given);
+      const handler = handlers.get(subtype);
+      if (handler === undefined)
+        throw new RetinueError("unknown-request", `Unsupported control request subtype: ${subtype}`);
+      return Promise.resolve(handler(given, signal));
+    },
+    user(line) {
+      const prompt = readPromptMessage(line);
+      if (typeof prompt === "string") invalid(prompt);
+      else queue.add(prompt);
+    },
+    invalid,
+  };
+}
+
+/** Everything in `initialize` is in force before the first prompt is begun; what cannot be ends the connection. */
+async function begin(connection: SdkConnection, given: JsonRecord): Promise<JsonRecord> {
+  if (connection.isInitialized) throw new RetinueError("initialized", "The session is initialized already.");
+  connection.isInitialized = true;
+  const { choices, policy, host, context, stop } = connection;
+  try {
+    const initialize = readInitialize(given);
+    connection.initialize = initialize;
+    choices.perTaskStopAffordance = initialize.perTaskStopAffordance;
+    choices.servers = { ...choices.servers, inProcess: initialize.servers };
+    for (const { name, policies } of initialize.servers)
+      for (const { tool, behavior } of policies)
+        await policy.update({ type: "addRules", behavior, rules: [{ toolName: `mcp__${name}__${tool}` }] });
+    const opened = await host.ready();
+    return describeSession(opened, initialize, keySource(opened, context.host.environment));
+  } catch (error) {
+    connection.startFailure = error;
+    queueMicrotask(() => stop.abort(error));
+    throw error;
+  }
+}
+
+function describeSession(
+  { session }: OpenSdkSession,
+  { hasHooks, plugins }: Initialize,
+  apiKeySource: string,
+): JsonRecord {
+  const apiProvider = session.model.provider === "anthropic" ? "firstParty" : "gateway";
+  return {
+    commands: describeCommands(session.skills),
+    agents: describeAgents(session),
+    models: describeModels(session),
+    account: { apiKeySource, tokenSource: "none", apiProvider },
+    output_style: "default",
+    available_output_styles: ["default"],
+    pid: process.pid,
+    ...(hasHooks ? { hooks_applied: true } : {}),
+    hook_on_failure_supported: true,
+    ...(plugins.length === 0 ? {} : { plugins_applied: true }),
+    claude_code_version: followedVersion,
+  };
+}

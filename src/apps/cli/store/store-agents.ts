@@ -1,0 +1,255 @@
+import {
+  glanceAtAgent,
+  inspectAgent,
+  sendMessage,
+  stopAgent,
+  waitForEnd,
+} from "../../../cluster/agent-client.ts";
+import { agentLog, toAgentRecord } from "../../../cluster/agent-records.ts";
+import { readSessionPlan } from "../../../cluster/session/session-plan.ts";
+import type { Question } from "../../../cluster/session/session-progress.ts";
+import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
+import { describeWorkspace } from "../../../cluster/workspace/workspace-plan.ts";
+import { isRecord } from "../../../foundation/json-record.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { misuse } from "../session-options.ts";
+import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
+import { withStore } from "./open-named-store.ts";
+import type { StoreContext } from "./store-program.ts";
+
+interface JsonOption {
+  readonly json?: boolean;
+}
+
+/** `retinue tasks --store` */
+export async function listAgents(
+  { host, store: address }: StoreContext,
+  { json }: JsonOption,
+): Promise<number> {
+  return withStore(address, async (store) => {
+    const summaries = await store.log.list("run/");
+    const rows = await Promise.all(
+      summaries.map(async ({ name, lastAt }) => {
+        const id = name.slice("run/".length);
+        const { plan, status } = await glanceAtAgent(store, id);
+        const activation = await store.engine.status(id);
+        const prompt = isRecord(plan) ? String(plan["prompt"] ?? "") : "";
+        return { id, status, activation, lastAt, prompt };
+      }),
+    );
+    rows.sort((a, b) => b.lastAt - a.lastAt);
+    if (json === true) host.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
+    else if (rows.length === 0) host.stdout.write("There are no agents in this store.\n");
+    else
+      for (const { id, status, activation, prompt } of rows) {
+        const where = describeActivation(activation);
+        host.stdout.write(
+          `${id}  ${status.padEnd(9)}  ${where}${cutTo(stripControlCharacters(prompt), 60)}\n`,
+        );
+      }
+    return 0;
+  });
+}
+
+type Activation = Awaited<ReturnType<typeof inspectAgent>>["activation"];
+
+function describeActivation(activation: Activation): string {
+  if (activation.state === "running") return `on ${activation.worker}  `;
+  if (activation.state === "idle") return "";
+  return activation.missing.length === 0
+    ? "queued  "
+    : `queued, no worker has ${activation.missing.join(", ")}  `;
+}
+
+/** `retinue inspect ID --store` */
+export async function inspect(
+  { host, store: address }: StoreContext,
+  given: string,
+  { json }: JsonOption,
+): Promise<number> {
+  return withStore(address, async (store) => {
+    const id = await findAgent(store, given);
+    const report = await inspectAgent(store, id);
+    const { plan } = await glanceAtAgent(store, id);
+    const isSession = isRecord(plan) && plan["type"] === "session";
+    const workspace = isSession
+      ? describeWorkspace(readSessionPlan(plan).workspace)
+      : "none; this is no session";
+    const claims = (await store.log.read(agentLog(id))).flatMap(({ record }) => {
+      const read = toAgentRecord(record);
+      return read?.type === "claimed" ? [`${read.worker} (${read.version})`] : [];
+    });
+    if (json === true) {
+      host.stdout.write(`${JSON.stringify({ id, ...report, workspace, workers: claims }, null, 2)}\n`);
+      return 0;
+    }
+    const question = questionOf(report.waitingFor);
+    const lines = [
+      `${id}: ${report.status} ${describeActivation(report.activation)}`.trimEnd(),
+      `workspace: ${workspace}`,
+      `workers so far: ${claims.length === 0 ? "none" : claims.join(", ")}`,
+      ...(question === undefined
+        ? []
+        : [
+            `waits for a person: ${question.tool} ${JSON.stringify(question.input)} (${question.reason})`,
+            `answer it with: retinue answer ${id} allow --store …`,
+          ]),
+    ];
+    host.stdout.write(`${lines.map(stripControlCharacters).join("\n")}\n`);
+    return 0;
+  });
+}
+
+/** `retinue logs ID --store` */
+export async function logs(
+  { host, store: address }: StoreContext,
+  given: string,
+  { follow }: { readonly follow?: boolean },
+): Promise<number> {
+  const stop = new AbortController();
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
+  try {
+    return await withStore(address, async (store) => {
+      const id = await findAgent(store, given);
+      let seq = 0;
+      const show = async (): Promise<void> => {
+        const entries = await store.log.read(agentLog(id), seq);
+        for (const entry of entries) for (const line of describeEntry(entry)) host.stdout.write(`${line}\n`);
+        seq = entries.at(-1)?.seq ?? seq;
+      };
+      await show();
+      if (follow !== true) return 0;
+      while ((await waitForEnd(store, id, { timeoutMs: 300, signal: stop.signal })) === undefined)
+        await show();
+      await show();
+      return 0;
+    });
+  } finally {
+    forget();
+  }
+}
+
+function describeEntry({ at, record: value }: LogEntry): readonly string[] {
+  const record = toAgentRecord(value);
+  const time = new Date(at).toISOString().slice(11, 19);
+  switch (record?.type) {
+    case "claimed":
+      return [`${time} -- on ${record.worker}, version ${record.version}`];
+    case "parked":
+      return [`${time} -- waits: ${stripControlCharacters(cutTo(JSON.stringify(record.waitingFor), 200))}`];
+    case "ended":
+      return [`${time} -- ${record.ending.status}`];
+    case "entry":
+      return describeOwn(record.entry).map((text) => `${time} ${stripControlCharacters(text)}`);
+    default:
+      return [];
+  }
+}
+
+/** The conversation, out of the pieces of transcripts. */
+function describeOwn(entry: JsonValue): readonly string[] {
+  if (!isRecord(entry) || entry["type"] !== "file" || typeof entry["text"] !== "string") return [];
+  if (!String(entry["path"]).endsWith(".jsonl")) return [];
+  return entry["text"].split("\n").flatMap((line) => {
+    const message = readMessage(line);
+    if (message === undefined) return [];
+    const { role, content } = message;
+    if (typeof content === "string") return [`${role}: ${content}`];
+    return content.flatMap((block) => {
+      if (block["type"] === "text") return [`${role}: ${String(block["text"])}`];
+      if (block["type"] === "tool_use")
+        return [`${role}: ${String(block["name"])} ${JSON.stringify(block["input"])}`];
+      return [];
+    });
+  });
+}
+
+interface SpokenMessage {
+  readonly role: string;
+  readonly content: string | readonly Readonly<Record<string, unknown>>[];
+}
+
+function readMessage(line: string): SpokenMessage | undefined {
+  if (line === "") return undefined;
+  const value: unknown = JSON.parse(line);
+  const message = isRecord(value) ? value["message"] : undefined;
+  if (!isRecord(message)) return undefined;
+  const { role, content } = message;
+  if (typeof content === "string") return { role: String(role), content };
+  return Array.isArray(content) ? { role: String(role), content: content.filter(isRecord) } : undefined;
+}
+
+/** `retinue stop ID --store` */
+export async function stop({ host, store: address }: StoreContext, given: string): Promise<number> {
+  return withStore(address, async (store) => {
+    const id = await findAgent(store, given);
+    const { status } = await stopAgent(store, id, "stopped by a person");
+    host.stdout.write(status === "stopped" ? `${id} was stopped.\n` : `${id} had ended before: ${status}.\n`);
+    return 0;
+  });
+}
+
+/** `retinue resume ID PROMPT --store` */
+export async function resume(
+  { host, store: address }: StoreContext,
+  given: string,
+  words: readonly string[],
+): Promise<number> {
+  return withStore(address, async (store) => {
+    const id = await findAgent(store, given);
+    await sendMessage(store, id, { body: { type: "prompt", prompt: words.join(" ") } });
+    host.stdout.write(`${id} has the prompt.\n`);
+    return 0;
+  });
+}
+
+export interface AnswerOptions {
+  readonly word: string;
+  readonly for: string;
+  readonly message?: string;
+}
+
+/** `retinue answer ID allow|deny --store` */
+export async function answer(
+  { host, store: address }: StoreContext,
+  given: string,
+  options: AnswerOptions,
+): Promise<number> {
+  const { word, for: scope, message } = options;
+  if (word !== "allow" && word !== "deny")
+    throw misuse(`The answer is allow or deny, but got ${JSON.stringify(word)}.`);
+  if (!["call", "agent", "session"].includes(scope))
+    throw misuse(`--for is call, agent or session, but got ${JSON.stringify(scope)}.`);
+  return withStore(address, async (store) => {
+    const id = await findAgent(store, given);
+    const { waitingFor } = await inspectAgent(store, id);
+    const question = questionOf(waitingFor);
+    if (question === undefined)
+      throw new RetinueError("nothing-asked", `The agent ${id} waits for no answer.`);
+    const said = message === undefined ? {} : { message };
+    const reply = word === "allow" ? { type: word, for: scope } : { type: word, ...said };
+    await sendMessage(store, id, { body: { type: "answer", question: question.id, answer: reply } });
+    host.stdout.write(`${id} has the answer: ${word} ${question.tool}.\n`);
+    return 0;
+  });
+}
+
+function questionOf(waitingFor: JsonValue | undefined): Question | undefined {
+  if (!isRecord(waitingFor) || waitingFor["type"] !== "approval") return undefined;
+  // Written by the worker that parked the agent.
+  return waitingFor["question"] as unknown as Question;
+}
+
+/** By the whole id or its beginning. */
+async function findAgent(store: Store, given: string): Promise<string> {
+  const ids = (await store.log.list(agentLog(given))).map(({ name }) => name.slice("run/".length));
+  const [only] = ids.includes(given) ? [given] : ids;
+  if (only === undefined)
+    throw new RetinueError("no-such-agent", `There is no agent ${JSON.stringify(given)} in this store.`);
+  if (ids.length > 1 && only !== given)
+    throw new RetinueError(
+      "agent-ambiguous",
+      `Several agents begin with ${given}: ${ids.slice(0, 5).join(", ")}.`,
+    );
+  return only;
+}

@@ -1,0 +1,127 @@
+import { Command, CommanderError } from "commander";
+import type { CliHost } from "../cli-host.ts";
+import { describe } from "../describe.ts";
+import { addPrintOptions, addSessionOptions } from "../run-program.ts";
+import { misuse, type SessionOptions } from "../session-options.ts";
+
+export interface StoreOptions {
+  readonly store?: string;
+  readonly tenant?: string;
+}
+
+/** The commands for agents in a store; the same words as without one, as far as they mean the same. */
+export async function runStoreProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
+  let code = 0;
+  const program = new Command("retinue")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => host.stdout.write(text),
+      outputError: () => {},
+      writeErr: (text) => host.stderr.write(text),
+    })
+    .helpCommand(false)
+    .argument("[prompt...]")
+    .option("--store <url>", "postgres://user@host/database, or file:///folder; or RETINUE_STORE")
+    .option("--tenant <name>", "whose agents these are")
+    .option("--workspace <type>", "with -p: shared, pinned or git")
+    .option("--queue <name>", "a queue of workers; may be repeated with serve", collect)
+    .option("--detach", "with -p: only print the id")
+    .option("--json", "print JSON");
+  addSessionOptions(program);
+  addPrintOptions(program);
+  const run = async (task: (context: StoreContext) => Promise<number>): Promise<void> => {
+    const options = program.opts<SessionOptions & StoreOptions>();
+    code = await task({ host, session: options, store: storeOf(options, host) });
+  };
+  addAgentCommands(program, run);
+  addAdminCommands(program, run);
+  program.action((words: readonly string[], options) =>
+    run(async (context) => (await import("./print-in-store.ts")).printInStore(context, words, options)),
+  );
+  try {
+    await program.parseAsync(arguments_, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw misuse(`${error.message.replace(/^error: /, "")}.`);
+  }
+  return code;
+}
+
+export interface StoreAddress {
+  readonly url: string;
+  readonly tenant?: string;
+}
+
+export interface StoreContext {
+  readonly host: CliHost;
+  readonly session: SessionOptions;
+  readonly store: StoreAddress;
+}
+
+type Run = (task: (context: StoreContext) => Promise<number>) => Promise<void>;
+
+function addAgentCommands(program: Command, run: Run): void {
+  const load = () => import("./store-agents.ts");
+  describe(program.command("tasks"), "Lists the agents in the store.").action((_, command: Command) =>
+    run(async (context) => (await load()).listAgents(context, command.optsWithGlobals())),
+  );
+  describe(program.command("inspect <id>"), "Shows where an agent stands and what it waits for.").action(
+    (id: string, _, command: Command) =>
+      run(async (context) => (await load()).inspect(context, id, command.optsWithGlobals())),
+  );
+  describe(program.command("logs <id>"), "Shows what an agent said and did.")
+    .option("-f, --follow", "go on until it ends")
+    .action((id: string, options) => run(async (context) => (await load()).logs(context, id, options)));
+  describe(program.command("stop <id>"), "Ends an agent and its children, on whichever worker.").action(
+    (id: string) => run(async (context) => (await load()).stop(context, id)),
+  );
+  describe(program.command("resume <id> <prompt...>"), "Sends an agent another prompt.").action(
+    (id: string, words: readonly string[]) =>
+      run(async (context) => (await load()).resume(context, id, words)),
+  );
+  describe(program.command("answer <id> <allow|deny>"), "Answers the call that an agent waits for.")
+    .option("--for <scope>", "call, agent or session", "call")
+    .option("--message <text>", "what the agent is told when it is denied")
+    .action((id: string, word: string, options) =>
+      run(async (context) => (await load()).answer(context, id, { ...options, word })),
+    );
+}
+
+function addAdminCommands(program: Command, run: Run): void {
+  describe(program.command("serve"), "Makes this process a worker until it is told to end.")
+    .option("--concurrency <n>", "how many agents run here at once", "4")
+    .option("--has <need>", "something that agents may need, such as tool:deploy", collect)
+    .option("--folder <path>", "a folder that is the same on every worker", collect)
+    .option("--workspaces <folder>", "where copies of repositories go")
+    .option("--grace <seconds>", "how long agents may take to reach the end of their turn", "20")
+    .action((_, command: Command) =>
+      run(async (context) => (await import("./serve-store.ts")).serve(context, command.optsWithGlobals())),
+    );
+  const store = describe(program.command("store"), "Sets a store up and looks after it.");
+  const load = () => import("./store-admin.ts");
+  describe(store.command("setup"), "Makes or updates the tables; with an account that may create them.")
+    .option("--role <name>", "an SQL role that gets what a worker needs, and no more")
+    .action((options) => run(async (context) => (await load()).setUp(context, options)));
+  describe(store.command("workers"), "Lists the workers.").action((_, command: Command) =>
+    run(async (context) => (await load()).listWorkers(context, command.optsWithGlobals())),
+  );
+  describe(
+    store.command("limit <n>"),
+    'How many agents run at once over all workers; "none" for no limit.',
+  ).action((text: string) => run(async (context) => (await load()).limit(context, text)));
+  describe(program.command("clean"), "Removes agents that ended long ago from the store.")
+    .option("--days <n>", "older than this", "30")
+    .option("--dry-run", "only tell what would go")
+    .action((options) => run(async (context) => (await load()).clean(context, options)));
+}
+
+function collect(value: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, value];
+}
+
+function storeOf({ store, tenant }: StoreOptions, { environment }: CliHost): StoreAddress {
+  const url = store ?? environment["RETINUE_STORE"] ?? "";
+  if (url === "")
+    throw misuse("This needs a store.", "Write --store postgres://user@host/database, or set RETINUE_STORE.");
+  return { url, ...(tenant === undefined ? {} : { tenant }) };
+}

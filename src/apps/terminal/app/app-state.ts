@@ -1,0 +1,55 @@
+import type { KeyPress } from "../input/key.ts";
+import type { PromptBox } from "../input/prompt-box.ts";
+import type { QuestionDesk } from "../questions/question-desk.ts";
+import type {
+  CommandSummary,
+  QueuedMessage,
+  Status,
+  TerminalSession,
+  TodoItem,
+} from "../session/terminal-session.ts";
+import type { View } from "../views/view.ts";
+import type { AgentBoard } from "./agent-board.ts";
+import type { Conversation } from "./conversation.ts";
+
+/** Everything the terminal holds while it is open. */
+export interface AppState {
+  readonly session: TerminalSession;
+  readonly conversation: Conversation;
+  readonly board: AgentBoard;
+  readonly desk: QuestionDesk;
+  readonly box: PromptBox;
+  status: Partial<Status>;
+  sessionId: string;
+  queue: readonly QueuedMessage[];
+  todos: readonly TodoItem[];
+  showsTodos: boolean;
+  /** Commands of the terminal itself. */
+  readonly commands: readonly CommandSummary[];
+  skills: readonly CommandSummary[];
+  isOpen: boolean;
+  /** One prompt was given, and nothing is typed: only what goes on is shown, and questions. */
+  readonly isOnce: boolean;
+  /** What stands in the last line instead of the keys, for a while. */
+  hint: string;
+  readonly now: () => number;
+}
+
+/** What keys and commands can ask of the terminal. */
+export interface AppActions {
+  openView(view: View): void;
+  /** Shows a text in the last line until it is replaced, or for some time. */
+  hint(text: string, milliseconds?: number): void;
+  /** Something changed that is to be painted. */
+  changed(): void;
+  send(text: string): void;
+  exit(): void;
+  suspend(): void;
+  repaint(): void;
+  /** Opens a text in the person's editor; undefined when it came back unchanged. */
+  edit(text: string): Promise<string | undefined>;
+  loadHistory(): Promise<void>;
+  /** Runs what may fail; an error becomes a line in the conversation. */
+  attempt(work: () => Promise<void>): void;
+  redo(key: KeyPress): void;
+}

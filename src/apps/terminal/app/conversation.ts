@@ -1,0 +1,319 @@
+import { cutRow, emptyRow, type Row, span } from "../screen/row.ts";
+import { bold, colours, dim, type Style } from "../screen/style.ts";
+import { wrapRow } from "../screen/wrap.ts";
+import type {
+  AgentEntry,
+  AgentSnapshot,
+  SessionEvent,
+  ToolCall,
+  TurnOutcome,
+} from "../session/terminal-session.ts";
+import { endedAgentRows } from "../text/agent-rows.ts";
+import { callSubject, finishedCallRows, runningCallRow } from "../text/call-rows.ts";
+import { formatDuration, plural } from "../text/format.ts";
+import { MarkdownStream } from "../text/markdown-stream.ts";
+
+export interface ConversationOptions {
+  /** Cells that rows may take. */
+  readonly width: () => number;
+  readonly now: () => number;
+}
+
+interface RunningCall {
+  readonly call: ToolCall;
+  progress: string;
+}
+
+type Kind = "none" | "person" | "text" | "calls" | "note";
+
+const maxShownPrompt = 12;
+const maxRunningRows = 6;
+
+/** What is said and done in the conversation: rows that are finished, and those that still change. */
+export class Conversation {
+  readonly #options: ConversationOptions;
+  readonly #markdown: MarkdownStream;
+  readonly #running = new Map<string, RunningCall>();
+  readonly #deferred: { readonly kind: Kind; readonly rows: readonly Row[] }[] = [];
+  readonly #agentCalls = new Set<string>();
+  #finished: Row[] = [];
+  #last: Kind = "none";
+  #busySince: number | undefined;
+  #waiting: { readonly text: string; readonly until: number } | undefined;
+  #isThinking = false;
+  #isCompacting = false;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+    this.#markdown = new MarkdownStream(options.width);
+  }
+
+  get isBusy(): boolean {
+    return this.#busySince !== undefined;
+  }
+
+  get hasRunningCalls(): boolean {
+    return this.#running.size > 0;
+  }
+
+  /** Whether something ends by itself, such as a count of seconds. */
+  get isMoving(): boolean {
+    return this.isBusy || this.#isCompacting;
+  }
+
+  takeFinished(): readonly Row[] {
+    const rows = this.#finished;
+    this.#finished = [];
+    return rows;
+  }
+
+  hear(event: SessionEvent): void {
+    switch (event.type) {
+      case "turn-started":
+        this.#busySince = this.#options.now();
+        break;
+      case "turn-ended":
+        this.#endTurn(event.outcome);
+        break;
+      case "message-read":
+        this.#showPrompt(event.text);
+        break;
+      case "text":
+        this.#showText(event.text);
+        break;
+      case "said":
+        this.addMarkdown(event.text);
+        break;
+      case "thinking":
+        this.#waiting = undefined;
+        this.#isThinking = true;
+        break;
+      case "retry":
+        this.#retry(event);
+        break;
+      case "call-started":
+        this.#endText();
+        this.#running.set(event.call.id, { call: event.call, progress: "" });
+        break;
+      case "call-progressed": {
+        const running = this.#running.get(event.callId);
+        if (running !== undefined) running.progress = event.text;
+        break;
+      }
+      case "call-finished":
+        this.#endCall(event);
+        break;
+      case "compaction":
+        this.#compact(event);
+        break;
+      case "notice":
+        this.note(event.text, noticeStyles[event.level]);
+        break;
+      default:
+        break;
+    }
+  }
+
+  /** A line beside the conversation. */
+  note(text: string, style: Style = dim): void {
+    this.add(text.split("\n").flatMap((line) => wrapRow([span(line, style)], this.#width())));
+  }
+
+  /** Rows that were made elsewhere, such as a page that was asked for; text that is being said is not torn apart by them. */
+  add(rows: readonly Row[], kind: Kind = "note"): void {
+    if (this.#markdown.isMidBlock) this.#deferred.push({ kind, rows });
+    else this.#finish(kind, rows);
+  }
+
+  /** What a person did at the prompt that is no message to the agent. */
+  addPrompt(text: string): void {
+    this.#showPrompt(text);
+  }
+
+  /** A text that is complete, such as a plan. */
+  addMarkdown(text: string): void {
+    this.#endText();
+    this.#showText(`${text}\n`);
+    this.#endText();
+  }
+
+  /** Everything that was kept back is finished as it stands. */
+  close(): void {
+    this.#endText();
+  }
+
+  /** An agent works for a call; its own line tells how that went. */
+  agentStarted({ callId }: AgentSnapshot): void {
+    if (callId !== undefined) this.#agentCalls.add(callId);
+  }
+
+  agentEnded(agent: AgentSnapshot): void {
+    this.add(endedAgentRows(agent, this.#width()), "calls");
+  }
+
+  /** The end of what was said before, when a conversation is taken up again. */
+  replay(entries: readonly AgentEntry[]): void {
+    const calls = new Map<string, ToolCall>();
+    for (const entry of entries) {
+      if (entry.type === "prompt") this.#showPrompt(entry.text);
+      if (entry.type === "text" || entry.type === "ended") this.#showText(`${entry.text}\n`);
+      if (entry.type === "text" || entry.type === "ended") this.#endText();
+      if (entry.type === "call") calls.set(entry.call.id, entry.call);
+      const call = entry.type === "result" ? calls.get(entry.callId) : undefined;
+      if (entry.type === "result" && call !== undefined && !hiddenTools.has(call.tool))
+        this.#finish("calls", finishedCallRows(call, entry.result, this.#width()));
+    }
+  }
+
+  /** Rows that still change, at most `height` of them: the newest text, running calls, and what goes on. */
+  live(height: number, agentCount: number): readonly Row[] {
+    const calls = [...this.#running.values()].filter(({ call }) => !hiddenTools.has(call.tool));
+    const shown = calls
+      .slice(-maxRunningRows)
+      .map(({ call, progress }) => runningCallRow(call, progress, this.#width()));
+    const hidden = calls.length - shown.length;
+    const more = hidden > 0 ? [[span(`  and ${plural(hidden, "more call")}`, dim)]] : [];
+    const working = this.#working(agentCount);
+    const below = [...this.#gap("calls", shown.length), ...more, ...shown, ...working];
+    const text = this.#markdown.live();
+    const tail = text.length === 0 ? [] : [...this.#gap("text", 1), ...text];
+    const room = Math.max(1, height - below.length);
+    return [...tail.slice(Math.max(0, tail.length - room)), ...below].slice(-height);
+  }
+
+  #gap(kind: Kind, count: number): readonly Row[] {
+    return count > 0 && this.#last !== "none" && this.#last !== kind ? [emptyRow] : [];
+  }
+
+  #working(agentCount: number): readonly Row[] {
+    if (this.#busySince === undefined && !this.#isCompacting) return [];
+    const now = this.#options.now();
+    const since = formatDuration(now - (this.#busySince ?? now));
+    const wait =
+      this.#waiting === undefined
+        ? ""
+        : `${this.#waiting.text} ${formatDuration(Math.max(0, this.#waiting.until - now))}`;
+    const words = wait === "" ? this.#activity(agentCount) : wait;
+    const sign = spinner[Math.floor(now / spinnerMs) % spinner.length] ?? "";
+    return [
+      emptyRow,
+      cutRow(
+        [span(`${sign} `, colours.accent), span(words), span(`  ${since} · esc to interrupt`, dim)],
+        this.#width(),
+      ),
+    ];
+  }
+
+  #activity(agentCount: number): string {
+    if (this.#isCompacting) return "Compacting the conversation";
+    const [first, ...others] = [...this.#running.values()].map(({ call }) => call);
+    if (agentCount > 0 && [first, ...others].every((call) => call === undefined || call.tool === "Agent"))
+      return `Waiting for ${plural(agentCount, "agent")}`;
+    if (first === undefined) return this.#isThinking ? "Thinking" : "Working";
+    const subject = callSubject(first);
+    return others.length === 0
+      ? `Running ${first.tool}${subject === "" ? "" : ` ${subject.slice(0, 60)}`}`
+      : `Running ${plural(others.length + 1, "call")}`;
+  }
+
+  #showPrompt(text: string): void {
+    this.#endText();
+    const lines = text.trimEnd().split("\n");
+    const shown = lines.slice(0, maxShownPrompt);
+    const left = lines.length - shown.length;
+    const rows = shown.flatMap((line, at) =>
+      wrapRow([span(line, bold)], this.#width(), {
+        first: [span(at === 0 ? "> " : "  ", colours.accent)],
+        rest: [span("  ")],
+      }),
+    );
+    this.#last = this.#last === "none" ? "none" : "note";
+    this.#finish("person", left > 0 ? [...rows, [span(`  … ${plural(left, "more line")}`, dim)]] : rows);
+  }
+
+  #showText(text: string): void {
+    this.#waiting = undefined;
+    this.#isThinking = false;
+    const rows = this.#markdown.push(text);
+    if (rows.length > 0) this.#finish("text", rows);
+    if (this.#deferred.length > 0 && !this.#markdown.isMidBlock) this.#finishDeferred();
+  }
+
+  #endText(): void {
+    const rows = this.#markdown.end();
+    if (rows.length > 0) this.#finish("text", rows);
+    this.#finishDeferred();
+  }
+
+  #finishDeferred(): void {
+    for (const { kind, rows } of this.#deferred.splice(0)) this.#finish(kind, rows);
+  }
+
+  #endCall({ call, result }: Extract<SessionEvent, { type: "call-finished" }>): void {
+    this.#running.delete(call.id);
+    // The line of the agent itself tells how it went, unless there is none.
+    const isGood = !result.isError && result.refusal === undefined;
+    if (this.#agentCalls.delete(call.id) || (hiddenTools.has(call.tool) && isGood)) return;
+    this.#endText();
+    this.#finish("calls", finishedCallRows(call, result, this.#width()));
+  }
+
+  #retry({ attempt, maxAttempts, delayMs, reason }: Extract<SessionEvent, { type: "retry" }>): void {
+    const rows = this.#markdown.end();
+    if (rows.length > 0) {
+      this.#finish("text", rows);
+      this.note("The answer broke off here; it is asked for again.", colours.warning);
+    }
+    this.#waiting = {
+      text: `${reason}; attempt ${attempt + 1} of ${maxAttempts} in`,
+      until: this.#options.now() + delayMs,
+    };
+  }
+
+  #compact({ state, text }: Extract<SessionEvent, { type: "compaction" }>): void {
+    this.#isCompacting = state === "started";
+    if (state === "ended") this.note(text);
+  }
+
+  #endTurn({ status, error }: TurnOutcome): void {
+    this.#endText();
+    const took = this.#options.now() - (this.#busySince ?? this.#options.now());
+    this.#busySince = undefined;
+    this.#waiting = undefined;
+    this.#isThinking = false;
+    this.#isCompacting = false;
+    for (const { call } of this.#running.values())
+      if (!hiddenTools.has(call.tool))
+        this.#finish("calls", [
+          cutRow(
+            [
+              span("✗ ", dim),
+              span(call.tool, bold),
+              span(` ${callSubject(call)}`),
+              span("  interrupted", dim),
+            ],
+            this.#width(),
+          ),
+        ]);
+    this.#running.clear();
+    if (error !== undefined) this.note(error, status === "failed" ? colours.error : colours.warning);
+    else if (status === "stopped") this.note(`Interrupted after ${formatDuration(took)}.`, colours.warning);
+  }
+
+  #finish(kind: Kind, rows: readonly Row[]): void {
+    this.#finished.push(...this.#gap(kind, rows.length), ...rows);
+    this.#last = kind;
+  }
+
+  #width(): number {
+    return this.#options.width();
+  }
+}
+
+/** The tree of agents shows these better. */
+const hiddenTools: ReadonlySet<string> = new Set(["Agent", "TodoWrite", "AskUserQuestion"]);
+
+const noticeStyles = { info: dim, warning: colours.warning, error: colours.error } as const;
+
+export const spinnerMs = 200;
+const spinner = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];

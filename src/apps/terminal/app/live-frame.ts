@@ -1,0 +1,121 @@
+import type { Frame } from "../screen/inline-screen.ts";
+import { cutRow, emptyRow, type Row, span } from "../screen/row.ts";
+import { bold, colours, dim, plain } from "../screen/style.ts";
+import { firstLine, plural } from "../text/format.ts";
+import type { AppState } from "./app-state.ts";
+import { footerRow } from "./footer.ts";
+
+const maxAgents = 6;
+const maxQueued = 4;
+const maxTodos = 8;
+const maxDraftRows = 12;
+
+/** The live part below the finished text: what goes on, agents, questions, messages that wait, the draft, and the footer. */
+export function liveFrame(state: AppState, columns: number, rows: number): Frame {
+  const width = Math.max(10, columns - 1);
+  const room = Math.max(6, rows - 1);
+  const prompt = state.box.view(width, Math.min(maxDraftRows, Math.max(1, Math.floor(room / 3))));
+  const asking = state.desk.asking();
+  const agents = state.board.rows({ width, now: state.now(), asking, maxRows: agentRoom(room) });
+  const panel = state.desk.view(width, Math.max(4, Math.floor(room / 2)));
+  const footer = footerRow(
+    {
+      status: state.status,
+      agents: state.board.running().length,
+      questions: state.desk.count,
+      isBusy: state.conversation.isBusy,
+      hint: state.hint,
+    },
+    width,
+  );
+  const board = [...todoRows(state, width), ...agents];
+  const gap = board.length > 0 && !state.conversation.isBusy ? [emptyRow] : [];
+  const fixed = [...gap, ...board, ...queuedRows(state, width)];
+  const tail = state.isOnce ? [emptyRow, footer] : [...ruleRows(width), ...prompt.rows, footer];
+  const middle = panel.rows.length > 0 ? [emptyRow, ...panel.rows] : [];
+  const used = fixed.length + middle.length + tail.length;
+  const live = state.conversation.live(Math.max(1, room - used), state.board.running().length);
+  const above = fitAbove([...live, ...fixed], room - middle.length - tail.length);
+  const all = [...above, ...middle, ...tail];
+  return {
+    rows: all,
+    cursor: cursorOf({ above, middle, panel, prompt, isPanel: state.desk.isOpen || state.isOnce }),
+  };
+}
+
+function agentRoom(room: number): number {
+  return Math.max(1, Math.min(maxAgents, Math.floor(room / 4)));
+}
+
+/** Where there is no room for all of it, the older rows go. */
+function fitAbove(rows: readonly Row[], room: number): readonly Row[] {
+  return rows.slice(Math.max(0, rows.length - Math.max(0, room)));
+}
+
+interface CursorParts {
+  readonly above: readonly Row[];
+  readonly middle: readonly Row[];
+  readonly panel: { readonly cursor?: Frame["cursor"] };
+  readonly prompt: { readonly cursor: NonNullable<Frame["cursor"]> };
+  readonly isPanel: boolean;
+}
+
+/** In the text of a question while one is written there; hidden while one is only chosen from; else in the draft. */
+function cursorOf({ above, middle, panel, prompt, isPanel }: CursorParts): Frame["cursor"] {
+  if (!isPanel) {
+    const { row, column } = prompt.cursor;
+    return { row: above.length + middle.length + ruleHeight + row, column };
+  }
+  if (panel.cursor === undefined) return undefined;
+  return { row: above.length + 1 + panel.cursor.row, column: panel.cursor.column };
+}
+
+const ruleHeight = 2;
+
+function ruleRows(width: number): readonly Row[] {
+  return [emptyRow, [span("─".repeat(width), dim)]];
+}
+
+function queuedRows({ queue }: AppState, width: number): readonly Row[] {
+  if (queue.length === 0) return [];
+  const shown = queue.slice(-maxQueued);
+  const hidden = queue.length - shown.length;
+  return [
+    emptyRow,
+    ...(hidden > 0 ? [[span(`  ${plural(hidden, "more message")} queued`, dim)]] : []),
+    ...shown.map(({ text }, at) =>
+      cutRow(
+        [
+          span("› ", colours.accent),
+          span(firstLine(text), dim),
+          span(at === shown.length - 1 ? "  (queued; up takes it back)" : "  (queued)", dim),
+        ],
+        width,
+      ),
+    ),
+  ];
+}
+
+function todoRows({ todos, showsTodos }: AppState, width: number): readonly Row[] {
+  const open = todos.filter(({ state }) => state !== "done");
+  if (todos.length === 0 || open.length === 0) return [];
+  const active = todos.find(({ state }) => state === "active") ?? open[0];
+  const done = todos.length - open.length;
+  if (!showsTodos)
+    return [
+      cutRow(
+        [
+          span("  ☐ ", dim),
+          span(active?.text ?? ""),
+          span(`  step ${done + 1} of ${todos.length} · ctrl+t shows all`, dim),
+        ],
+        width,
+      ),
+    ];
+  return todos.slice(0, maxTodos).map(({ text, state }) => {
+    const mark = state === "done" ? "☒" : "☐";
+    return cutRow([span(`  ${mark} `, dim), span(text, todoStyles[state])], width);
+  });
+}
+
+const todoStyles = { pending: plain, active: bold, done: dim } as const;

@@ -1,0 +1,167 @@
+import { draftOf } from "../input/draft.ts";
+import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
+import { bold, dim } from "../screen/style.ts";
+import { wrapRow } from "../screen/wrap.ts";
+import type { CommandSummary } from "../session/terminal-session.ts";
+import { isRunning } from "../text/agent-rows.ts";
+import { firstLine, formatAge, plural } from "../text/format.ts";
+import { AgentView } from "../views/agent-view.ts";
+import { entryRows } from "../views/entry-rows.ts";
+import { Pager, textRows } from "../views/pager.ts";
+import { Picker, type PickerItem } from "../views/picker.ts";
+import type { AppActions, AppState } from "./app-state.ts";
+import { keyHelp } from "./keys.ts";
+
+export function openHelp({ commands }: AppState, actions: AppActions): void {
+  actions.openView(new Pager({ title: "Keys and commands", rows: (width) => helpRows(commands, width) }));
+}
+
+function helpRows(commands: readonly CommandSummary[], width: number): readonly Row[] {
+  const line = (name: string, text: string): readonly Row[] =>
+    wrapRow([span(text)], width, {
+      first: padRow([span(`  ${name}  `, bold)], 26),
+      rest: [span(" ".repeat(26))],
+    });
+  return [
+    ...keyHelp.flatMap(({ keys, does }) => line(keys, does)),
+    emptyRow,
+    ...commands.flatMap(({ name, description }) => line(`/${name}`, description)),
+  ];
+}
+
+export function openPage(actions: AppActions, title: string, text: string): void {
+  actions.openView(new Pager({ title, rows: (width) => textRows(text, width) }));
+}
+
+/** The whole conversation, with all calls and their results. */
+export function openTranscript({ session }: AppState, actions: AppActions): void {
+  actions.attempt(async () => {
+    const entries = await session.transcript();
+    actions.openView(
+      new Pager({ title: "Conversation", rows: (width) => entryRows(entries, width), follow: true }),
+    );
+  });
+}
+
+export function openAgent(id: string, { session, board, now }: AppState, actions: AppActions): void {
+  actions.openView(
+    new AgentView({
+      agent: () => board.get(id),
+      watch: (listener) => session.watchAgent(id, listener),
+      send: (text) => session.messageAgent(id, text),
+      stop: () => actions.attempt(() => session.stopAgent(id)),
+      moveToBackground: () => void session.moveToBackground(id),
+      changed: actions.changed,
+      now,
+    }),
+  );
+}
+
+/** All agents of the conversation, those that have ended too. */
+export function openAgents(state: AppState, actions: AppActions): void {
+  const items = (): readonly PickerItem[] =>
+    state.board.all().map((agent) => ({
+      id: agent.id,
+      label: `${agent.name}  ${agent.description}`,
+      detail: isRunning(agent) ? agent.activity : agent.state,
+    }));
+  actions.openView(
+    new Picker({
+      title: "Agents of this conversation",
+      items: items(),
+      empty: "No agent has been started in this conversation.",
+      choose: ({ id }) => openAgent(id, state, actions),
+      changed: actions.changed,
+      keys: [
+        {
+          key: "ctrl+x",
+          label: "stop",
+          async run({ id }) {
+            await state.session.stopAgent(id);
+            return "reload";
+          },
+        },
+      ],
+      reload: async () => items(),
+    }),
+  );
+}
+
+/** Goes back to an earlier prompt: it becomes the draft, and the conversation goes on in a copy that ends before it. */
+export async function openRewind({ session, box }: AppState, actions: AppActions): Promise<void> {
+  const prompts = await session.prompts();
+  actions.openView(
+    new Picker({
+      title: "Go back to before a prompt, and edit it",
+      items: prompts.map(({ id, text }) => ({ id, label: firstLine(text) })),
+      atEnd: true,
+      empty: "Nothing was asked in this conversation yet.",
+      changed: actions.changed,
+      choose: ({ id }) =>
+        actions.attempt(async () => {
+          // At once, so that nothing typed meanwhile is lost; what is sent before the copy is there waits for it.
+          box.set(draftOf(prompts.find((prompt) => prompt.id === id)?.text ?? ""));
+          await session.rewind(id);
+          actions.changed();
+        }),
+    }),
+  );
+}
+
+export async function openSessions({ session, now }: AppState, actions: AppActions): Promise<void> {
+  const items = async (): Promise<readonly PickerItem[]> =>
+    (await session.sessions()).map(({ id, title, modified, messages, isOpenElsewhere }) => ({
+      id,
+      label: title,
+      detail: `${isOpenElsewhere === true ? "open · " : ""}${plural(messages, "message")} · ${formatAge(now() - modified)}`,
+    }));
+  actions.openView(
+    new Picker({
+      title: "Conversations of this folder",
+      items: await items(),
+      empty: "There is no earlier conversation in this folder.",
+      changed: actions.changed,
+      reload: items,
+      choose: ({ id }) => actions.attempt(() => session.switchTo(id)),
+      keys: [
+        {
+          key: "ctrl+f",
+          label: "fork",
+          async run({ id }) {
+            actions.attempt(() => session.switchTo(id, { fork: true }));
+            return undefined;
+          },
+        },
+        {
+          key: "ctrl+x",
+          label: "delete",
+          async run({ id }) {
+            await session.deleteSession(id);
+            return "reload";
+          },
+        },
+      ],
+    }),
+  );
+}
+
+export async function openModels({ session, conversation }: AppState, actions: AppActions): Promise<void> {
+  const models = await session.models();
+  actions.openView(
+    new Picker({
+      title: "Model",
+      items: models.map(({ value, label, description }) => ({
+        id: value,
+        label,
+        ...(description === undefined ? {} : { detail: description }),
+      })),
+      changed: actions.changed,
+      choose: ({ id }) =>
+        actions.attempt(async () => {
+          await session.setModel(id);
+          conversation.note(`The model is ${id} from now on.`, dim);
+          actions.changed();
+        }),
+    }),
+  );
+}

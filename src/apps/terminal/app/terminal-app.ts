@@ -1,0 +1,352 @@
+import type { KeyPress } from "../input/key.ts";
+import { PromptBox } from "../input/prompt-box.ts";
+import { QuestionDesk } from "../questions/question-desk.ts";
+import type { Capabilities } from "../screen/capabilities.ts";
+import { FullScreen } from "../screen/full-screen.ts";
+import { InlineScreen } from "../screen/inline-screen.ts";
+import { colours, createPalette, dim } from "../screen/style.ts";
+import type { DeviceListener, TerminalDevice } from "../screen/terminal-device.ts";
+import type { SessionEvent, TerminalSession } from "../session/terminal-session.ts";
+import type { View } from "../views/view.ts";
+import { AgentBoard } from "./agent-board.ts";
+import type { AppActions, AppState } from "./app-state.ts";
+import { Conversation, spinnerMs } from "./conversation.ts";
+import { editText } from "./edit-text.ts";
+import { FileIndex } from "./file-index.ts";
+import { KeyRouter } from "./key-router.ts";
+import { liveFrame } from "./live-frame.ts";
+import { commandHelp, runCommand } from "./slash-commands.ts";
+
+export interface TerminalAppOptions {
+  readonly device: TerminalDevice;
+  readonly capabilities: Capabilities;
+  readonly session: TerminalSession;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly now: () => number;
+  /** One prompt, no draft: the terminal only shows what goes on and asks. */
+  readonly isOnce?: boolean;
+  /** Called once, when the person wants to leave or the terminal is gone. */
+  readonly onExit: () => void;
+}
+
+/** Between two frames that the agent causes; keys are shown at once. */
+const frameMs = 100;
+
+/** The conversation on the terminal: hears the session and the keys, and paints what changed. */
+export class TerminalApp implements DeviceListener {
+  readonly #options: TerminalAppOptions;
+  readonly #inline: InlineScreen;
+  readonly #full: FullScreen;
+  readonly #state: AppState;
+  readonly #keys: KeyRouter;
+  readonly #views: View[] = [];
+  readonly #forget: () => void;
+  #frameTimer: NodeJS.Timeout | undefined;
+  #tickTimer: NodeJS.Timeout | undefined;
+  #hintTimer: NodeJS.Timeout | undefined;
+  #lastFrame = Number.NEGATIVE_INFINITY;
+  #isClosed = false;
+  #isBegun = false;
+
+  constructor(options: TerminalAppOptions) {
+    this.#options = options;
+    const { device, capabilities } = options;
+    const screen = {
+      write: (bytes: string) => device.write(bytes),
+      columns: () => device.columns,
+      rows: () => device.rows,
+      palette: createPalette(capabilities),
+    };
+    this.#inline = new InlineScreen({ ...screen, reflows: capabilities.reflows });
+    this.#full = new FullScreen(screen);
+    this.#state = this.#createState(options.session);
+    this.#keys = new KeyRouter(this.#state, this.#actions);
+    this.#forget = options.session.subscribe((event) => this.#hear(event));
+  }
+
+  /** Resolves when a person can type and sees it. */
+  open(): Promise<void> {
+    return new Promise((resolve) =>
+      this.#options.device.begin(this, () => {
+        this.#isBegun = true;
+        this.#draw();
+        resolve();
+      }),
+    );
+  }
+
+  /** A line of the program itself above the live part. */
+  note(text: string): void {
+    this.#state.conversation.note(text, dim);
+    this.#schedule();
+  }
+
+  /** Takes the live part away; the terminal is as it was, below what was said. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#forget();
+    for (const timer of [this.#frameTimer, this.#tickTimer, this.#hintTimer]) clearTimeout(timer);
+    for (const view of this.#views.splice(0)) view.dispose?.();
+    if (this.#options.device.isAlternate) this.#options.device.leaveAlternate();
+    this.#state.conversation.close();
+    this.#inline.finish(this.#state.conversation.takeFinished());
+    this.#inline.draw({ rows: [] });
+    this.#inline.clear();
+    this.#options.device.close();
+  }
+
+  key(key: KeyPress): void {
+    if (this.#isClosed) return;
+    const view = this.#views.at(-1);
+    if (view !== undefined) {
+      if (view.press(key) === "close") this.#closeView(view);
+      return;
+    }
+    if (this.#state.desk.press(key)) return;
+    if (this.#state.isOnce) this.#pressOnce(key);
+    else this.#keys.press(key);
+  }
+
+  #pressOnce({ name }: KeyPress): void {
+    const { desk, session } = this.#state;
+    if (name === "tab" || name === "enter") desk.open();
+    if (name === "escape" || name === "ctrl+c") session.interrupt();
+    if (name === "ctrl+b") session.moveToBackground();
+  }
+
+  paste(text: string): void {
+    const view = this.#views.at(-1);
+    if (view !== undefined) view.paste?.(text);
+    else if (!this.#state.desk.paste(text) && !this.#state.isOnce) this.#state.box.paste(text);
+  }
+
+  settled(): void {
+    this.#draw();
+  }
+
+  resized(): void {
+    this.#draw();
+  }
+
+  gone(): void {
+    this.#options.onExit();
+  }
+
+  #createState(session: TerminalSession): AppState {
+    const { now } = this.#options;
+    const files = new FileIndex(session, () => {
+      this.#state.box.refresh();
+      this.#schedule();
+    });
+    const box = new PromptBox({
+      commands: () => [
+        ...commandHelp.map(({ name, description }) => ({ value: name, description })),
+        ...this.#state.skills.map(({ name, description }) => ({ value: name, description })),
+      ],
+      files: () => files.list(),
+    });
+    return {
+      session,
+      conversation: new Conversation({ width: () => Math.max(10, this.#options.device.columns - 1), now }),
+      board: new AgentBoard(),
+      desk: new QuestionDesk({
+        now,
+        answer: (id, answer) => session.answer(id, answer),
+        edit: (text) => this.#actions.edit(text),
+      }),
+      box,
+      status: {},
+      sessionId: "",
+      queue: [],
+      todos: [],
+      showsTodos: false,
+      commands: commandHelp,
+      skills: [],
+      isOpen: false,
+      isOnce: this.#options.isOnce ?? false,
+      hint: "",
+      now,
+    };
+  }
+
+  readonly #actions: AppActions = {
+    openView: (view) => this.#openView(view),
+    hint: (text, milliseconds) => this.#hint(text, milliseconds),
+    changed: () => this.#schedule(),
+    send: (text) => this.#send(text),
+    exit: () => this.#options.onExit(),
+    suspend: () => this.#suspend(),
+    repaint: () => {
+      this.#inline.clear();
+      this.#draw();
+    },
+    edit: (text) => this.#edit(text),
+    loadHistory: async () => this.#state.box.history.load(await this.#state.session.history()),
+    attempt: (work) => void this.#attempt(work),
+    redo: (key) => {
+      this.key(key);
+      this.#draw();
+    },
+  };
+
+  #send(text: string): void {
+    const { session, conversation } = this.#state;
+    if (text.startsWith("!") && text.length > 1) {
+      conversation.addPrompt(text);
+      session.runShell(text.slice(1).trim());
+    } else if (text.startsWith("#") && !text.startsWith("##") && text.trim().length > 1) {
+      void this.#attempt(async () => {
+        const file = await session.addMemory(text.slice(1).trim(), "project");
+        conversation.note(`Added to ${file}.`);
+        this.#schedule();
+      });
+    } else if (!text.startsWith("/") || !runCommand(text, this.#state, this.#actions)) session.submit(text);
+  }
+
+  #hear(event: SessionEvent): void {
+    const state = this.#state;
+    state.conversation.hear(event);
+    switch (event.type) {
+      case "conversation-opened":
+        this.#opened(event);
+        break;
+      case "status-changed":
+        state.status = { ...state.status, ...event.status };
+        break;
+      case "queue-changed":
+        state.queue = event.messages;
+        break;
+      case "agent-changed":
+        state.conversation.agentStarted(event.agent);
+        if (state.board.hear(event.agent)) state.conversation.agentEnded(event.agent);
+        break;
+      case "question-asked":
+        if (event.question.kind === "plan") state.conversation.addMarkdown(event.question.plan);
+        state.desk.ask(event.question);
+        if (event.question.kind === "form" && event.question.isChoice === true && state.box.isEmpty)
+          state.desk.open();
+        break;
+      case "question-closed":
+        state.desk.close(event.questionId);
+        break;
+      case "todos-changed":
+        state.todos = event.todos;
+        break;
+      default:
+        break;
+    }
+    this.#schedule();
+  }
+
+  #opened({ sessionId, earlier, notes }: Extract<SessionEvent, { type: "conversation-opened" }>): void {
+    const state = this.#state;
+    const isOther = state.sessionId !== "" && state.sessionId !== sessionId;
+    if (isOther) state.board.clear();
+    state.isOpen = true;
+    state.sessionId = sessionId;
+    state.todos = [];
+    if (isOther && earlier.length === 0) state.conversation.note("A new conversation begins here.");
+    for (const note of notes) state.conversation.note(note, colours.warning);
+    state.conversation.replay(earlier);
+    void this.#attempt(async () => {
+      state.skills = await state.session.commands();
+    });
+  }
+
+  #openView(view: View): void {
+    this.#views.push(view);
+    if (!this.#options.device.isAlternate) this.#options.device.enterAlternate();
+    this.#full.forget();
+    this.#schedule();
+  }
+
+  /** The view that was open before is shown again, or the conversation. */
+  #closeView(view: View): void {
+    view.dispose?.();
+    const at = this.#views.indexOf(view);
+    if (at !== -1) this.#views.splice(at, 1);
+    this.#full.forget();
+    if (this.#views.length === 0) this.#options.device.leaveAlternate();
+  }
+
+  #hint(text: string, milliseconds?: number): void {
+    clearTimeout(this.#hintTimer);
+    this.#state.hint = text;
+    if (milliseconds !== undefined)
+      this.#hintTimer = setTimeout(() => {
+        this.#state.hint = "";
+        this.#draw();
+      }, milliseconds);
+    this.#schedule();
+  }
+
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      const advice = error instanceof Error && "advice" in error ? ` ${String(error.advice ?? "")}` : "";
+      const message = error instanceof Error ? error.message : String(error);
+      this.#state.conversation.note(`${message}${advice}`.trim(), colours.error);
+      this.#schedule();
+    }
+  }
+
+  #suspend(): void {
+    const { device } = this.#options;
+    this.#inline.clear();
+    device.close();
+    process.once("SIGCONT", () => this.#comeBack());
+    process.kill(process.pid, "SIGTSTP");
+  }
+
+  #comeBack(): void {
+    if (this.#isClosed) return;
+    this.#options.device.open(this);
+    this.#inline.forget();
+    this.#full.forget();
+    this.#draw();
+  }
+
+  async #edit(text: string): Promise<string | undefined> {
+    const { device, environment } = this.#options;
+    this.#inline.clear();
+    device.close();
+    try {
+      return await editText(text, environment);
+    } finally {
+      this.#comeBack();
+    }
+  }
+
+  /** Paints soon: at once after a pause, and not more often than there is something to see. */
+  #schedule(): void {
+    if (this.#isClosed || this.#frameTimer !== undefined) return;
+    const wait = Math.max(0, this.#lastFrame + frameMs - this.#options.now());
+    this.#frameTimer = setTimeout(() => this.#draw(), wait);
+  }
+
+  #draw(): void {
+    if (this.#isClosed || !this.#isBegun) return;
+    clearTimeout(this.#frameTimer);
+    this.#frameTimer = undefined;
+    this.#lastFrame = this.#options.now();
+    const { device } = this.#options;
+    const view = this.#views.at(-1);
+    if (view !== undefined) this.#full.draw(view.frame(device.columns, device.rows));
+    else {
+      this.#inline.finish(this.#state.conversation.takeFinished());
+      this.#inline.draw(liveFrame(this.#state, device.columns, device.rows));
+    }
+    this.#tick();
+  }
+
+  /** A clock runs only while something on the screen changes by itself. */
+  #tick(): void {
+    clearTimeout(this.#tickTimer);
+    const { conversation, board } = this.#state;
+    const isMoving =
+      conversation.isMoving || board.running().length > 0 || this.#views.at(-1)?.isMoving === true;
+    this.#tickTimer = isMoving ? setTimeout(() => this.#draw(), spinnerMs) : undefined;
+  }
+}

@@ -1,0 +1,70 @@
+import { graphemes, isSimple, textWidth } from "../screen/row.ts";
+
+/** A visible line of a text: from one index to another. */
+export interface LayoutLine {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** How a text stands in a window of so many cells: broken at line ends, and between words where a line is too long. */
+export function layoutLines(text: string, width: number): readonly LayoutLine[] {
+  const lines: LayoutLine[] = [];
+  let start = 0;
+  for (const line of text.split("\n")) {
+    if (isSimple(line) && line.length <= width) lines.push({ start, end: start + line.length });
+    else lines.push(...wrapLine(line, start, Math.max(2, width)));
+    start += line.length + 1;
+  }
+  return lines;
+}
+
+function wrapLine(line: string, offset: number, width: number): readonly LayoutLine[] {
+  const lines: LayoutLine[] = [];
+  let start = 0;
+  let used = 0;
+  let index = 0;
+  let afterBlank = -1;
+  let usedAtBlank = 0;
+  for (const grapheme of graphemes(line)) {
+    const size = cellsOf(grapheme);
+    if (used + size > width) {
+      const breaksAtBlank = afterBlank > start && grapheme !== " ";
+      const end = breaksAtBlank ? afterBlank : index;
+      lines.push({ start: offset + start, end: offset + end });
+      used = breaksAtBlank ? used - usedAtBlank : 0;
+      start = end;
+      afterBlank = -1;
+    }
+    used += size;
+    index += grapheme.length;
+    if (grapheme === " ") {
+      afterBlank = index;
+      usedAtBlank = used;
+    }
+  }
+  lines.push({ start: offset + start, end: offset + line.length });
+  return lines;
+}
+
+/** A tab is shown as four blanks. */
+export function cellsOf(grapheme: string): number {
+  return grapheme === "\t" ? 4 : textWidth(grapheme);
+}
+
+/** How many cells the text takes up to an index. */
+export function columnOf(text: string): number {
+  return isSimple(text) ? text.length : graphemes(text).reduce((sum, one) => sum + cellsOf(one), 0);
+}
+
+/** The index in a text that is nearest to a column from the left. */
+export function indexAt(text: string, column: number): number {
+  let used = 0;
+  let index = 0;
+  for (const grapheme of graphemes(text)) {
+    const size = cellsOf(grapheme);
+    if (used + size > column) break;
+    used += size;
+    index += grapheme.length;
+  }
+  return index;
+}

@@ -1,0 +1,165 @@
+import { createInterface, type Interface } from "node:readline";
+import { Conversation } from "../app/conversation.ts";
+import { rowText } from "../screen/row.ts";
+import type {
+  AgentSnapshot,
+  Question,
+  ReportTopic,
+  SessionEvent,
+  TerminalSession,
+} from "../session/terminal-session.ts";
+import { reportTopics } from "../session/terminal-session.ts";
+import { isRunning } from "../text/agent-rows.ts";
+import { describeQuestion, readAnswer } from "./plain-questions.ts";
+
+export interface PlainAppOptions {
+  readonly session: TerminalSession;
+  readonly input: NodeJS.ReadableStream;
+  readonly write: (text: string) => void;
+  readonly columns: () => number;
+  readonly now: () => number;
+  readonly onExit: () => void;
+}
+
+const help = `Write a message and press enter. A backslash at the end of a line goes on in the next.
+/yes  /always  /no [message]   answer the question that was asked
+/answer [words]                answer questions with choices, by number or in your own words
+/stop                          interrupt the turn
+/background                    move the running agents to the background
+/mode [mode]                   the permission mode
+/new, /quit                    begin a new conversation; end
+/${reportTopics.join(", /")}   pages about the session
+!command                       run a command through the same rules
+`;
+
+/** The conversation as lines, without repainting anything: for screen readers and for terminals that know no escapes. */
+export class PlainApp {
+  readonly #options: PlainAppOptions;
+  readonly #conversation: Conversation;
+  readonly #questions = new Map<string, Question>();
+  readonly #agents = new Map<string, AgentSnapshot["state"]>();
+  #lines: Interface | undefined;
+  #forget: (() => void) | undefined;
+  #draft = "";
+  #modes: readonly string[] = [];
+
+  constructor(options: PlainAppOptions) {
+    this.#options = options;
+    this.#conversation = new Conversation({
+      width: () => Math.max(20, options.columns() - 1),
+      now: options.now,
+    });
+  }
+
+  open(): void {
+    this.#forget = this.#options.session.subscribe((event) => this.#hear(event));
+    const lines = createInterface({ input: this.#options.input, terminal: false });
+    lines.on("line", (line) => this.#take(line));
+    lines.on("close", () => this.#options.onExit());
+    this.#lines = lines;
+    this.#say("retinue: write a message, or /help.");
+  }
+
+  close(): void {
+    this.#forget?.();
+    this.#forget = undefined;
+    this.#conversation.close();
+    this.#print();
+    this.#lines?.removeAllListeners("close");
+    this.#lines?.close();
+  }
+
+  #take(line: string): void {
+    if (line.endsWith("\\")) {
+      this.#draft += `${line.slice(0, -1)}\n`;
+      return;
+    }
+    const text = `${this.#draft}${line}`.trim();
+    this.#draft = "";
+    if (text === "") return;
+    const { session } = this.#options;
+    if (text.startsWith("!")) session.runShell(text.slice(1).trim());
+    else if (!text.startsWith("/")) session.submit(text);
+    else void this.#command(text).catch((error: unknown) => this.#say(String(error)));
+  }
+
+  async #command(text: string): Promise<void> {
+    const { session } = this.#options;
+    const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
+    const topic = reportTopics.find((one): one is ReportTopic => one === name);
+    if (topic !== undefined)
+      return this.#say(await session.report(topic, words === "" ? [] : words.split(/\s+/)));
+    switch (name) {
+      case "yes":
+      case "always":
+      case "no":
+      case "answer":
+        return this.#answer(name, words);
+      case "help":
+        return this.#say(help);
+      case "stop":
+        return session.interrupt();
+      case "background":
+        return this.#say(`Moved to the background: ${session.moveToBackground().join(", ") || "nothing"}.`);
+      case "mode":
+        if (this.#modes.includes(words)) return session.setMode(words);
+        return this.#say(`The modes are ${this.#modes.join(", ")}.`);
+      case "new":
+      case "clear":
+        return session.switchTo(undefined);
+      case "quit":
+      case "exit":
+        return this.#options.onExit();
+      default:
+        return session.submit(text);
+    }
+  }
+
+  #answer(command: "yes" | "always" | "no" | "answer", words: string): void {
+    const [question] = this.#questions.values();
+    const answer = question === undefined ? undefined : readAnswer(question, command, words);
+    if (question === undefined) this.#say("Nothing is asked now.");
+    else if (answer === undefined) this.#say(describeQuestion(question));
+    else this.#options.session.answer(question.id, answer);
+  }
+
+  #hear(event: SessionEvent): void {
+    this.#conversation.hear(event);
+    if (event.type === "status-changed") {
+      this.#modes = event.status.modes ?? this.#modes;
+      if (event.status.mode !== undefined) this.#conversation.note(`The mode is ${event.status.mode}.`);
+    }
+    if (event.type === "conversation-opened") {
+      for (const note of event.notes) this.#conversation.note(note);
+      this.#conversation.replay(event.earlier);
+    }
+    if (event.type === "agent-changed") this.#tellAgent(event.agent);
+    if (event.type === "question-closed") this.#questions.delete(event.questionId);
+    this.#print();
+    if (event.type === "question-asked") this.#ask(event.question);
+    if (event.type === "turn-ended") this.#say("Ready.");
+  }
+
+  #ask(question: Question): void {
+    this.#questions.set(question.id, question);
+    if (this.#questions.size === 1) this.#say(describeQuestion(question));
+    else this.#say(`${this.#questions.size} questions wait; answer the first.`);
+  }
+
+  #tellAgent(agent: AgentSnapshot): void {
+    const before = this.#agents.get(agent.id);
+    this.#agents.set(agent.id, agent.state);
+    this.#conversation.agentStarted(agent);
+    if (before === undefined && isRunning(agent))
+      this.#conversation.note(`The agent ${agent.name} starts: ${agent.description}.`);
+    else if (!isRunning(agent) && before !== agent.state) this.#conversation.agentEnded(agent);
+  }
+
+  #print(): void {
+    for (const row of this.#conversation.takeFinished()) this.#options.write(`${rowText(row)}\n`);
+  }
+
+  #say(text: string): void {
+    this.#options.write(`${text.trimEnd()}\n`);
+  }
+}

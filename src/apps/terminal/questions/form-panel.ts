@@ -1,0 +1,129 @@
+import type { KeyPress } from "../input/key.ts";
+import { type Row, span } from "../screen/row.ts";
+import { bold, colours, dim } from "../screen/style.ts";
+import { wrapRow } from "../screen/wrap.ts";
+import type { FormField, FormQuestion } from "../session/terminal-session.ts";
+import { ChoiceList } from "./choice-list.ts";
+import { LineInput } from "./line-input.ts";
+import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";
+
+/** Questions with choices, one after the other; the person can always answer in their own words. */
+export class FormPanel implements Panel {
+  readonly #question: FormQuestion;
+  readonly #answers = new Map<string, string>();
+  #at = 0;
+  #ticked = new Set<number>();
+  #list: ChoiceList;
+  #line: LineInput | undefined;
+
+  constructor(question: FormQuestion) {
+    this.#question = question;
+    this.#list = this.#newList();
+  }
+
+  get isWriting(): boolean {
+    return this.#line !== undefined;
+  }
+
+  view(width: number): PanelView {
+    const field = this.#field();
+    if (field === undefined) return { rows: [] };
+    const { fields, path } = this.#question;
+    const count = fields.length > 1 ? ` (${this.#at + 1} of ${fields.length})` : "";
+    const head: readonly Row[] = [
+      ...wrapRow(
+        [
+          span("▲ ", colours.warning),
+          span(path.join(" › "), bold),
+          span(` asks: ${field.header}${count}`, dim),
+        ],
+        width,
+      ),
+      ...wrapRow([span(field.question, bold)], width, { first: [span("  ")] }),
+    ];
+    const choices = [
+      ...field.options.map(({ label, description }, at) => ({
+        label: [span(label)],
+        hint: description,
+        ...(field.multiple ? { box: this.#ticked.has(at) } : {}),
+      })),
+      ...(this.#question.isChoice === true
+        ? []
+        : [{ label: [span("something else", dim)], hint: "in your own words" }]),
+      ...(field.multiple ? [{ label: [span("done")] }] : []),
+    ];
+    const rows = [...head, ...this.#list.rows(choices, width)];
+    const line = this.#line?.view(width);
+    if (line?.cursor === undefined) return { rows };
+    return {
+      rows: [...rows, ...line.rows],
+      cursor: { row: rows.length + line.cursor.row, column: line.cursor.column },
+    };
+  }
+
+  press(key: KeyPress): PanelOutcome {
+    const field = this.#field();
+    if (field === undefined) return stay;
+    if (this.#line !== undefined) return this.#write(key, this.#line, field);
+    if (key.name === "escape") return answered({ type: "deny" });
+    if (key.name === "tab") return { type: "leave" };
+    const at = this.#list.selected;
+    const chosen = key.name === "space" && at >= 0 ? at : this.#list.press(key);
+    if (chosen === undefined)
+      return key.text === undefined || key.name === "space" ? stay : { type: "typed" };
+    return this.#choose(chosen, field);
+  }
+
+  paste(text: string): void {
+    this.#line?.paste(text);
+  }
+
+  #choose(index: number, field: FormField): PanelOutcome {
+    const option = field.options[index];
+    if (index === field.options.length && this.#question.isChoice !== true) {
+      this.#line = new LineInput("your answer");
+      return stay;
+    }
+    if (option === undefined) return this.#give(field, this.#tickedLabels(field));
+    if (!field.multiple) return this.#give(field, option.label);
+    if (!this.#ticked.delete(index)) this.#ticked.add(index);
+    this.#list.select(index);
+    return stay;
+  }
+
+  #write(key: KeyPress, line: LineInput, field: FormField): PanelOutcome {
+    const state = line.press(key);
+    if (state === "editing") return stay;
+    this.#line = undefined;
+    if (state === "cancelled" || line.text === "") return stay;
+    const others = this.#tickedLabels(field);
+    return this.#give(field, others === "" ? line.text : `${others}, ${line.text}`);
+  }
+
+  #tickedLabels({ options }: FormField): string {
+    return options
+      .filter((_, at) => this.#ticked.has(at))
+      .map(({ label }) => label)
+      .join(", ");
+  }
+
+  #give({ question }: FormField, answer: string): PanelOutcome {
+    this.#answers.set(question, answer);
+    this.#at += 1;
+    this.#ticked = new Set();
+    this.#list = this.#newList();
+    return this.#field() === undefined
+      ? answered({ type: "fields", answers: Object.fromEntries(this.#answers) })
+      : stay;
+  }
+
+  #newList(): ChoiceList {
+    const { options = [], multiple = false } = this.#field() ?? {};
+    const own = this.#question.isChoice === true ? 0 : 1;
+    return new ChoiceList(() => options.length + own + (multiple ? 1 : 0));
+  }
+
+  #field(): FormField | undefined {
+    return this.#question.fields[this.#at];
+  }
+}

@@ -1,0 +1,31 @@
+import type { KeyPress } from "../input/key.ts";
+import type { Row } from "../screen/row.ts";
+import type { QuestionAnswer } from "../session/terminal-session.ts";
+
+export interface PanelView {
+  readonly rows: readonly Row[];
+  readonly cursor?: { readonly row: number; readonly column: number } | undefined;
+}
+
+export type PanelOutcome =
+  | { readonly type: "stay" }
+  /** Back to the draft; the question stays open. */
+  | { readonly type: "leave" }
+  /** The key was not meant for the question. */
+  | { readonly type: "typed" }
+  | { readonly type: "answer"; readonly answer: QuestionAnswer };
+
+/** A question that was opened on purpose. */
+export interface Panel {
+  /** Whether keys are letters of a text now, such as a message to the agent. */
+  readonly isWriting: boolean;
+  view(width: number, height: number): PanelView;
+  press(key: KeyPress): PanelOutcome;
+  paste(text: string): void;
+}
+
+export const stay: PanelOutcome = { type: "stay" };
+
+export function answered(answer: QuestionAnswer): PanelOutcome {
+  return { type: "answer", answer };
+}

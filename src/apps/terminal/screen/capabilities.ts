@@ -1,0 +1,52 @@
+import type { StyleOptions } from "./style.ts";
+
+/** What the terminal can do, as far as its environment says so. */
+export interface Capabilities extends StyleOptions {
+  /** No repainting at all: for screen readers, and for terminals that know no escape sequences. */
+  readonly isPlain: boolean;
+  /** Escape sequences may be written. */
+  readonly hasEscapes: boolean;
+  /** Lines are wrapped anew when the window becomes narrower. */
+  readonly reflows: boolean;
+  /** Windows Terminal tells keys such as Shift+Enter only when it is asked in its own way. */
+  readonly hasWindowsKeys: boolean;
+  /** How long after an Escape more of a sequence may come; longer over a network. */
+  readonly escapeMs: number;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export function findCapabilities(
+  environment: Environment,
+  { plain, colours }: { readonly plain: boolean; readonly colours: boolean },
+): Capabilities {
+  const { TERM: terminal = "" } = environment;
+  const isDumb = terminal === "dumb";
+  const isRemote = isSet(environment["SSH_CONNECTION"]) || isSet(environment["SSH_TTY"]);
+  // xterm itself, the Linux console and GNU screen cut lines instead of wrapping them anew.
+  const cutsLines =
+    isSet(environment["XTERM_VERSION"]) ||
+    terminal === "linux" ||
+    (isSet(environment["STY"]) && !isSet(environment["TMUX"]));
+  return {
+    isPlain: plain || isDumb,
+    hasEscapes: !isDumb,
+    colours,
+    background: findBackground(environment),
+    reflows: !cutsLines,
+    hasWindowsKeys: isSet(environment["WT_SESSION"]),
+    escapeMs: isRemote ? 100 : 20,
+  };
+}
+
+/** RETINUE_THEME decides, else what some terminals say of their colours; only the 16 colours of the theme are used. */
+function findBackground(environment: Environment): "light" | "dark" {
+  const chosen = environment["RETINUE_THEME"];
+  if (chosen === "light" || chosen === "dark") return chosen;
+  const background = Number(environment["COLORFGBG"]?.split(";").at(-1) || Number.NaN);
+  return background === 7 || background === 15 ? "light" : "dark";
+}
+
+function isSet(value: string | undefined): boolean {
+  return value !== undefined && value !== "";
+}

@@ -1,0 +1,179 @@
+import type { Row } from "./row.ts";
+import { type PaintedRow, RowPainter } from "./row-painter.ts";
+import type { Palette } from "./style.ts";
+
+/** What is to be seen below the finished text, and where the cursor stands in it; without a cursor it is hidden. */
+export interface Frame {
+  /** Each must be narrower than the window. */
+  readonly rows: readonly Row[];
+  readonly cursor?: { readonly row: number; readonly column: number } | undefined;
+}
+
+export interface ScreenOptions {
+  readonly write: (bytes: string) => void;
+  readonly columns: () => number;
+  readonly rows: () => number;
+  readonly palette: Palette;
+  /** Whether the terminal wraps old lines anew when it becomes narrower; most do. */
+  readonly reflows?: boolean;
+}
+
+const beginSync = "\u001b[?2026h";
+const endSync = "\u001b[?2026l";
+const hideCursor = "\u001b[?25l";
+const showCursor = "\u001b[?25h";
+
+/**
+ * A screen inside the terminal's own scrollback. Finished rows are written once and belong to the terminal from then on;
+ * only the live rows below them are kept, compared and painted over. Nothing above them is ever touched, and the whole
+ * screen is never cleared.
+ */
+export class InlineScreen {
+  readonly #options: ScreenOptions;
+  readonly #painter: RowPainter;
+  #finished: Row[] = [];
+  #shown: readonly PaintedRow[] = [];
+  /** Row of the live part in which the cursor stands. */
+  #at = 0;
+  #column = -1;
+  /** Columns of the window when the live part was painted; 0 before the first frame. */
+  #width = 0;
+  #isHidden = false;
+
+  constructor(options: ScreenOptions) {
+    this.#options = options;
+    this.#painter = new RowPainter(options.palette);
+  }
+
+  /** Rows to be written above the live part with the next frame, for good. One may be longer than the window. */
+  finish(rows: readonly Row[]): void {
+    this.#finished.push(...rows);
+  }
+
+  draw({ rows, cursor }: Frame): void {
+    const columns = this.#options.columns();
+    let out = this.#width !== 0 && this.#width !== columns ? this.#erase() : "";
+    this.#width = columns;
+    const done = this.#finished.map((one) => this.#painter.paint(one));
+    const live = rows.map((one) => this.#painter.paint(one));
+    this.#finished = [];
+    out += this.#write([...done, ...live], done);
+    if (live.length === 0 && done.length > 0) {
+      // Nothing lives below: the next frame begins on a line of its own.
+      out += `${this.#moveTo(done.length - 1)}\r\n`;
+      this.#at = done.length;
+    }
+    this.#shown = live;
+    this.#at -= done.length;
+    this.#send(out, cursor);
+  }
+
+  /** Takes the live part away and leaves the cursor, visible, where it began. */
+  clear(): void {
+    const out = this.#shown.length === 0 ? "" : this.#erase();
+    const cursor = this.#isHidden ? showCursor : "";
+    this.#isHidden = false;
+    this.forget();
+    if (out + cursor !== "") this.#options.write(out + cursor);
+  }
+
+  /** The next frame is painted where the cursor stands then, as if nothing had been shown before. */
+  forget(): void {
+    this.#shown = [];
+    this.#at = 0;
+    this.#column = -1;
+    this.#width = 0;
+  }
+
+  #write(target: readonly PaintedRow[], done: readonly PaintedRow[]): string {
+    if (target.length === 0) return this.#shown.length === 0 ? "" : this.#erase();
+    const isTall = done.some(({ width }) => width > this.#width) || target.length > this.#options.rows();
+    return this.#shown.length === 0 || isTall ? this.#print(target) : this.#patch(target);
+  }
+
+  #print(target: readonly PaintedRow[]): string {
+    const start = this.#shown.length === 0 ? "\r\u001b[J" : this.#erase();
+    this.#at = target.length - 1;
+    return start + target.map(({ bytes }) => bytes).join("\r\n");
+  }
+
+  /** Brings the shown rows to the wanted ones: room is made or taken in one place, then rows that differ are painted. */
+  #patch(target: readonly PaintedRow[]): string {
+    const shown = this.#shown;
+    const { start, end } = commonEnds(shown, target);
+    const added = target.length - shown.length;
+    let out = "";
+    let before: readonly (PaintedRow | undefined)[] = shown;
+    if (added > 0) {
+      out += this.#moveTo(shown.length - 1) + "\r\n".repeat(added);
+      this.#at += added;
+      if (end > 0) out += `${this.#moveTo(shown.length - end)}\u001b[${added}L`;
+      const room = Array.from({ length: added }, () => undefined);
+      before = [...shown.slice(0, shown.length - end), ...room, ...shown.slice(shown.length - end)];
+    } else if (added < 0) {
+      const first = target.length - end;
+      out += `${this.#moveTo(first)}\u001b[${-added}M`;
+      before = [...shown.slice(0, first), ...shown.slice(first - added)];
+    }
+    for (let index = start; index < target.length - end; index += 1) {
+      const wanted = target[index];
+      if (wanted === undefined || before[index]?.bytes === wanted.bytes) continue;
+      out += this.#moveTo(index) + this.#painter.change(before[index], wanted);
+    }
+    return out;
+  }
+
+  /** Back to the first live row, and everything from there on erased. */
+  #erase(): string {
+    const columns = this.#options.columns();
+    const above =
+      (this.#options.reflows ?? true) && this.#width !== columns ? this.#rowsAbove(columns) : this.#at;
+    this.#shown = [];
+    this.#at = 0;
+    return `\r${above > 0 ? `\u001b[${above}A` : ""}\u001b[J`;
+  }
+
+  /** After the terminal has wrapped the rows above the cursor anew, they may take more lines than before. */
+  #rowsAbove(columns: number): number {
+    const above = this.#shown.slice(0, this.#at);
+    return above.reduce((sum, { width }) => sum + Math.max(1, Math.ceil(width / Math.max(1, columns))), 0);
+  }
+
+  #moveTo(target: number): string {
+    const distance = target - this.#at;
+    this.#at = target;
+    if (distance === 0) return "";
+    return distance > 0 ? `\u001b[${distance}B` : `\u001b[${-distance}A`;
+  }
+
+  #send(changes: string, cursor: Frame["cursor"]): void {
+    const isVisible = cursor !== undefined;
+    const isMoved = isVisible && (cursor.row !== this.#at || cursor.column !== this.#column);
+    if (changes === "" && !isMoved && isVisible !== this.#isHidden) return;
+    const isHiddenMeanwhile = changes !== "" && !this.#isHidden && isVisible;
+    const before = isHiddenMeanwhile || (!isVisible && !this.#isHidden) ? hideCursor : "";
+    const after = isHiddenMeanwhile || (isVisible && this.#isHidden) ? showCursor : "";
+    this.#isHidden = !isVisible;
+    this.#column = cursor?.column ?? -1;
+    const right = isVisible && cursor.column > 0 ? `\u001b[${cursor.column}C` : "";
+    const place = isVisible ? `${this.#moveTo(cursor.row)}\r${right}` : "";
+    this.#options.write(`${beginSync}${before}${changes}${place}${after}${endSync}`);
+  }
+}
+
+/** How many rows at both ends stay as they are. */
+function commonEnds(
+  before: readonly PaintedRow[],
+  after: readonly PaintedRow[],
+): { readonly start: number; readonly end: number } {
+  const most = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < most && before[start]?.bytes === after[start]?.bytes) start += 1;
+  let end = 0;
+  while (
+    end < most - start &&
+    before[before.length - 1 - end]?.bytes === after[after.length - 1 - end]?.bytes
+  )
+    end += 1;
+  return { start, end };
+}

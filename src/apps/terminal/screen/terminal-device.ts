@@ -1,0 +1,200 @@
+import { writeSync } from "node:fs";
+import type { ReadStream, WriteStream } from "node:tty";
+import { StdinBuffer } from "@earendil-works/pi-tui/dist/stdin-buffer.js";
+import { type KeyPress, readKey } from "../input/key.ts";
+import type { Capabilities } from "./capabilities.ts";
+
+export interface DeviceListener {
+  key(key: KeyPress): void;
+  paste(text: string): void;
+  /** Called after all that one chunk of input held. */
+  settled(): void;
+  resized(): void;
+  /** The terminal is gone; nothing more can be shown. */
+  gone(): void;
+}
+
+const outputDescriptor = 1;
+
+/**
+ * The terminal of this process. From `open` to `close` it is in raw mode with bracketed paste and exact keys; whatever
+ * ends the process in between, it is given back as it was.
+ */
+export class TerminalDevice {
+  readonly #input: ReadStream;
+  readonly #output: WriteStream;
+  readonly #capabilities: Capabilities;
+  #buffer: StdinBuffer | undefined;
+  #listener: DeviceListener | undefined;
+  #isOpen = false;
+  #isAlternate = false;
+  readonly #onData = (data: Buffer | string): void => this.#take(data.toString());
+  readonly #onResize = (): void => this.#listener?.resized();
+  readonly #onExit = (): void => this.#restoreNow();
+  readonly #onError = (): void => this.#listener?.gone();
+
+  constructor(
+    streams: { readonly input: ReadStream; readonly output: WriteStream },
+    capabilities: Capabilities,
+  ) {
+    this.#input = streams.input;
+    this.#output = streams.output;
+    this.#capabilities = capabilities;
+  }
+
+  get columns(): number {
+    return this.#output.columns > 0 ? this.#output.columns : 80;
+  }
+
+  get rows(): number {
+    return this.#output.rows > 0 ? this.#output.rows : 24;
+  }
+
+  get isAlternate(): boolean {
+    return this.#isAlternate;
+  }
+
+  /** Opens the terminal for the first time; `ready` is called when what was typed before has been read. */
+  begin(listener: DeviceListener, ready: () => void): void {
+    this.#isEarly = true;
+    this.open(listener);
+    // What the terminal has kept until now is read before this.
+    setImmediate(() => {
+      this.#isEarly = false;
+      ready();
+    });
+  }
+
+  open(listener: DeviceListener): void {
+    this.#listener = listener;
+    this.#buffer ??= this.#createBuffer();
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    process.on("exit", this.#onExit);
+    this.#input.setRawMode(true);
+    this.#input.setEncoding("utf8");
+    this.#input.on("data", this.#onData);
+    // They stay when the terminal is closed, so that a late error harms nobody.
+    this.#input.off("error", this.#onError);
+    this.#output.off("error", this.#onError);
+    this.#input.on("error", this.#onError);
+    this.#input.on("end", this.#onError);
+    this.#output.on("resize", this.#onResize);
+    this.#output.on("error", this.#onError);
+    // Closing let the process end without it; now it is what the process waits for.
+    this.#input.ref();
+    this.#input.resume();
+    this.write(this.#enterModes());
+  }
+
+  /** Gives the terminal back; what was typed and not read stays for whoever comes next. */
+  close(): void {
+    if (!this.#isOpen) return;
+    this.write(this.#leaveModes());
+    this.#release();
+    this.#input.pause();
+    this.#input.unref();
+  }
+
+  write(bytes: string): void {
+    if (bytes !== "") this.#output.write(bytes);
+  }
+
+  enterAlternate(): void {
+    if (this.#isAlternate || !this.#capabilities.hasEscapes) return;
+    this.#isAlternate = true;
+    // Some terminals keep the modes of keys apart for both screens.
+    this.write(`\u001b[?1049h\u001b[H${this.#keysOn()}`);
+  }
+
+  leaveAlternate(): void {
+    if (!this.#isAlternate) return;
+    this.#isAlternate = false;
+    this.write(`${this.#keysOff()}\u001b[?25h\u001b[?1049l`);
+  }
+
+  #createBuffer(): StdinBuffer {
+    const buffer = new StdinBuffer({ escapeTimeout: this.#capabilities.escapeMs });
+    buffer.on("data", (sequence) => {
+      const key = readKey(sequence);
+      if (key === undefined) return;
+      this.#listener?.key(key);
+      // A lone Escape comes after a pause of its own, outside of any chunk.
+      if (!this.#isTaking) this.#listener?.settled();
+    });
+    buffer.on("paste", (text) => this.#listener?.paste(text));
+    return buffer;
+  }
+
+  #isTaking = false;
+
+  #isEarly = false;
+
+  #take(given: string): void {
+    const data = this.#isEarly ? this.#takeEarly(given) : given;
+    this.#isTaking = true;
+    try {
+      this.#buffer?.process(data);
+    } finally {
+      this.#isTaking = false;
+    }
+    this.#listener?.settled();
+  }
+
+  /**
+   * What was typed before the terminal was ours: it has turned Enter into a line feed, and has shown everything. The
+   * cursor goes back to where that began, so that the first frame covers it.
+   */
+  #takeEarly(data: string): string {
+    const lines = data.split("\n");
+    const rows = lines.reduce((sum, line) => sum + Math.floor(line.length / this.columns), lines.length - 1);
+    if (rows > 0 && this.#capabilities.hasEscapes) this.write(`\r\u001b[${rows}A`);
+    return lines.join("\r");
+  }
+
+  #enterModes(): string {
+    return this.#capabilities.hasEscapes ? `\u001b[?2004h${this.#keysOn()}` : "";
+  }
+
+  #leaveModes(): string {
+    if (!this.#capabilities.hasEscapes) return "";
+    const alternate = this.#isAlternate ? `${this.#keysOff()}\u001b[?1049l` : "";
+    this.#isAlternate = false;
+    return `${alternate}${this.#keysOff()}\u001b[?2004l\u001b[?2026l\u001b[?25h`;
+  }
+
+  /** The kitty protocol where it is known, modifyOtherKeys elsewhere; terminals that know neither ignore both. */
+  #keysOn(): string {
+    return `\u001b[>1u\u001b[>4;1m${this.#capabilities.hasWindowsKeys ? "\u001b[?9001h" : ""}`;
+  }
+
+  #keysOff(): string {
+    return `\u001b[<u\u001b[>4;0m${this.#capabilities.hasWindowsKeys ? "\u001b[?9001l" : ""}`;
+  }
+
+  #release(): void {
+    this.#isOpen = false;
+    process.off("exit", this.#onExit);
+    this.#input.off("data", this.#onData);
+    this.#input.off("end", this.#onError);
+    this.#output.off("resize", this.#onResize);
+    this.#buffer?.clear();
+    try {
+      this.#input.setRawMode(false);
+    } catch {
+      // The terminal is gone.
+    }
+  }
+
+  /** The process ends now; only what is done at once is done. */
+  #restoreNow(): void {
+    if (!this.#isOpen) return;
+    const bytes = this.#leaveModes();
+    this.#release();
+    try {
+      writeSync(outputDescriptor, bytes);
+    } catch {
+      // The terminal is gone.
+    }
+  }
+}

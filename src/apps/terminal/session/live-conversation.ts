@@ -1,0 +1,226 @@
+import { randomUUID } from "node:crypto";
+import type { UserMessage } from "../../../conversation/message.ts";
+import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
+import { contextTokens } from "../../../conversation/usage.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
+import type { Session } from "../../../runtime/session.ts";
+import { AgentTracker } from "./agent-tracker.ts";
+import type { MessageQueue } from "./message-queue.ts";
+import { planReminder } from "./plan-mode.ts";
+import { RunEvents } from "./run-events.ts";
+import type { AgentEntry, SessionEvent } from "./terminal-session.ts";
+
+export interface LiveConversationOptions {
+  readonly session: Session;
+  readonly queue: MessageQueue;
+  readonly report: (event: SessionEvent) => void;
+  /** The permission mode now. */
+  readonly mode: () => string;
+  /** What an agent has said and done so far, from its file. */
+  readonly stored: (agentId: string) => Promise<readonly AgentEntry[]>;
+}
+
+/** One open conversation of the runtime: its turns one after the other, its agents, and commands beside them. */
+export class LiveConversation implements AsyncDisposable {
+  readonly session: Session;
+  readonly #options: LiveConversationOptions;
+  readonly #tracker: AgentTracker;
+  #turn: AbortController | undefined;
+  #shell: AbortController | undefined;
+  #cost = 0;
+  #isClosed = false;
+  readonly #forgetMail: () => void;
+  /** What the person did beside the conversation; the agent reads it with the next message. */
+  #asides: string[] = [];
+
+  constructor(options: LiveConversationOptions) {
+    this.session = options.session;
+    this.#options = options;
+    this.#tracker = new AgentTracker({
+      colourOf: (agentType) => {
+        const found = this.session.discovered.registry.find(agentType);
+        return found.type === "found" ? found.agent.definition.color : undefined;
+      },
+      clockOffset: Date.now() - performance.now(),
+      changed: (agent) => options.report({ type: "agent-changed", agent }),
+    });
+    void this.#followAgents();
+    this.#forgetMail = this.session.onTeamMail(() => this.continue());
+  }
+
+  get isBusy(): boolean {
+    return this.#turn !== undefined;
+  }
+
+  /** Agents that have not ended, as a few words each. */
+  runningAgents(): readonly string[] {
+    return this.session.tasks
+      .list()
+      .filter(({ status }) => status === "running" || status === "queued")
+      .map(({ agentType, description }) => `${agentType}: ${description}`);
+  }
+
+  addAside(text: string): void {
+    this.#asides.push(text);
+  }
+
+  /** Sends the next message, or what agents in the background have to tell, when nothing runs. */
+  continue(): void {
+    if (this.#turn !== undefined || this.#isClosed) return;
+    const text = this.#options.queue.takeFirst();
+    const content = text === undefined ? this.session.takeNotices().flatMap(blocksOf) : this.#contentOf(text);
+    if (content.length > 0) void this.#runTurn(content);
+  }
+
+  interrupt(reason = new RetinueError("aborted", "The person interrupted the turn.")): void {
+    this.#turn?.abort(reason);
+    this.#shell?.abort(reason);
+  }
+
+  moveToBackground(agentId?: string): readonly string[] {
+    const { tasks } = this.session;
+    const commands = agentId === undefined ? this.session.moveCommands() : [];
+    const agents = tasks
+      .list()
+      .filter(({ id, background, status, team }) => {
+        const isMeant = agentId === undefined || agentId === id;
+        return isMeant && !background && team === undefined && (status === "running" || status === "queued");
+      })
+      .filter(({ id }) => tasks.detach(id))
+      .map(({ id, description }) => {
+        const state = tasks.get(id);
+        if (state !== undefined)
+          this.#options.report({ type: "agent-changed", agent: this.#tracker.snapshot(state) });
+        return description;
+      });
+    return [...agents, ...commands];
+  }
+
+  async messageAgent(agentId: string, text: string): Promise<string> {
+    const { tasks } = this.session;
+    if (await this.session.messageTeammate(agentId, text)) return "Sent; the teammate reads it next.";
+    const message: UserMessage = { role: "user", content: [{ type: "text", text }] };
+    if (tasks.send(agentId, message)) return "Sent; it reads the message before its next step.";
+    const state = tasks.get(agentId);
+    const handle = this.session.spawn(state?.agentType ?? "general-purpose", text, {
+      resume: agentId,
+      background: true,
+      ...(state === undefined ? {} : { description: state.description }),
+    });
+    await handle.id;
+    return "It goes on in the background with your message.";
+  }
+
+  watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void {
+    const early: AgentEntry[] = [];
+    let pass = (entry: AgentEntry): void => void early.push(entry);
+    const forget = this.#tracker.watch(agentId, (entry) => pass(entry));
+    void this.#options.stored(agentId).then((stored) => {
+      const seen = new Set(stored.map((entry) => JSON.stringify(entry)));
+      for (const entry of stored) listener(entry);
+      for (const entry of early) if (!seen.has(JSON.stringify(entry))) listener(entry);
+      pass = listener;
+    });
+    return forget;
+  }
+
+  /** Runs a command of the person through the rules and questions of the session. */
+  runShell(command: string): void {
+    const { report } = this.#options;
+    const [bash] = this.session.tools(["Bash"]);
+    if (bash === undefined) {
+      report({ type: "notice", level: "warning", text: "There is no shell in this session." });
+      return;
+    }
+    const stop = new AbortController();
+    this.#shell = stop;
+    const call = { id: `shell-${randomUUID()}`, tool: "Bash", input: { command } };
+    const start = performance.now();
+    report({ type: "call-started", call });
+    void bash.call(call.input, { signal: stop.signal, callId: call.id }).then(({ text, isError }) => {
+      const durationMs = performance.now() - start;
+      this.addAside(`${shellAside}\n$ ${command}\n${text}`);
+      report({ type: "call-finished", call, result: { text, isError, durationMs } });
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    this.#forgetMail();
+    this.interrupt(new RetinueError("interrupted", "The conversation was closed."));
+    await this.session[Symbol.asyncDispose]();
+  }
+
+  async #runTurn(content: UserMessage["content"]): Promise<void> {
+    const { report } = this.#options;
+    const turn = new AbortController();
+    this.#turn = turn;
+    report({ type: "turn-started" });
+    const events = new RunEvents();
+    let ending: RunEnding | undefined;
+    let error: string | undefined;
+    try {
+      for await (const event of this.session.stream(content, turn.signal)) {
+        if (event.type === "run-ended") ending = event.ending;
+        else this.#hear(event, events);
+      }
+    } catch (thrown) {
+      error = describeError(thrown);
+    }
+    this.#turn = undefined;
+    const status = ending?.status ?? (turn.signal.aborted ? "stopped" : "failed");
+    const reason = error ?? ending?.error;
+    const isTold = reason !== undefined && status !== "stopped" && status !== "completed";
+    report({ type: "turn-ended", outcome: { status, ...(isTold ? { error: reason } : {}) } });
+    this.continue();
+  }
+
+  #hear(event: RunEvent, events: RunEvents): void {
+    const { report } = this.#options;
+    for (const one of events.read(event)) report(one);
+    if (event.type === "assistant-answered") {
+      const used = contextTokens(event.usage) + event.usage.outputTokens;
+      report({ type: "status-changed", status: { contextFill: used / this.session.model.contextWindow } });
+    }
+    if (!("cost" in event) || event.cost === undefined) return;
+    this.#cost += event.cost;
+    this.#tellCost();
+  }
+
+  #tellCost(): void {
+    const costUsd = this.#cost + this.#tracker.costUsd();
+    this.#options.report({ type: "status-changed", status: { costUsd } });
+  }
+
+  async #followAgents(): Promise<void> {
+    const { tasks } = this.session;
+    for await (const news of tasks.watch()) {
+      if (this.#isClosed) return;
+      this.#tracker.hear(news);
+      const { event, state } = news;
+      if (event.type === "assistant-answered" || event.type === "run-ended") this.#tellCost();
+      // What it has to tell arrives when it has let go of everything.
+      if (event.type === "run-ended" && state.background)
+        void tasks.ended(state.id).then(() => this.continue());
+    }
+  }
+
+  #contentOf(text: string): UserMessage["content"] {
+    const asides = this.#asides.splice(0);
+    const reminder = this.#options.mode() === "plan" ? [planReminder] : [];
+    if (asides.length + reminder.length === 0) return text;
+    return [...asides, text, ...reminder].map((one) => ({ type: "text", text: one }));
+  }
+}
+
+/** Stands before a command that a person ran at the prompt. */
+export const shellAside = "I ran this command at the prompt:";
+
+function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], string> {
+  return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+export function describeError(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return isRetinueError(error) && error.advice !== undefined ? `${message} ${error.advice}` : message;
+}

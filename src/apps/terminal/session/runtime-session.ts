@@ -1,0 +1,401 @@
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import type { PermissionMode } from "../../../permissions/permission-mode.ts";
+import type { Runtime } from "../../../runtime/create-runtime.ts";
+import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { Session } from "../../../runtime/session.ts";
+import type { CommandContext } from "../../cli/session-options.ts";
+import { conversationEntries, lastEntries } from "./conversation-entries.ts";
+import { describeError, LiveConversation } from "./live-conversation.ts";
+import { MessageQueue } from "./message-queue.ts";
+import { createPlanTool } from "./plan-mode.ts";
+import type { SessionPages } from "./session-pages.ts";
+import { readOnly, SessionQuestions } from "./session-questions.ts";
+import type { SessionRecords } from "./session-records.ts";
+import type {
+  AgentEntry,
+  Choice,
+  CommandSummary,
+  EarlierPrompt,
+  QuestionAnswer,
+  ReportTopic,
+  SessionEvent,
+  SessionSummary,
+  TerminalSession,
+} from "./terminal-session.ts";
+import type { WatchedConversation } from "./watched-conversation.ts";
+
+export interface RuntimeSessionOptions {
+  /** Makes the runtime that the options of the command line ask for; called once, with the first conversation. */
+  readonly createRuntime: (more: RuntimeOptions) => Promise<Runtime>;
+  readonly session: SessionOptions;
+  readonly context: CommandContext;
+  /** One prompt is run to its end, agents in the background included. */
+  readonly isOnce?: boolean;
+  /** False: nobody is asked, and what would be asked is refused. */
+  readonly asks?: boolean;
+}
+
+const shownPrompts = 3;
+
+/** The one way from the terminal to the runtime: opens conversations, changes between them, and answers about them. */
+export class RuntimeSession implements TerminalSession {
+  readonly #options: RuntimeSessionOptions;
+  readonly #listeners = new Set<(event: SessionEvent) => void>();
+  readonly #queue: MessageQueue;
+  readonly #questions: SessionQuestions;
+  readonly #closing = new AbortController();
+  #runtime: Runtime | undefined;
+  #live: LiveConversation | undefined;
+  /** Set instead of a conversation of our own while one of another process is watched. */
+  #watched: WatchedConversation | undefined;
+  /** The mode that the person has chosen; undefined leaves that of the plan. */
+  #mode: PermissionMode | undefined;
+  #given: SessionOptions;
+  /** Another conversation is being opened; messages wait for it. */
+  #isSwitching = false;
+
+  constructor(options: RuntimeSessionOptions) {
+    this.#options = options;
+    this.#given = options.session;
+    this.#queue = new MessageQueue((event) => this.#report(event));
+    this.#questions = new SessionQuestions((event) => this.#report(event), options.context.host.cwd);
+  }
+
+  /** Opens the first conversation; what is submitted before is sent then. Rejects when it cannot be opened. */
+  async open(): Promise<void> {
+    const { resume, continue: isContinued, forkSession, takeOver } = this.#given;
+    const isTarget = (resume !== undefined || isContinued === true) && forkSession !== true;
+    if (!isTarget || this.#options.isOnce === true || takeOver === true) return this.#open(this.#given);
+    const choice = await this.#chooseHeld(await (await this.#records()).findTarget(this.#given));
+    if (choice === "watch") return;
+    if (choice === "leave")
+      throw new RetinueError("session-open", "Another terminal has this conversation open.", {
+        advice: "Continue in a copy with --fork-session, or take it with --take-over.",
+      });
+    await this.#open(choice === "fork" ? { ...this.#given, forkSession: true } : this.#given);
+  }
+
+  subscribe(listener: (event: SessionEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  submit(text: string): void {
+    if (this.#watched?.isOwned === true) this.#report({ type: "notice", level: "warning", text: readOnly });
+    else this.#queue.add(text);
+    if (this.#watched?.isOwned === false) void this.#continueWatched(this.#watched.sessionId);
+    else if (!this.#isSwitching) this.#live?.continue();
+  }
+
+  takeBack(messageId: string): string | undefined {
+    return this.#queue.takeBack(messageId);
+  }
+
+  interrupt(): void {
+    this.#live?.interrupt();
+  }
+
+  answer(questionId: string, answer: QuestionAnswer): void {
+    this.#questions.answer(questionId, answer);
+  }
+
+  setMode(mode: string): void {
+    const known = this.#modes().find((one) => one === mode);
+    if (known === undefined) return;
+    this.#mode = known;
+    this.#report({ type: "status-changed", status: { mode } });
+  }
+
+  /** The conversation is opened again with the other model; with one that cannot be had it goes on as before. */
+  async setModel(model: string): Promise<void> {
+    this.#refuseWhileBusy("change the model");
+    const before = this.#withoutTarget();
+    const { plan, messages } = this.#opened();
+    const target = messages().length > 0 ? { resume: plan.sessionId } : {};
+    this.#given = { ...before, model };
+    try {
+      await this.#reopen({ ...this.#given, ...target }, { isQuiet: true });
+    } catch (error) {
+      this.#given = before;
+      await this.#open({ ...before, ...target }, { isQuiet: true });
+      throw error;
+    }
+  }
+
+  moveToBackground(agentId?: string): readonly string[] {
+    return this.#live?.moveToBackground(agentId) ?? [];
+  }
+
+  async messageAgent(agentId: string, text: string): Promise<string> {
+    return (await this.#live?.messageAgent(agentId, text)) ?? "";
+  }
+
+  async stopAgent(agentId: string): Promise<void> {
+    await this.#live?.session.tasks.stop(agentId, "user");
+  }
+
+  watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void {
+    return this.#live?.watchAgent(agentId, listener) ?? (() => undefined);
+  }
+
+  runShell(command: string): void {
+    this.#live?.runShell(command);
+  }
+
+  async addMemory(note: string, scope: "project" | "user"): Promise<string> {
+    const { appendMemory } = await import("./append-memory.ts");
+    const file = await appendMemory(note, scope, this.#opened().discovered.paths);
+    this.#live?.addAside(`I added this to the instructions in ${file}: ${note}`);
+    return file;
+  }
+
+  async commands(): Promise<readonly CommandSummary[]> {
+    if (this.#watched !== undefined) return [];
+    return this.#opened()
+      .skills.filter(({ userInvocable }) => userInvocable)
+      .map(({ name, description, argumentHint }) => ({
+        name,
+        description,
+        ...(argumentHint === undefined ? {} : { argumentHint }),
+      }));
+  }
+
+  async models(): Promise<readonly Choice[]> {
+    return (await this.#pages()).models();
+  }
+
+  async files(): Promise<readonly string[]> {
+    const { findProjectFiles } = await import("./find-project-files.ts");
+    return findProjectFiles(this.#options.context.host.cwd, this.#closing.signal);
+  }
+
+  async report(topic: ReportTopic, words: readonly string[]): Promise<string> {
+    return (await this.#pages()).report(topic, words);
+  }
+
+  async history(): Promise<readonly string[]> {
+    return (await this.#records()).promptHistory();
+  }
+
+  compact(instructions: string): void {
+    this.submit(`/compact ${instructions}`.trim());
+  }
+
+  async transcript(): Promise<readonly AgentEntry[]> {
+    return this.#watched?.entries() ?? conversationEntries(this.#opened().messages());
+  }
+
+  async prompts(): Promise<readonly EarlierPrompt[]> {
+    return (await this.#records()).prompts(this.#opened().plan.sessionId);
+  }
+
+  async rewind(promptId: string): Promise<void> {
+    this.#refuseWhileBusy("go back");
+    this.#isSwitching = true;
+    try {
+      await this.switchTo(await (await this.#records()).copyBefore(this.#opened().plan.sessionId, promptId));
+    } finally {
+      this.#isSwitching = false;
+      this.#live?.continue();
+    }
+  }
+
+  async exportTo(file: string): Promise<string> {
+    return (await this.#records()).writeExport(file, this.#opened().messages());
+  }
+
+  async sessions(): Promise<readonly SessionSummary[]> {
+    return (await this.#records()).list();
+  }
+
+  async switchTo(
+    sessionId: string | undefined,
+    { fork = false }: { readonly fork?: boolean } = {},
+  ): Promise<void> {
+    const choice = fork ? "fork" : await this.#chooseHeld(sessionId);
+    if (choice === "watch" || choice === "leave") return;
+    this.#given = this.#withoutTarget();
+    const target =
+      sessionId === undefined
+        ? {}
+        : { resume: sessionId, ...(choice === "fork" ? { forkSession: true } : {}) };
+    await this.#reopen({ ...this.#given, ...target });
+  }
+
+  /** The other process is gone, so what was watched can be continued here. */
+  async #continueWatched(sessionId: string): Promise<void> {
+    try {
+      await this.switchTo(sessionId);
+    } catch (error) {
+      this.#report({ type: "notice", level: "error", text: describeError(error) });
+    }
+  }
+
+  /** Where another process has the conversation open, the person watches it, continues in a copy, or leaves it. */
+  async #chooseHeld(sessionId: string | undefined): Promise<"open" | "watch" | "fork" | "leave"> {
+    if (sessionId === undefined || sessionId === this.#live?.session.id) return "open";
+    const records = await this.#records();
+    if (!records.isHeld(sessionId)) return "open";
+    const answer = await this.#questions.askHeld(this.#closing.signal);
+    if (answer !== "watch") return answer ?? "leave";
+    await this.#closeCurrent();
+    const { WatchedConversation } = await import("./watched-conversation.ts");
+    const report = (event: SessionEvent): void => this.#report(event);
+    const { transcripts } = records;
+    this.#watched = new WatchedConversation({ transcripts, sessionId, report, shownPrompts });
+    await this.#watched.open();
+    return "watch";
+  }
+
+  async deleteSession(sessionId: string): Promise<void> {
+    if (sessionId === this.#live?.session.plan.sessionId)
+      throw new RetinueError("session-open", "This conversation is open; leave it first with /clear.");
+    await (await this.#records()).remove(sessionId);
+  }
+
+  closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] } {
+    const session = this.#live?.session;
+    const isKept = session !== undefined && session.messages().length > 0;
+    return {
+      sessionId: isKept ? session.plan.sessionId : undefined,
+      runningAgents: this.#live?.runningAgents() ?? [],
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new RetinueError("interrupted", "The terminal was closed."));
+    this.#watched?.[Symbol.dispose]();
+    await this.#live?.[Symbol.asyncDispose]();
+    await this.#runtime?.[Symbol.asyncDispose]();
+  }
+
+  async #open(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
+    this.#runtime ??= await this.#options.createRuntime(this.#runtimeOptions());
+    const session = await this.#runtime.open({
+      ...options,
+      ...(this.#options.isOnce === true
+        ? {}
+        : { interactive: { takeMessages: () => this.#queue.takeReadable(), mode: () => this.#mode } }),
+    });
+    if (this.#closing.signal.aborted) return session[Symbol.asyncDispose]();
+    this.#live = new LiveConversation({
+      session,
+      queue: this.#queue,
+      report: (event) => this.#report(event),
+      mode: () => this.#modeNow(),
+      stored: async (agentId) =>
+        conversationEntries(await (await this.#records()).agentMessages(session.plan.sessionId, agentId)),
+    });
+    const earlier = isQuiet ? [] : lastEntries(conversationEntries(session.messages()), shownPrompts);
+    const notes = isQuiet ? [] : session.plan.notes;
+    this.#report({ type: "conversation-opened", sessionId: session.plan.sessionId, earlier, notes });
+    this.#report({
+      type: "status-changed",
+      status: {
+        model: session.model.id,
+        mode: this.#modeNow(),
+        modes: this.#modes(),
+        contextFill: 0,
+        costUsd: 0,
+      },
+    });
+    this.#live.continue();
+  }
+
+  async #reopen(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
+    await this.#closeCurrent();
+    await this.#open(options, { isQuiet });
+  }
+
+  async #closeCurrent(): Promise<void> {
+    const before = this.#live;
+    this.#live = undefined;
+    this.#watched?.[Symbol.dispose]();
+    this.#watched = undefined;
+    await before?.[Symbol.asyncDispose]();
+  }
+
+  /** What was asked for at the start, without the conversation that it named. */
+  #withoutTarget(): SessionOptions {
+    const { resume: _resume, continue: _continue, forkSession: _fork, sessionId: _id, ...rest } = this.#given;
+    return rest;
+  }
+
+  #runtimeOptions(): RuntimeOptions {
+    const notice = (text: string): void => this.#report({ type: "notice", level: "warning", text });
+    const { asks = true, isOnce = false } = this.#options;
+    const questions = this.#questions;
+    return {
+      ...(asks
+        ? { approver: { approve: questions.approve.bind(questions), notice, isConcurrent: true } }
+        : {}),
+      host: {
+        ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
+        todosChanged: (todos) =>
+          this.#report({
+            type: "todos-changed",
+            todos: todos.map(({ content, activeForm, status }) => ({
+              text: status === "in_progress" ? activeForm : content,
+              state: todoStates[status],
+            })),
+          }),
+      },
+      tools: isOnce
+        ? []
+        : [
+            createPlanTool({
+              mode: () => this.#modeNow(),
+              ask: (plan, signal) => this.#questions.askPlan(plan, signal),
+              approved: (mode) => this.setMode(mode),
+            }),
+          ],
+      onWarning: notice,
+    };
+  }
+
+  #modeNow(): PermissionMode {
+    return this.#mode ?? this.#live?.session.plan.policy.mode ?? "default";
+  }
+
+  /** Everything may be allowed only where that was asked for at the start. */
+  #modes(): readonly PermissionMode[] {
+    const start = this.#live?.session.plan.policy.mode ?? "default";
+    const canBypass = start === "bypassPermissions" || this.#given.skipPermissions === true;
+    const all = canBypass ? [...modes, "bypassPermissions" as const] : modes;
+    return all.includes(start) ? all : [start, ...all];
+  }
+
+  #opened(): Session {
+    if (this.#live !== undefined) return this.#live.session;
+    if (this.#watched !== undefined) throw new RetinueError("session-open", readOnly);
+    throw new RetinueError("session-opening", "The conversation is still being opened.");
+  }
+
+  #refuseWhileBusy(what: string): void {
+    const running = this.#live?.runningAgents().length ?? 0;
+    if (this.#live?.isBusy !== true && running === 0) return;
+    throw new RetinueError("session-busy", `The agent works, so you cannot ${what} now.`, {
+      advice: running > 0 ? "Wait for the agents, or stop them." : "Interrupt it with Esc first.",
+    });
+  }
+
+  async #records(): Promise<SessionRecords> {
+    const { createSessionRecords } = await import("./session-records.ts");
+    return createSessionRecords(this.#options.context.host);
+  }
+
+  async #pages(): Promise<SessionPages> {
+    const { createSessionPages } = await import("./session-pages.ts");
+    const { context } = this.#options;
+    return createSessionPages({ context, session: this.#opened(), mode: this.#modeNow() });
+  }
+
+  #report(event: SessionEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+/** What Shift+Tab goes through. */
+const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
+
+const todoStates = { pending: "pending", in_progress: "active", completed: "done" } as const;

@@ -1,0 +1,284 @@
+/**
+ * All that the terminal knows of what runs behind it. Everything arrives as events, everything a person does leaves as a
+ * call; the terminal knows no runtime, no journal and no files. One file, `runtime-session.ts`, is the way to the real one.
+ */
+export interface TerminalSession extends AsyncDisposable {
+  /** Hears what happens from now on; the session tells what was before with `conversation-opened`. */
+  subscribe(listener: (event: SessionEvent) => void): () => void;
+
+  /** Starts a turn with a message, or queues it while one runs; the agent reads it between two model calls. */
+  submit(text: string): void;
+  /** Takes a queued message back; undefined when it was read meanwhile. */
+  takeBack(messageId: string): string | undefined;
+  /** Stops the turn and the agents it waits for; the conversation goes on with the next message. */
+  interrupt(): void;
+
+  answer(questionId: string, answer: QuestionAnswer): void;
+  setMode(mode: string): void;
+  setModel(model: string): Promise<void>;
+
+  /** Moves what the turn waits for to the background, or the agent with this id; says what was moved. */
+  moveToBackground(agentId?: string): readonly string[];
+  messageAgent(agentId: string, text: string): Promise<string>;
+  stopAgent(agentId: string): Promise<void>;
+  /** Hears what an agent has said and done so far, and what it does from now on. */
+  watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void;
+
+  /** `!command`: runs through the same rules and questions as a command of the agent. */
+  runShell(command: string): void;
+  /** `#note`: appends it to the instructions of the project or of the person; says where. */
+  addMemory(note: string, scope: "project" | "user"): Promise<string>;
+
+  /** Skills and commands of files, beside those of the terminal. */
+  commands(): Promise<readonly CommandSummary[]>;
+  models(): Promise<readonly Choice[]>;
+  /** Paths of files of the project, from its folder on, for `@` in a message. */
+  files(): Promise<readonly string[]>;
+  /** A page for a person, such as the rules in force or what the session cost. */
+  report(topic: ReportTopic, words: readonly string[]): Promise<string>;
+  /** What people have sent before in this folder, newest first. */
+  history(): Promise<readonly string[]>;
+
+  compact(instructions: string): void;
+  /** All that was said and done in this conversation. */
+  transcript(): Promise<readonly AgentEntry[]>;
+  /** The prompts of this conversation that it can go back to, oldest first. */
+  prompts(): Promise<readonly EarlierPrompt[]>;
+  /** Goes on from before a prompt, in a copy; the conversation as it was stays on disk. */
+  rewind(promptId: string): Promise<void>;
+  exportTo(file: string): Promise<string>;
+
+  sessions(): Promise<readonly SessionSummary[]>;
+  /** Goes on with another conversation, or with a new one. */
+  switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
+  deleteSession(sessionId: string): Promise<void>;
+
+  /** What would be lost by ending now, for the line that is said at the end. */
+  closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] };
+}
+
+export const reportTopics = [
+  "agents",
+  "tasks",
+  "permissions",
+  "mcp",
+  "memory",
+  "context",
+  "cost",
+  "inspect",
+  "doctor",
+] as const;
+export type ReportTopic = (typeof reportTopics)[number];
+
+export interface Choice {
+  readonly value: string;
+  readonly label: string;
+  readonly description?: string;
+}
+
+export interface CommandSummary {
+  readonly name: string;
+  readonly description: string;
+  readonly argumentHint?: string;
+}
+
+export interface EarlierPrompt {
+  readonly id: string;
+  readonly text: string;
+  readonly at?: number;
+}
+
+export interface SessionSummary {
+  readonly id: string;
+  readonly title: string;
+  readonly modified: number;
+  readonly messages: number;
+  /** Another process has it open. */
+  readonly isOpenElsewhere?: boolean;
+}
+
+/** What the line at the bottom says; only what has changed is told. */
+export interface Status {
+  readonly model: string;
+  readonly mode: string;
+  /** Modes that Shift+Tab goes through. */
+  readonly modes: readonly string[];
+  /** How full the model's window is, from 0 to 1. */
+  readonly contextFill: number;
+  readonly costUsd: number;
+  readonly title: string;
+}
+
+export interface AgentSnapshot {
+  readonly id: string;
+  readonly parentId?: string;
+  /** The call that started it, when an agent did. */
+  readonly callId?: string;
+  readonly name: string;
+  readonly colour?: string;
+  readonly description: string;
+  readonly state: "queued" | "running" | "completed" | "partial" | "failed" | "stopped";
+  readonly isBackground: boolean;
+  /** What it does now, with its file or command. */
+  readonly activity: string;
+  readonly tokens: number;
+  readonly costUsd?: number;
+  /** Milliseconds on the clock of `Date.now`. */
+  readonly startedAt: number;
+  readonly endedAt?: number;
+  /** Why it failed or was stopped, as one sentence. */
+  readonly reason?: string;
+}
+
+export interface ToolCall {
+  readonly id: string;
+  readonly tool: string;
+  readonly input: unknown;
+}
+
+export interface ToolResult {
+  readonly text: string;
+  readonly isError: boolean;
+  /** Why it was not allowed to run, for people. */
+  readonly refusal?: string;
+  readonly diff?: FileDiff;
+  readonly durationMs: number;
+}
+
+export interface FileDiff {
+  readonly path: string;
+  readonly hunks: readonly DiffHunk[];
+}
+
+export interface DiffHunk {
+  readonly oldStart: number;
+  readonly newStart: number;
+  /** Each with ` `, `-` or `+` before it. */
+  readonly lines: readonly string[];
+}
+
+/** One thing an agent said or did, for its own view. */
+export type AgentEntry =
+  | { readonly type: "prompt"; readonly text: string }
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "call"; readonly call: ToolCall }
+  | { readonly type: "result"; readonly callId: string; readonly result: ToolResult }
+  | { readonly type: "ended"; readonly text: string };
+
+export interface TodoItem {
+  readonly text: string;
+  readonly state: "pending" | "active" | "done";
+}
+
+export type SessionEvent =
+  /** A conversation begins or is taken up again; `earlier` is the end of what was said in it. */
+  | {
+      readonly type: "conversation-opened";
+      readonly sessionId: string;
+      readonly earlier: readonly AgentEntry[];
+      readonly notes: readonly string[];
+      /** Another process writes it; here it can only be watched. */
+      readonly isReadOnly?: boolean;
+    }
+  | { readonly type: "status-changed"; readonly status: Partial<Status> }
+  | { readonly type: "turn-started" }
+  | { readonly type: "turn-ended"; readonly outcome: TurnOutcome }
+  /** A message of the person reached the agent. */
+  | { readonly type: "message-read"; readonly text: string }
+  | { readonly type: "queue-changed"; readonly messages: readonly QueuedMessage[] }
+  | { readonly type: "text"; readonly text: string }
+  /** A text that is complete. */
+  | { readonly type: "said"; readonly text: string }
+  | { readonly type: "thinking"; readonly text: string }
+  /** An answer broke off: what came since the last answer is void, and the request is made again. */
+  | {
+      readonly type: "retry";
+      readonly attempt: number;
+      readonly maxAttempts: number;
+      readonly delayMs: number;
+      readonly reason: string;
+    }
+  | { readonly type: "call-started"; readonly call: ToolCall }
+  | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }
+  | { readonly type: "call-finished"; readonly call: ToolCall; readonly result: ToolResult }
+  | { readonly type: "agent-changed"; readonly agent: AgentSnapshot }
+  | { readonly type: "question-asked"; readonly question: Question }
+  /** It needs no answer any more. */
+  | { readonly type: "question-closed"; readonly questionId: string }
+  | { readonly type: "todos-changed"; readonly todos: readonly TodoItem[] }
+  | { readonly type: "compaction"; readonly state: "started" | "ended"; readonly text: string }
+  | { readonly type: "notice"; readonly level: "info" | "warning" | "error"; readonly text: string };
+
+export interface QueuedMessage {
+  readonly id: string;
+  readonly text: string;
+}
+
+export interface TurnOutcome {
+  readonly status: "completed" | "partial" | "failed" | "stopped";
+  /** What went wrong and what to do about it. */
+  readonly error?: string;
+}
+
+interface QuestionBase {
+  readonly id: string;
+  /** From the main agent to the one that asks. */
+  readonly path: readonly string[];
+  /** The agent that asks; absent for the main agent. */
+  readonly agentId?: string;
+}
+
+/** May this call run? */
+export interface PermissionQuestion extends QuestionBase {
+  readonly kind: "permission";
+  readonly call: ToolCall;
+  /** Exactly what would run, in the form it was judged in. */
+  readonly subject: string;
+  readonly diff?: FileDiff;
+  readonly reason: string;
+  /** The narrow rules that would have allowed it; none where no rule can. */
+  readonly rules: readonly string[];
+}
+
+/** Before an agent goes to the background: what may it use, since it cannot ask then? */
+export interface BackgroundQuestion extends QuestionBase {
+  readonly kind: "background";
+  readonly agent: string;
+  readonly description: string;
+  readonly tools: readonly string[];
+}
+
+/** AskUserQuestion. */
+export interface FormQuestion extends QuestionBase {
+  readonly kind: "form";
+  /** Only the options count, and it is opened by itself where no draft is being written. */
+  readonly isChoice?: boolean;
+  readonly fields: readonly FormField[];
+}
+
+export interface FormField {
+  readonly question: string;
+  readonly header: string;
+  readonly options: readonly { readonly label: string; readonly description: string }[];
+  readonly multiple: boolean;
+}
+
+/** A finished plan waits to be carried out. */
+export interface PlanQuestion extends QuestionBase {
+  readonly kind: "plan";
+  readonly plan: string;
+}
+
+export type Question = PermissionQuestion | BackgroundQuestion | FormQuestion | PlanQuestion;
+
+/** How long an answer holds: for this call, or for what the rules cover while the agent, the session or the project lasts. */
+export type GrantScope = "agent" | "session" | "project";
+
+export type QuestionAnswer =
+  | { readonly type: "allow" }
+  | { readonly type: "allow-always"; readonly scope: GrantScope; readonly rules: readonly string[] }
+  | { readonly type: "deny"; readonly message?: string }
+  | { readonly type: "grant"; readonly tools: readonly string[] }
+  /** By the question's text. */
+  | { readonly type: "fields"; readonly answers: Readonly<Record<string, string>> }
+  | { readonly type: "approve-plan"; readonly plan: string; readonly mode: string };

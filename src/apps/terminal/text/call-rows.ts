@@ -1,0 +1,95 @@
+import { describeCall } from "../../cli/print/describe-call.ts";
+import { cutRow, type Row, span } from "../screen/row.ts";
+import { bold, colours, combine, dim, plain } from "../screen/style.ts";
+import { wrapRow } from "../screen/wrap.ts";
+import type { ToolCall, ToolResult } from "../session/terminal-session.ts";
+import { diffCounts, diffRows } from "./diff-rows.ts";
+import { firstLine, formatDuration, lastLine, plural } from "./format.ts";
+
+/** What a call is about: its file, command, pattern or address. */
+export function callSubject({ id, tool, input }: ToolCall): string {
+  return describeCall({ type: "tool_use", id, name: tool, input }).slice(tool.length + 1);
+}
+
+/** A call that runs: one line, with the last sign of life of it. */
+export function runningCallRow(call: ToolCall, progress: string, width: number): Row {
+  const subject = callSubject(call);
+  return cutRow(
+    [
+      span("○ ", dim),
+      span(call.tool, bold),
+      ...(subject === "" ? [] : [span(` ${subject}`)]),
+      ...(progress === "" ? [] : [span(`  ${progress}`, dim)]),
+    ],
+    width,
+  );
+}
+
+const maxDiffLines = 16;
+
+/** A call that has ended: one line; below it the change where it changed a file, and the reason where it did not run. */
+export function finishedCallRows(call: ToolCall, result: ToolResult, width: number): readonly Row[] {
+  const subject = callSubject(call);
+  const isBad = result.isError || result.refusal !== undefined;
+  const title = [
+    isBad ? span("✗ ", colours.error) : span("● ", colours.good),
+    span(call.tool, bold),
+    ...(subject === "" ? [] : [span(` ${subject}`)]),
+  ];
+  if (result.refusal !== undefined)
+    return [
+      cutRow(title, width),
+      ...wrapRow([span(`not run: ${result.refusal}`, colours.warning)], width, { first: [span("  ")] }),
+    ];
+  if (result.isError)
+    return [
+      cutRow(title, width),
+      ...wrapRow([span(errorText(call, result), colours.error)], width, { first: [span("  ")] }).slice(0, 6),
+    ];
+  const row = cutRow([...title, span(`  ${summaryOf(call, result)}`, dim)], width);
+  return result.diff === undefined
+    ? [row]
+    : [row, ...diffRows(result.diff, { width, maxLines: maxDiffLines })];
+}
+
+function errorText({ tool }: ToolCall, { text }: ToolResult): string {
+  return tool === "Bash" ? lastLine(text) : firstLine(text);
+}
+
+/** What there is to say about a result in a few words. */
+function summaryOf({ tool }: ToolCall, { text, diff, durationMs }: ToolResult): string {
+  const time = durationMs >= 2000 ? [formatDuration(durationMs)] : [];
+  if (diff !== undefined) {
+    const { added, removed } = diffCounts(diff);
+    return [`+${added} −${removed}`, ...time].join(" · ");
+  }
+  const lines = text === "" ? 0 : text.trimEnd().split("\n").length;
+  if (countedTools.has(tool)) return [plural(lines, "line"), ...time].join(" · ");
+  const shown = tool === "Bash" ? lastLine(text) : firstLine(text);
+  const more = lines > 1 ? [plural(lines, "line")] : [];
+  return [shown, ...more, ...time].filter((part) => part !== "").join(" · ");
+}
+
+const countedTools: ReadonlySet<string> = new Set(["Read", "Grep", "Glob", "WebFetch", "WebSearch"]);
+
+/** A call with all its input and output, for the transcript and the views of agents. */
+export function expandedCallRows(
+  call: ToolCall,
+  result: ToolResult | undefined,
+  width: number,
+): readonly Row[] {
+  const title = [span("● ", result?.isError === true ? colours.error : colours.good), span(call.tool, bold)];
+  const input = typeof call.input === "string" ? call.input : JSON.stringify(call.input, undefined, 2);
+  const output = result === undefined ? "" : (result.refusal ?? result.text);
+  return [
+    title,
+    ...block(input ?? "", width, dim),
+    ...(result?.diff === undefined ? [] : diffRows(result.diff, { width, maxLines: 10_000 })),
+    ...block(output, width, result?.isError === true ? combine(plain, colours.error) : plain),
+  ];
+}
+
+function block(text: string, width: number, style: number): readonly Row[] {
+  if (text === "") return [];
+  return text.split("\n").flatMap((line) => wrapRow([span(line, style)], width, { first: [span("    ")] }));
+}

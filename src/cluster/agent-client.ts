@@ -1,0 +1,202 @@
+import { randomUUID } from "node:crypto";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import {
+  type AgentRecord,
+  type AgentState,
+  type AgentStatus,
+  agentLog,
+  type Ending,
+  inboxLog,
+  liveTopic,
+  type Message,
+  readAgentState,
+  statusOf,
+  toAgentRecord,
+  toJson,
+} from "./agent-records.ts";
+import { type ActivationStatus, isConflict, type JsonValue, type Store, type Subscription } from "./store.ts";
+
+export interface StartRequest {
+  readonly agent: string;
+  readonly plan: JsonValue;
+  readonly needs?: readonly string[];
+  /** The root of its tree; its own name when it is the root. */
+  readonly tree?: string;
+  readonly parent?: string;
+}
+
+/** Starts an agent by writing its plan as the first record of its log. An agent that exists is only woken. */
+export async function startAgent(
+  { log, engine }: Store,
+  request: StartRequest,
+): Promise<"started" | "exists"> {
+  const { agent, plan, needs = [], tree = agent, parent } = request;
+  const record: AgentRecord = {
+    type: "planned",
+    plan,
+    needs,
+    tree,
+    ...(parent === undefined ? {} : { parent }),
+  };
+  let outcome: "started" | "exists" = "started";
+  try {
+    await log.append(agentLog(agent), [toJson(record)], 0);
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    outcome = "exists";
+  }
+  await engine.wake(agent, "start", { needs });
+  return outcome;
+}
+
+/** Puts a message into an agent's inbox and wakes it, wherever it was parked. */
+export async function deliver({ log, engine, bus }: Store, agent: string, message: Message): Promise<void> {
+  await log.append(inboxLog(agent), [toJson(message)]);
+  bus.publish(inboxLog(agent), message.id);
+  await engine.wake(agent, `message/${message.id}`);
+}
+
+/** Sends a message; the same id arrives once, however often it is sent. */
+export async function sendMessage(
+  store: Store,
+  agent: string,
+  {
+    body,
+    id = randomUUID(),
+    from,
+  }: { readonly body: JsonValue; readonly id?: string; readonly from?: string },
+): Promise<void> {
+  const { plan, ending } = await readAgent(store, agent);
+  if (plan === undefined) throw noSuchAgent(store, agent);
+  if (ending?.status === "stopped")
+    throw new RetinueError("agent-stopped", `The agent ${agent} was stopped and takes no more messages.`);
+  await deliver(store, agent, { id, body, ...(from === undefined ? {} : { from }) });
+}
+
+export async function readAgent({ log }: Store, agent: string): Promise<AgentState> {
+  return readAgentState(await log.read(agentLog(agent)));
+}
+
+/** What is known of an agent from the first and the last record of its log, however long that is. */
+export async function glanceAtAgent(
+  { log }: Store,
+  agent: string,
+): Promise<{ readonly plan: JsonValue | undefined; readonly status: AgentStatus }> {
+  const [first] = await log.read(agentLog(agent), 0, 1);
+  const [last] = await log.read(agentLog(agent), -1);
+  // An ending and parking are always the last record, because whatever follows begins with a claim.
+  const state = readAgentState([first, last].filter((entry) => entry !== undefined));
+  return { plan: state.plan, status: statusOf(state) };
+}
+
+/** Hears what happens in an agent while it happens. Events may be lost; the log has everything. */
+export function watchAgent(
+  { bus }: Store,
+  agent: string,
+  listener: (event: JsonValue) => void,
+): Promise<Subscription> {
+  return bus.subscribe(liveTopic(agent), listener);
+}
+
+export interface AgentReport {
+  readonly status: AgentStatus;
+  /** What it waits for, as the agent has put it. */
+  readonly waitingFor: JsonValue | undefined;
+  readonly ending: Ending | undefined;
+  /** Where it runs, or what no worker has that it needs. */
+  readonly activation: ActivationStatus;
+}
+
+export async function inspectAgent(store: Store, agent: string): Promise<AgentReport> {
+  const state = await readAgent(store, agent);
+  if (state.plan === undefined) throw noSuchAgent(store, agent);
+  const { waitingFor, ending } = state;
+  return { status: statusOf(state), waitingFor, ending, activation: await store.engine.status(agent) };
+}
+
+/**
+ * Stops an agent and all its descendants. The end is written into the log first, which shuts out whoever still runs it; then
+ * the running process is told, so that it does not notice only at its next write.
+ */
+export async function stopAgent(store: Store, agent: string, reason: JsonValue = null): Promise<Ending> {
+  const { log, engine } = store;
+  while (true) {
+    const state = await readAgent(store, agent);
+    if (state.plan === undefined) throw noSuchAgent(store, agent);
+    const isOver = state.ending !== undefined;
+    const ending: Ending = state.ending ?? { status: "stopped", result: reason };
+    try {
+      if (!isOver) await log.append(agentLog(agent), [toJson({ type: "ended", ending })], state.lastSeq);
+    } catch (error) {
+      if (isConflict(error)) continue;
+      throw error;
+    }
+    await engine.cancel(agent);
+    store.bus.publish(agentLog(agent), "ended");
+    await Promise.all(state.children.map((child) => stopAgent(store, child, reason).catch(ignoreMissing)));
+    // The next activation tells the parent, and does nothing else.
+    await engine.wake(agent, `stopped/${state.lastSeq}`);
+    return ending;
+  }
+}
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof RetinueError) || error.code !== "no-such-agent") throw error;
+}
+
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/** How often the log is read when no event arrives: the bus may lose some. */
+const rereadMs = 1_000;
+
+/** Resolves with the ending, or undefined after the timeout. */
+export async function waitForEnd(
+  store: Store,
+  agent: string,
+  { timeoutMs, signal }: WaitOptions,
+): Promise<Ending | undefined> {
+  let hear: () => void = () => undefined;
+  const subscription = await store.bus.subscribe(agentLog(agent), () => hear());
+  const limit = AbortSignal.timeout(timeoutMs);
+  const stop = signal === undefined ? limit : AbortSignal.any([limit, signal]);
+  try {
+    while (true) {
+      const heard = new Promise<void>((resolve) => {
+        hear = resolve;
+      });
+      const [last] = await store.log.read(agentLog(agent), -1);
+      if (last === undefined) throw noSuchAgent(store, agent);
+      // Whatever happens after an end begins with a claim, so an ended agent's log ends with its ending.
+      const record = toAgentRecord(last.record);
+      if (record?.type === "ended") return record.ending;
+      signal?.throwIfAborted();
+      if (stop.aborted) return undefined;
+      await Promise.race([heard, nap(rereadMs, stop)]);
+    }
+  } finally {
+    subscription.close();
+  }
+}
+
+function nap(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    if (signal.aborted) end();
+    else signal.addEventListener("abort", end, { once: true });
+  });
+}
+
+function noSuchAgent({ label }: Store, agent: string): RetinueError {
+  return new RetinueError(
+    "no-such-agent",
+    `There is no agent ${JSON.stringify(agent)} in the store ${label}.`,
+  );
+}

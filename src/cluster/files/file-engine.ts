@@ -1,0 +1,268 @@
+import { isRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { missingNeeds, normalizeNeeds } from "../needs.ts";
+import type {
+  ActivationStatus,
+  Engine,
+  JsonValue,
+  Log,
+  RunActivation,
+  ServeOptions,
+  WakeOptions,
+  Worker,
+} from "../store.ts";
+import { checkName } from "../store.ts";
+
+/** How many activation ids are remembered per agent, to recognize a repeated wake. */
+const rememberedIds = 32;
+
+interface Agent {
+  readonly name: string;
+  needs: readonly string[];
+  priority: number;
+  /** Wakes so far, and how many of them the last activation had seen when it began. */
+  wakes: number;
+  seen: number;
+  ids: readonly string[];
+  running: AbortController | undefined;
+  idleSince: number;
+}
+
+export interface FileEngineOptions {
+  readonly log: Log;
+  readonly now: () => number;
+  readonly identity: { readonly machine: string; readonly pid: number; readonly version: string };
+}
+
+/** Runs agents in this process. Wakes are written down, so that they are not lost when the process ends. */
+export async function createFileEngine({ log, now, identity }: FileEngineOptions): Promise<FileEngine> {
+  const agents = await recoverAgents(log, now());
+  let server: Server | undefined;
+  let limit = Number.POSITIVE_INFINITY;
+  const timers = new Set<NodeJS.Timeout>();
+
+  const running = (): Agent[] => [...agents.values()].filter((agent) => agent.running !== undefined);
+  const isQueued = (agent: Agent): boolean => agent.wakes > agent.seen && agent.running === undefined;
+
+  const dispatch = (): void => {
+    if (server === undefined || server.draining.signal.aborted) return;
+    const { options } = server;
+    const ready = [...agents.values()]
+      .filter((agent) => isQueued(agent) && missingNeeds(agent.needs, options.has ?? []).length === 0)
+      .sort((a, b) => a.priority - b.priority);
+    const free = Math.min(options.slots, limit) - running().length;
+    for (const agent of ready.slice(0, Math.max(0, free))) void runAgent(server, agent);
+  };
+
+  const runAgent = async ({ run, options, draining }: Server, agent: Agent): Promise<void> => {
+    const controller = new AbortController();
+    agent.running = controller;
+    agent.seen = agent.wakes;
+    let outcome: "done" | "again" = "done";
+    try {
+      const { signal } = controller;
+      const confirm = async (): Promise<void> => signal.throwIfAborted();
+      outcome = await run({
+        agent: agent.name,
+        worker: workerId(identity),
+        signal,
+        draining: draining.signal,
+        confirm,
+      });
+    } catch (error) {
+      if (!controller.signal.aborted) options.onError?.(error, agent.name);
+    }
+    if (outcome === "again") agent.wakes += 1;
+    agent.running = undefined;
+    agent.idleSince = now();
+    await record(log, isQueued(agent) ? { queued: agent.name } : { idle: agent.name });
+    server?.onIdle?.();
+    dispatch();
+  };
+
+  const wakeNow = async (agent: Agent, id: string, { needs, priority }: WakeOptions): Promise<void> => {
+    if (agent.ids.includes(id)) return;
+    agent.ids = [id, ...agent.ids].slice(0, rememberedIds);
+    if (needs !== undefined) agent.needs = normalizeNeeds(needs);
+    agent.priority = priority ?? agent.priority;
+    agent.wakes += 1;
+    await record(log, { wake: agent.name, id, needs: agent.needs, priority: agent.priority });
+    dispatch();
+  };
+
+  const later = (agent: string, id: string, options: WakeOptions, delayMs: number): void => {
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      void wakeNow(agentOf(agents, agent, now()), id, options).catch((error) =>
+        server?.options.onError?.(error, agent),
+      );
+    }, delayMs);
+    timers.add(timer.unref());
+  };
+  for (const { agent, id, at } of await readTimers(log)) later(agent, id, {}, Math.max(0, at - now()));
+
+  return {
+    async wake(name, id, options = {}) {
+      checkName("an agent", name);
+      const { delayMs = 0 } = options;
+      if (delayMs <= 0) return wakeNow(agentOf(agents, name, now()), id, options);
+      await record(log, { timer: name, id, at: now() + delayMs });
+      later(name, id, options, delayMs);
+    },
+    async cancel(name) {
+      const agent = agents.get(name);
+      if (agent === undefined) return;
+      agent.seen = agent.wakes;
+      agent.running?.abort(new RetinueError("cancelled", `The agent ${name} was cancelled.`));
+      if (agent.running === undefined) await record(log, { idle: name });
+    },
+    async serve(run, options) {
+      if (server !== undefined)
+        throw new RetinueError("already-serving", "This process already is a worker of this store.");
+      const own: Server = { run, options, draining: new AbortController(), onIdle: undefined };
+      server = own;
+      dispatch();
+      const drain = (graceMs?: number): Promise<void> =>
+        drainServer(own, { graceMs: graceMs ?? 10_000, running }).then(() => {
+          if (server === own) server = undefined;
+        });
+      return { id: workerId(identity), drain, [Symbol.asyncDispose]: drain } satisfies Worker;
+    },
+    async limit(most) {
+      limit = most ?? Number.POSITIVE_INFINITY;
+      dispatch();
+    },
+    async status(name): Promise<ActivationStatus> {
+      const agent = agents.get(name);
+      if (agent?.running !== undefined) return { state: "running", worker: workerId(identity) };
+      if (agent === undefined || !isQueued(agent)) return { state: "idle" };
+      return { state: "queued", missing: missingNeeds(agent.needs, server?.options.has ?? []) };
+    },
+    async workers() {
+      if (server === undefined) return [];
+      const { slots, has = [] } = server.options;
+      return [{ id: workerId(identity), ...identity, slots, running: running().length, has, seenAt: now() }];
+    },
+    async prune(before) {
+      const idle = [...agents.values()].filter((agent) => !isQueued(agent) && agent.running === undefined);
+      const old = idle.filter(({ idleSince }) => idleSince < before);
+      for (const { name } of old) agents.delete(name);
+      await compact(log, agents);
+      return old.length;
+    },
+    async close() {
+      for (const timer of timers) clearTimeout(timer);
+      if (server !== undefined) await drainServer(server, { graceMs: 0, running });
+      server = undefined;
+    },
+  };
+}
+
+export interface FileEngine extends Engine {
+  close(): Promise<void>;
+}
+
+interface Server {
+  readonly run: RunActivation;
+  readonly options: ServeOptions;
+  readonly draining: AbortController;
+  onIdle: (() => void) | undefined;
+}
+
+async function drainServer(
+  server: Server,
+  { graceMs, running }: { readonly graceMs: number; readonly running: () => readonly Agent[] },
+): Promise<void> {
+  server.draining.abort(new RetinueError("draining", "The worker is shutting down."));
+  const timer = setTimeout(() => {
+    for (const agent of running()) {
+      // It runs again when somebody serves this store the next time.
+      agent.wakes += 1;
+      agent.running?.abort(new RetinueError("draining", "The worker shut down before the turn had ended."));
+    }
+  }, graceMs);
+  await new Promise<void>((resolve) => {
+    server.onIdle = () => running().length === 0 && resolve();
+    server.onIdle();
+  });
+  clearTimeout(timer);
+}
+
+function workerId({ machine, pid }: FileEngineOptions["identity"]): string {
+  return `${machine}-${pid}`;
+}
+
+function agentOf(agents: Map<string, Agent>, name: string, now: number): Agent {
+  const known = agents.get(name);
+  if (known !== undefined) return known;
+  const fresh = {
+    name,
+    needs: [],
+    priority: 0,
+    wakes: 0,
+    seen: 0,
+    ids: [],
+    running: undefined,
+    idleSince: now,
+  };
+  agents.set(name, fresh);
+  return fresh;
+}
+
+const engineLog = "engine";
+
+async function record(log: Log, what: JsonValue): Promise<void> {
+  await log.append(engineLog, [what]);
+}
+
+/** What was woken and had not come to rest when the last process ended runs again. */
+async function recoverAgents(log: Log, now: number): Promise<Map<string, Agent>> {
+  const agents = new Map<string, Agent>();
+  for (const { record: entry } of await log.read(engineLog)) {
+    if (!isRecord(entry)) continue;
+    const { wake, id, needs, priority, idle } = entry;
+    if (typeof wake === "string" && typeof id === "string") {
+      const agent = agentOf(agents, wake, now);
+      agent.ids = [id, ...agent.ids].slice(0, rememberedIds);
+      agent.needs = Array.isArray(needs) ? needs.filter((need) => typeof need === "string") : [];
+      agent.priority = typeof priority === "number" ? priority : 0;
+      agent.wakes += 1;
+    }
+    const rested = typeof idle === "string" ? agents.get(idle) : undefined;
+    if (rested !== undefined) rested.seen = rested.wakes;
+  }
+  await compact(log, agents);
+  return agents;
+}
+
+interface Timer {
+  readonly agent: string;
+  readonly id: string;
+  readonly at: number;
+}
+
+async function readTimers(log: Log): Promise<Timer[]> {
+  const timers = new Map<string, Timer>();
+  for (const { record: entry } of await log.read(engineLog)) {
+    if (!isRecord(entry)) continue;
+    const { timer, wake, id, at } = entry;
+    if (typeof timer === "string" && typeof id === "string" && typeof at === "number")
+      timers.set(`${timer} ${id}`, { agent: timer, id, at });
+    if (typeof wake === "string" && typeof id === "string") timers.delete(`${wake} ${id}`);
+  }
+  return [...timers.values()];
+}
+
+/** Replaces the history of wakes by what is known of each agent now. */
+async function compact(log: Log, agents: ReadonlyMap<string, Agent>): Promise<void> {
+  const timers = await readTimers(log);
+  const [last] = await log.read(engineLog, -1);
+  const state = [...agents.values()].flatMap((agent): JsonValue[] => {
+    const { name, needs, priority } = agent;
+    const wakes = [...agent.ids].reverse().map((id) => ({ wake: name, id, needs, priority }));
+    return agent.wakes > agent.seen || agent.running !== undefined ? wakes : [...wakes, { idle: name }];
+  });
+  const waiting = timers.map(({ agent, id, at }) => ({ timer: agent, id, at }));
+  await log.append(engineLog, [...state, ...waiting]);
+  if (last !== undefined) await log.remove(engineLog, last.seq);
+}

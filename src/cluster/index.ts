@@ -1,0 +1,41 @@
+export {
+  type AgentReport,
+  inspectAgent,
+  type StartRequest,
+  sendMessage,
+  startAgent,
+  stopAgent,
+  type WaitOptions,
+  waitForEnd,
+  watchAgent,
+} from "./agent-client.ts";
+export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
+export type { AgentStatus, Ending, Message, OpenCall } from "./agent-records.ts";
+export { type OpenStoreOptions, openStore } from "./open-store.ts";
+export type { SetUpOptions } from "./postgres/set-up-postgres.ts";
+export { type PruneOptions, pruneAgents } from "./prune-agents.ts";
+export { type ServeAgentsOptions, serveAgents } from "./serve-agents.ts";
+export { type ServeSessionsOptions, serveSessions } from "./serve-sessions.ts";
+export type { Question, SessionMessage } from "./session/session-progress.ts";
+export { setUpStore } from "./set-up-store.ts";
+export { type SessionRequest, startSession } from "./start-session.ts";
+export type {
+  Activation,
+  ActivationStatus,
+  Bus,
+  Engine,
+  JsonValue,
+  Log,
+  LogEntry,
+  LogSummary,
+  RunActivation,
+  ServeOptions,
+  Store,
+  Subscription,
+  WakeOptions,
+  Worker,
+  WorkerStatus,
+} from "./store.ts";
+export { isConflict, logConflict } from "./store.ts";
+export { type FindWorkspaceOptions, findWorkspace, type WorkspaceType } from "./workspace/find-workspace.ts";
+export { describeWorkspace, type WorkspacePlan } from "./workspace/workspace-plan.ts";

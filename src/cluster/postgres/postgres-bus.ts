@@ -1,0 +1,182 @@
+import { createHash } from "node:crypto";
+import { sleep } from "../../foundation/abortable.ts";
+import type { Bus, JsonValue } from "../store.ts";
+import { connectSession, type Database, type Session } from "./database.ts";
+import type { Place } from "./schema.ts";
+
+/** NOTIFY takes less than 8000 bytes. */
+const maxPayloadBytes = 7_900;
+/** Events that nobody could be told of yet; more are dropped, oldest first. */
+const maxPending = 10_000;
+const reconnectMs = 200;
+
+export interface PostgresBus extends Bus {
+  /** The channel of a topic, for a NOTIFY inside somebody's transaction. */
+  channelOf(topic: string): string;
+  /** Hears that the connection was away, so that events may have been missed. */
+  onGap(listener: () => void): void;
+  /** False while notifications cannot arrive. */
+  readonly isConnected: boolean;
+  close(): Promise<void>;
+}
+
+/** LISTEN and NOTIFY, with a channel for each topic so that the server filters. Needs a direct connection. */
+export function createPostgresBus(database: Database, { schema, tenant }: Place): PostgresBus {
+  const channelOf = (topic: string): string =>
+    `r${createHash("sha256")
+      .update(JSON.stringify([schema, tenant, topic]))
+      .digest("hex")
+      .slice(0, 40)}`;
+  const listener = createListener(database);
+  const publisher = createPublisher(database);
+  return {
+    channelOf,
+    publish(topic, event) {
+      const text = JSON.stringify(event);
+      const bytes = Buffer.byteLength(text);
+      publisher.send(channelOf(topic), bytes <= maxPayloadBytes ? text : JSON.stringify({ oversize: bytes }));
+    },
+    async subscribe(topic, hear) {
+      const stop = await listener.listen(channelOf(topic), (text) => hear(JSON.parse(text) as JsonValue));
+      return { close: stop };
+    },
+    onGap: (hear) => listener.gaps.add(hear),
+    get isConnected() {
+      return listener.session !== undefined;
+    },
+    async close() {
+      publisher.close();
+      await listener.close();
+    },
+  };
+}
+
+interface Publisher {
+  send(channel: string, text: string): void;
+  close(): void;
+}
+
+/** Sends what has come together since the last statement, in order and one statement at a time. */
+function createPublisher({ pool }: Database): Publisher {
+  let pending: { readonly channel: string; readonly text: string }[] = [];
+  let isSending = false;
+  let isClosed = false;
+  const flush = async (): Promise<void> => {
+    isSending = true;
+    while (pending.length > 0 && !isClosed) {
+      const batch = pending;
+      pending = [];
+      const values = [batch.map(({ channel }) => channel), batch.map(({ text }) => text)];
+      const text =
+        "SELECT pg_notify(n.channel, n.payload) FROM unnest($1::text[], $2::text[]) AS n(channel, payload)";
+      // Live events may be lost; the log has the truth.
+      await pool.query({ name: "bus-notify", text, values }).catch(() => undefined);
+    }
+    isSending = false;
+  };
+  return {
+    send(channel, text) {
+      if (isClosed) return;
+      pending.push({ channel, text });
+      if (pending.length > maxPending) pending.shift();
+      if (!isSending) queueMicrotask(() => !isSending && void flush());
+    },
+    close() {
+      isClosed = true;
+    },
+  };
+}
+
+type Hear = (text: string) => void;
+
+interface Listener {
+  readonly session: Session | undefined;
+  readonly gaps: Set<() => void>;
+  listen(channel: string, hear: Hear): Promise<() => void>;
+  close(): Promise<void>;
+}
+
+/** One session that listens; it is opened with the first subscription and opened again whenever it breaks. */
+function createListener({ clientConfig }: Database): Listener {
+  const channels = new Map<string, Set<Hear>>();
+  const gaps = new Set<() => void>();
+  const closing = new AbortController();
+  let session: Session | undefined;
+  let ready: Promise<void> | undefined;
+
+  const open = async (): Promise<Session> => {
+    const opened = await connectSession(clientConfig);
+    opened.client.on("notification", ({ channel, payload }) => {
+      for (const hear of channels.get(channel) ?? []) hear(payload ?? "null");
+    });
+    for (const channel of channels.keys()) await opened.client.query(`LISTEN ${channel}`);
+    return opened;
+  };
+  const keepOpen = (first: () => void, failed: (error: unknown) => void): void => {
+    void (async () => {
+      let isFirst = true;
+      while (!closing.signal.aborted) {
+        try {
+          session = await open();
+          if (isFirst) first();
+          else for (const hear of gaps) hear();
+          isFirst = false;
+          await session.ended;
+        } catch (error) {
+          if (isFirst) return failed(error);
+        }
+        session = undefined;
+        await sleep(reconnectMs, closing.signal).catch(() => undefined);
+      }
+    })();
+  };
+  // One statement at a time: a session takes no second one while it works on the first.
+  let last: Promise<unknown> = Promise.resolve();
+  const run = (statement: string): Promise<unknown> => {
+    const turn = last.then(() => session?.client.query(statement));
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+  const connect = (): Promise<void> => {
+    ready ??= new Promise<void>((resolve, reject) =>
+      keepOpen(resolve, (error) => {
+        ready = undefined;
+        reject(error);
+      }),
+    );
+    return ready;
+  };
+
+  return {
+    gaps,
+    get session() {
+      return session;
+    },
+    async listen(channel, hear) {
+      const hearers = channels.get(channel) ?? new Set();
+      const own: Hear = (text) => hear(text);
+      channels.set(channel, hearers.add(own));
+      const stop = (): void => {
+        hearers.delete(own);
+        if (hearers.size > 0 || channels.get(channel) !== hearers) return;
+        channels.delete(channel);
+        void run(`UNLISTEN ${channel}`).catch(() => undefined);
+      };
+      try {
+        await connect();
+        await run(`LISTEN ${channel}`);
+      } catch (error) {
+        // A session that breaks in between listens to all channels when it is back.
+        if (session !== undefined || ready === undefined) {
+          stop();
+          throw error;
+        }
+      }
+      return stop;
+    },
+    async close() {
+      closing.abort();
+      await session?.client.end().catch(() => undefined);
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from "node:crypto";
+import {
+  checkName,
+  type JsonValue,
+  type Log,
+  type LogEntry,
+  type LogSummary,
+  logConflict,
+} from "../store.ts";
+import type { Database } from "./database.ts";
+import type { Place } from "./schema.ts";
+
+/** Logs as rows of one table. */
+export function createPostgresLog(database: Database, { schema, tenant }: Place): Log {
+  const table = `${schema}.log`;
+  const lastSeq = `(SELECT coalesce(max(seq), 0) FROM ${table} WHERE tenant = $1 AND name = $2)`;
+  const appended = `
+    INSERT INTO ${table} (tenant, name, seq, append_id, record)
+    SELECT $1, $2, first.seq + r.place, $3, r.record
+    FROM unnest($4::text[]) WITH ORDINALITY AS r(record, place)`;
+  // The given number must also be the last one: without this check, a number beyond the end would leave a gap.
+  const expected = `${appended}, (SELECT $5::integer AS seq WHERE ${lastSeq} = $5::integer) AS first`;
+  const following = `${appended}, (SELECT ${lastSeq} AS seq) AS first`;
+
+  /** After a broken connection nobody knows whether the append had happened, except by its id. */
+  const findAppend = async (name: string, id: string): Promise<number | undefined> => {
+    const text = `SELECT max(seq) AS seq FROM ${table} WHERE tenant = $1 AND name = $2 AND append_id = $3`;
+    const [row] = await database.query<{ seq: number | null }>({ text, values: [tenant, name, id] });
+    return row?.seq ?? undefined;
+  };
+
+  const insert = async (
+    name: string,
+    id: string,
+    texts: readonly string[],
+    expect?: number,
+  ): Promise<number | undefined> => {
+    try {
+      const statement =
+        expect === undefined
+          ? { name: "log-append", text: `${following} RETURNING seq`, values: [tenant, name, id, texts] }
+          : {
+              name: "log-append-expect",
+              text: `${expected} RETURNING seq`,
+              values: [tenant, name, id, texts, expect],
+            };
+      const rows = await database.query<{ seq: number }>(statement);
+      if (rows.length > 0) return Math.max(...rows.map(({ seq }) => seq));
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error;
+    }
+    return findAppend(name, id);
+  };
+
+  return {
+    async read(name, from = 0, limit) {
+      const columns = "seq, extract(epoch from at) * 1000 AS at, record";
+      const rows = await database.query<Row>(
+        from < 0
+          ? {
+              name: "log-tail",
+              text: `SELECT ${columns} FROM ${table} WHERE tenant = $1 AND name = $2 ORDER BY seq DESC LIMIT $3`,
+              values: [tenant, name, -from],
+            }
+          : {
+              name: "log-read",
+              text: `SELECT ${columns} FROM ${table} WHERE tenant = $1 AND name = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
+              values: [tenant, name, from, limit ?? null],
+            },
+      );
+      return (from < 0 ? [...rows].reverse() : rows).slice(0, limit).map(toEntry);
+    },
+    async append(name, records, expect) {
+      checkName("a log", name);
+      if (records.length === 0) return checkLast(database, { lastSeq, values: [tenant, name], name, expect });
+      const id = randomUUID();
+      const texts = records.map((record) => JSON.stringify(record));
+      while (true) {
+        const seq = await insert(name, id, texts, expect);
+        if (seq !== undefined) return seq;
+        if (expect !== undefined) throw logConflict(name, expect);
+        // Another writer took the number; the next attempt takes the one after it.
+      }
+    },
+    async list(prefix) {
+      // From name to name by the index, without reading the records between.
+      const text = `
+        WITH RECURSIVE names AS (
+          (SELECT name FROM ${table} WHERE tenant = $1 AND name >= $2 ORDER BY name LIMIT 1)
+          UNION ALL
+          SELECT (SELECT name FROM ${table} WHERE tenant = $1 AND name > names.name ORDER BY name LIMIT 1)
+          FROM names WHERE starts_with(names.name, $2)
+        )
+        SELECT names.name, last.seq, extract(epoch from last.at) * 1000 AS at FROM names
+        CROSS JOIN LATERAL (
+          SELECT seq, at FROM ${table} l WHERE l.tenant = $1 AND l.name = names.name ORDER BY seq DESC LIMIT 1
+        ) AS last
+        WHERE starts_with(names.name, $2)`;
+      const rows = await database.query<{ name: string; seq: number; at: string }>({
+        text,
+        values: [tenant, prefix],
+      });
+      return rows.map(({ name, seq, at }): LogSummary => ({ name, lastSeq: seq, lastAt: Number(at) }));
+    },
+    async remove(name, upTo) {
+      const limit = upTo === undefined ? "" : " AND seq <= $3";
+      const values = upTo === undefined ? [tenant, name] : [tenant, name, upTo];
+      await database.query({ text: `DELETE FROM ${table} WHERE tenant = $1 AND name = $2${limit}`, values });
+    },
+  };
+}
+
+interface Row {
+  readonly seq: number;
+  /** The client gives numerics as text. */
+  readonly at: string;
+  readonly record: string;
+}
+
+function toEntry({ seq, at, record }: Row): LogEntry {
+  // It was written by JSON.stringify.
+  return { seq, at: Number(at), record: JSON.parse(record) as JsonValue };
+}
+
+interface LastCheck {
+  readonly lastSeq: string;
+  readonly values: unknown[];
+  readonly name: string;
+  readonly expect: number | undefined;
+}
+
+/** Nothing to append is still a question whether the log ends where the caller thinks. */
+async function checkLast(database: Database, { lastSeq, values, name, expect }: LastCheck): Promise<number> {
+  const [row] = await database.query<{ seq: number }>({ text: `SELECT ${lastSeq} AS seq`, values });
+  const last = row?.seq ?? 0;
+  if (expect !== undefined && expect !== last) throw logConflict(name, expect);
+  return last;
+}
+
+function isUniqueViolation(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "23505";
+}

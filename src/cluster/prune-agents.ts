@@ -1,0 +1,41 @@
+import { agentLog, inboxLog, readAgentState, toAgentRecord } from "./agent-records.ts";
+import type { Store } from "./store.ts";
+
+export interface PruneOptions {
+  /** Milliseconds since 1970. */
+  readonly before: number;
+  readonly isDryRun?: boolean;
+}
+
+/**
+ * Removes agents that ended before a time, with their inboxes. A child stays as long as its tree does, so that whoever reads
+ * about the tree finds all of it. Needs an account that may delete, which workers have not.
+ */
+export async function pruneAgents(
+  store: Store,
+  { before, isDryRun = false }: PruneOptions,
+): Promise<readonly string[]> {
+  const { log, engine } = store;
+  const summaries = await log.list("run/");
+  const young = new Set<string>();
+  const ended: { readonly agent: string; readonly tree: string }[] = [];
+  for (const { name, lastAt } of summaries) {
+    const agent = name.slice("run/".length);
+    const [first] = await log.read(name, 0, 1);
+    const [last] = await log.read(name, -1);
+    if (first === undefined || last === undefined) continue;
+    const { tree } = readAgentState([first]);
+    const isOver =
+      toAgentRecord(last.record)?.type === "ended" && (await engine.status(agent)).state === "idle";
+    if (isOver && lastAt < before) ended.push({ agent, tree });
+    else young.add(tree);
+  }
+  const old = ended.filter(({ tree }) => !young.has(tree)).map(({ agent }) => agent);
+  if (isDryRun) return old;
+  for (const agent of old) {
+    await log.remove(inboxLog(agent));
+    await log.remove(agentLog(agent));
+  }
+  await engine.prune(before);
+  return old;
+}

@@ -1,0 +1,58 @@
+// @io
+import { execFile } from "node:child_process";
+import { hostname } from "node:os";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
+import { serveAgents } from "./serve-agents.ts";
+import { createSessionProgram, type SessionProgramOptions } from "./session/run-session.ts";
+import type { ServeOptions, Store, Worker } from "./store.ts";
+import { folderNeed } from "./workspace/workspace-plan.ts";
+import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
+
+export interface ServeSessionsOptions extends Pick<SessionProgramOptions, "runtime">, ServeOptions {
+  /** Where clones of git workspaces go; the temporary folder when absent. */
+  readonly workspaces?: string;
+  /** Queues besides the one for everybody. */
+  readonly queues?: readonly string[];
+  /** Folders that are the same on every worker. */
+  readonly folders?: readonly string[];
+}
+
+/** Makes this process a worker for sessions. What it has is found out now, so that it takes only what it can run. */
+export async function serveSessions(store: Store, options: ServeSessionsOptions): Promise<Worker> {
+  const { runtime, workspaces, folders = [], has = [], ...serve } = options;
+  const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
+  const root = await makeWorkspaceRoot(workspaces);
+  const program = createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder });
+  const tools = toolNames(runtime.tools).map((name) => `tool:${name}`);
+  const servers = Object.keys(runtime.mcpServers ?? {}).map((name) => `mcp:${name}`);
+  const shared = folders.map((folder) => folderNeed(resolve(folder)));
+  const git = (await hasGit()) ? ["git"] : [];
+  const worker = await serveAgents(store, program, {
+    ...serve,
+    machine: hostname(),
+    has: [...has, ...tools, ...servers, ...shared, ...git],
+  });
+  const drain = async (graceMs?: number): Promise<void> => {
+    await worker.drain(graceMs);
+    await coolDowns[Symbol.asyncDispose]();
+    await root.remove();
+  };
+  return { id: worker.id, drain, [Symbol.asyncDispose]: () => drain() };
+}
+
+/** The tools that the program itself brings; names only say which built-in ones exist. */
+function toolNames(tools: ServeSessionsOptions["runtime"]["tools"] = []): readonly string[] {
+  if (!Array.isArray(tools)) return Object.keys(tools);
+  return tools.flatMap((tool: string | { readonly name: string }) =>
+    typeof tool === "string" ? [] : [tool.name],
+  );
+}
+
+function hasGit(): Promise<boolean> {
+  return promisify(execFile)("git", ["--version"]).then(
+    () => true,
+    () => false,
+  );
+}

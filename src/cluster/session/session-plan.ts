@@ -1,0 +1,80 @@
+import { isRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { isSessionId } from "../../journal/session-files.ts";
+import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { JsonValue } from "../store.ts";
+import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-plan.ts";
+
+/** The options of a session that are plain data and mean the same on every worker. */
+const optionNames = [
+  "agent",
+  "model",
+  "effort",
+  "permissionMode",
+  "skipPermissions",
+  "tools",
+  "allowedTools",
+  "disallowedTools",
+  "systemPrompt",
+  "appendSystemPrompt",
+  "maxTurns",
+  "maxBudgetUsd",
+  "limits",
+  "slashCommands",
+] as const satisfies readonly (keyof SessionOptions)[];
+
+export type TravellingOptions = Pick<SessionOptions, (typeof optionNames)[number]>;
+
+/** What a worker needs to know to run a session: plain JSON without secrets. Keys come from the worker's environment. */
+export interface SessionPlan {
+  readonly type: "session";
+  readonly sessionId: string;
+  readonly prompt: string;
+  readonly options: TravellingOptions;
+  /** Definitions that were given with the request instead of in files of the workspace, keyed by name as in `--agents`. */
+  readonly agents?: JsonValue;
+  readonly workspace: WorkspacePlan;
+}
+
+/** Takes what can travel, and refuses what was asked for and cannot: it would silently not hold elsewhere. */
+export function toTravellingOptions(options: SessionOptions): TravellingOptions {
+  const known: readonly string[] = optionNames;
+  const given = Object.entries(options).filter(
+    ([name, value]) => value !== undefined && name !== "sessionId",
+  );
+  const stray = given.find(([name, value]) => !known.includes(name) && value !== false);
+  if (stray !== undefined)
+    throw new RetinueError("not-portable", `The option ${stray[0]} cannot be carried out by a worker.`, {
+      advice: "Leave it out, or run the agent in this process, without a store.",
+    });
+  return Object.fromEntries(given.filter(([name]) => known.includes(name)));
+}
+
+/** Reads a plan from the log; a worker of another version may have written it. */
+export function readSessionPlan(value: JsonValue): SessionPlan {
+  if (!isRecord(value) || value["type"] !== "session") throw unreadable("it is not the plan of a session");
+  const { sessionId, prompt, options, workspace, agents } = value;
+  if (typeof sessionId !== "string" || !isSessionId(sessionId))
+    throw unreadable("its session id is not a UUID");
+  if (typeof prompt !== "string") throw unreadable("it has no prompt");
+  if (!isRecord(options)) throw unreadable("its options are not an object");
+  const known: readonly string[] = optionNames;
+  const unknown = Object.keys(options).filter((name) => !known.includes(name));
+  // An option that this worker does not know may be one that forbids something.
+  if (unknown.length > 0) throw unreadable(`this version does not know its options ${unknown.join(", ")}`);
+  return {
+    type: "session",
+    sessionId,
+    prompt,
+    // The values are checked where a session is opened, as those of every program are.
+    options: options as TravellingOptions,
+    ...(agents === undefined ? {} : { agents: agents as JsonValue }),
+    workspace: readWorkspacePlan(workspace),
+  };
+}
+
+function unreadable(reason: string): RetinueError {
+  return new RetinueError("unreadable-plan", `The plan of this agent cannot be carried out: ${reason}.`, {
+    advice: "Update this worker to the version that planned the agent.",
+  });
+}

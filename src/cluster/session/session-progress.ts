@@ -1,0 +1,139 @@
+import { isRecord } from "../../foundation/json-record.ts";
+import type { ApprovalAnswer } from "../../permissions/approver.ts";
+import { type Message, toAgentRecord } from "../agent-records.ts";
+import type { JsonValue, LogEntry } from "../store.ts";
+
+/** The lines of a session in its agent's log, besides the pieces of its files. */
+export type SessionEntry =
+  /** A prompt was put to the session. `message` is the one of the inbox that held it; absent for the first. */
+  | { readonly type: "prompted"; readonly message?: string }
+  /** Where the files of the workspace were saved. */
+  | { readonly type: "saved"; readonly workspace: string }
+  | { readonly type: "asked"; readonly question: Question }
+  /** An answer for one call was used up. */
+  | { readonly type: "used"; readonly question: string }
+  | { readonly type: "run-ended"; readonly ending: JsonValue };
+
+/** A call that a person has to decide about. */
+export interface Question {
+  /** The same for the same call with the same input. */
+  readonly id: string;
+  readonly tool: string;
+  readonly input: JsonValue;
+  readonly reason: string;
+  /** From the main agent to the one that asks. */
+  readonly path: readonly string[];
+}
+
+/** What a message to a session says. */
+export type SessionMessage =
+  | { readonly type: "prompt"; readonly prompt: string }
+  | { readonly type: "answer"; readonly question: string; readonly answer: ApprovalAnswer };
+
+/** Where a session stands, from its agent's log alone. */
+export interface SessionProgress {
+  /** The agent's own lines, pieces of files among them. */
+  readonly entries: readonly JsonValue[];
+  readonly workspace: string | undefined;
+  readonly hasBegun: boolean;
+  /** There is something to resume; a worker may die before the first line. */
+  readonly hasTranscript: boolean;
+  /** A prompt was put to the session and its run has not ended. */
+  readonly isRunning: boolean;
+  readonly lastEnding: JsonValue | undefined;
+  /** Messages that were taken from the inbox and not put to the session yet. */
+  readonly waiting: readonly Message[];
+  /** Answers that can still be used, by question. */
+  readonly answers: ReadonlyMap<string, ApprovalAnswer>;
+  readonly openQuestion: Question | undefined;
+}
+
+export function readSessionProgress(history: readonly LogEntry[]): SessionProgress {
+  const entries: JsonValue[] = [];
+  const waiting = new Map<string, Message>();
+  const answers = new Map<string, ApprovalAnswer>();
+  let [workspace, lastEnding, openQuestion]: [string?, JsonValue?, Question?] = [];
+  let [hasBegun, isRunning] = [false, false];
+  for (const { record: value } of history) {
+    const record = toAgentRecord(value);
+    if (record?.type === "received") {
+      const said = readSessionMessage(record.message.body);
+      if (said?.type === "answer") answers.set(said.question, said.answer);
+      else if (said !== undefined) waiting.set(record.message.id, record.message);
+    }
+    if (record?.type !== "entry") continue;
+    entries.push(record.entry);
+    const entry = readSessionEntry(record.entry);
+    switch (entry?.type) {
+      case "prompted":
+        [hasBegun, isRunning] = [true, true];
+        if (entry.message !== undefined) waiting.delete(entry.message);
+        break;
+      case "saved":
+        workspace = entry.workspace;
+        break;
+      case "asked":
+        openQuestion = entry.question;
+        break;
+      case "used":
+        if (isForOneCall(answers.get(entry.question))) answers.delete(entry.question);
+        if (openQuestion?.id === entry.question) openQuestion = undefined;
+        break;
+      case "run-ended":
+        [isRunning, lastEnding, openQuestion] = [false, entry.ending, undefined];
+        break;
+    }
+  }
+  const left = [...waiting.values()];
+  const hasTranscript = entries.some(isTranscriptPiece);
+  return {
+    entries,
+    workspace,
+    hasBegun,
+    hasTranscript,
+    isRunning,
+    lastEnding,
+    waiting: left,
+    answers,
+    openQuestion,
+  };
+}
+
+/** The main transcript is the one directly in the folder. */
+function isTranscriptPiece(entry: JsonValue): boolean {
+  return isRecord(entry) && entry["type"] === "file" && /^[^/]+\.jsonl$/.test(String(entry["path"]));
+}
+
+/** An answer for an agent or a session holds again when the same is asked after a hand-over. */
+export function isForOneCall(answer: ApprovalAnswer | undefined): boolean {
+  return answer === undefined || answer.type !== "allow" || answer.for === "call";
+}
+
+/** Anything that is not an answer is a prompt; so a plain text can be sent. */
+export function readSessionMessage(body: JsonValue): SessionMessage | undefined {
+  if (typeof body === "string") return { type: "prompt", prompt: body };
+  if (!isRecord(body)) return undefined;
+  const { type, prompt, question, answer } = body;
+  if (type === "prompt" && typeof prompt === "string") return { type, prompt };
+  if (type !== "answer" || typeof question !== "string" || !isRecord(answer)) return undefined;
+  const read = readAnswer(answer);
+  return read === undefined ? undefined : { type, question, answer: read };
+}
+
+/** Only what is known to allow is taken for an allowance. */
+function readAnswer(answer: Readonly<Record<string, unknown>>): ApprovalAnswer | undefined {
+  const { type, for: scope, message, rules } = answer;
+  const said = typeof message === "string" ? { message } : {};
+  if (type === "deny" || type === "deny-and-stop") return { type, ...said };
+  if (type !== "allow") return undefined;
+  if (scope === "call") return { type, for: scope };
+  if (scope !== "agent" && scope !== "session") return undefined;
+  const texts = Array.isArray(rules) ? { rules: rules.filter((rule) => typeof rule === "string") } : {};
+  return { type, for: scope, ...texts };
+}
+
+function readSessionEntry(entry: JsonValue): SessionEntry | undefined {
+  if (!isRecord(entry)) return undefined;
+  // Written by this module's users; kinds of newer versions are passed over.
+  return entry as unknown as SessionEntry;
+}

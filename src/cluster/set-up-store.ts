@@ -1,0 +1,12 @@
+import { RetinueError } from "../foundation/retinue-error.ts";
+import type { SetUpOptions } from "./postgres/set-up-postgres.ts";
+
+/** Makes or updates the tables of a PostgreSQL store. Safe to run again, and while workers run. */
+export async function setUpStore(options: SetUpOptions): Promise<void> {
+  if (!/^postgres(ql)?:/.test(options.url))
+    throw new RetinueError("invalid-store-url", "Only a PostgreSQL store has to be set up.", {
+      advice: "Write postgres://user@host:5432/database.",
+    });
+  const { setUpPostgres } = await import("./postgres/set-up-postgres.ts");
+  await setUpPostgres(options);
+}

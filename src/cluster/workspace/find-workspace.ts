@@ -1,0 +1,61 @@
+// @io
+import { hostname } from "node:os";
+import { dirname, relative } from "node:path";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { createWorktreeGit, oneLine } from "../../tasks/worktree/worktree-git.ts";
+import { folderNeed, type WorkspacePlan } from "./workspace-plan.ts";
+
+export const workspaceTypes = ["shared", "pinned", "git"] as const;
+export type WorkspaceType = (typeof workspaceTypes)[number];
+
+export interface FindWorkspaceOptions {
+  readonly type: WorkspaceType;
+  readonly directory: string;
+  readonly agent: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+  /** Who could run the agent: a shared folder is one that they announce. */
+  readonly workers?: readonly { readonly has: readonly string[] }[];
+}
+
+/** Turns what was asked for into a plan that holds everything another worker needs. */
+export async function findWorkspace(options: FindWorkspaceOptions): Promise<WorkspacePlan> {
+  const { type, directory, agent } = options;
+  if (type === "shared") return { type, directory, root: findRoot(directory, options.workers ?? []) };
+  if (type === "pinned") return { type, directory, machine: hostname() };
+  const git = createWorktreeGit(options);
+  const ask = async (...words: readonly string[]): Promise<string> =>
+    oneLine(await git(directory, words)) ?? "";
+  const top = await ask("rev-parse", "--show-toplevel");
+  const base = await ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}");
+  const repository = await ask("remote", "get-url", "origin");
+  if (top === "" || base === "") throw unusable(`${directory} is in no git repository with a commit`);
+  if (repository === "") throw unusable(`the repository in ${top} has no remote named origin`);
+  if ((await ask("status", "--porcelain", "--untracked-files=all")) !== "")
+    throw unusable("there are changes that are not committed, which a worker would not see");
+  if ((await ask("branch", "--remotes", "--contains", base)) === "")
+    throw unusable(`the commit ${base.slice(0, 12)} was not pushed, so no worker can fetch it`);
+  const subdirectory = relative(top, directory);
+  return {
+    type,
+    repository,
+    base,
+    branch: `retinue/${agent}`,
+    ...(subdirectory === "" ? {} : { subdirectory }),
+  };
+}
+
+/** The nearest folder above that a worker announces, or the folder itself, for a worker that is still to come. */
+function findRoot(directory: string, workers: readonly { readonly has: readonly string[] }[]): string {
+  const announced = new Set(workers.flatMap(({ has }) => has));
+  for (let folder = directory; ; folder = dirname(folder)) {
+    if (announced.has(folderNeed(folder))) return folder;
+    if (dirname(folder) === folder) return directory;
+  }
+}
+
+function unusable(reason: string): RetinueError {
+  return new RetinueError("unusable-workspace", `This folder cannot be a git workspace: ${reason}.`, {
+    advice: "Commit and push first, or choose --workspace shared or --workspace pinned.",
+  });
+}

@@ -1,0 +1,84 @@
+import type { ModelEvent } from "../../conversation/model-event.ts";
+import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
+import type { Model } from "../../model/model.ts";
+import { ModelError } from "../../model/model-error.ts";
+import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
+import type { Capability } from "./capability.ts";
+
+/** What a host may change while a session runs. Each part is read again whenever it matters. */
+export interface LiveControls {
+  /** The policy by which the next call of any agent of the session is decided. */
+  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
+  /** The model that answers the main agent from the next request on; undefined means the one of the plan. */
+  readonly model?: () => string | undefined;
+  /** The model that answers a request which the chosen one could not. */
+  readonly fallbackModel?: string | undefined;
+  /** The effort of the next request; undefined means that of the plan. */
+  readonly effort?: () => string | number | undefined;
+  /** Names under which the main agent's model may call tools, and what they mean. */
+  readonly toolAliases?: ReadonlyMap<string, string> | undefined;
+  /** Gives ids to lines of the main transcript, and is notified of them. */
+  readonly transcript?: TranscriptObserver;
+}
+
+/** What of it reaches every agent of the session: a child is decided about by the same policy. */
+export function livePolicyCapability({ policy }: LiveControls): Capability {
+  return policy === undefined ? {} : { policy };
+}
+
+/** What of it reaches the main agent alone. */
+export function liveMainCapability(live: LiveControls, find: (name: string) => Promise<Model>): Capability {
+  return { model: (planned) => createLiveModel(planned, live, find) };
+}
+
+/** The model of the plan, unless the host has chosen another one meanwhile. */
+function createLiveModel(
+  planned: Model,
+  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel">,
+  find: (name: string) => Promise<Model>,
+): Model {
+  let current = planned;
+  return {
+    get facts() {
+      return current.facts;
+    },
+    async *stream(request, options) {
+      const name = live.model?.();
+      current = name === undefined ? planned : await find(name);
+      const effort = live.effort?.();
+      const asked = effort === undefined ? request : { ...request, effort };
+      let hasBegun = false;
+      try {
+        for await (const event of current.stream(asked, options)) {
+          hasBegun ||= event.type !== "attempt-failed";
+          yield withoutAliases(event, live.toolAliases);
+        }
+      } catch (error) {
+        const { fallbackModel } = live;
+        if (
+          hasBegun ||
+          fallbackModel === undefined ||
+          !(error instanceof ModelError) ||
+          !mayAnotherAnswer(error)
+        )
+          throw error;
+        current = await find(fallbackModel);
+        for await (const event of current.stream(asked, options))
+          yield withoutAliases(event, live.toolAliases);
+      }
+    },
+  };
+}
+
+/** Whether it is the model that cannot answer now, and not the request that no model could. */
+function mayAnotherAnswer(error: ModelError): boolean {
+  return error.mayPass || error.code === "not-found";
+}
+
+function withoutAliases(event: ModelEvent, aliases: LiveControls["toolAliases"]): ModelEvent {
+  if (aliases === undefined || event.type !== "message-ended") return event;
+  const content = event.message.content.map((block) =>
+    block.type === "tool_use" ? { ...block, name: aliases.get(block.name) ?? block.name } : block,
+  );
+  return { ...event, message: { ...event.message, content } };
+}

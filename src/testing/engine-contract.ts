@@ -1,0 +1,356 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Activation, Engine, RunActivation, ServeOptions, Store } from "../cluster/store.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
+import type { TestRunner } from "./describe-model-contract.ts";
+import type { WithStore } from "./store-contract.ts";
+
+/** What every Engine promises. */
+export function describeEngineContract(withStore: WithStore, runner: TestRunner): void {
+  describeWaking(withStore, runner);
+  describeRoom(withStore, runner);
+  describeCancelling(withStore, runner);
+  describeShutdown(withStore, runner);
+}
+
+function describeWaking(withStore: WithStore, { test, expect }: TestRunner): void {
+  test("a wake runs the agent once, and the same activation id counts once", () =>
+    withStore(async ({ engine }) => {
+      const ran: string[] = [];
+      await using _ = await engine.serve(noting(ran), { slots: 2 });
+      await engine.wake("a", "a#1");
+      await rests(engine, "a");
+      await engine.wake("a", "a#1");
+      await engine.wake("b", "b#1");
+      await rests(engine, "b");
+      await engine.wake("a", "a#2");
+      await becomes(() => ran.length === 3);
+      expect(ran).toEqual(["a", "b", "a"]);
+      expect(await refusalOf(() => engine.wake("", "x"))).toBe("invalid-name");
+    }));
+
+  test("no wake is lost and no two activations of one agent overlap", () =>
+    withStore(async (store) => {
+      const mailbox = createMailbox(store);
+      await using _ = await store.engine.serve(mailbox.run, { slots: 3 });
+      const sent = 120;
+      for (let number = 1; number <= sent; number += 1) {
+        await mailbox.send(`agent-${number % 4}`, number);
+        if (number % 7 === 0) await pause(number % 5);
+      }
+      await becomes(() => mailbox.taken() === sent);
+      expect(mailbox.disorder()).toEqual([]);
+      expect(mailbox.overlaps()).toBe(0);
+    }));
+
+  test('an activation that returns "again" is followed by another', () =>
+    withStore(async ({ engine }) => {
+      let runs = 0;
+      const run: RunActivation = async () => (++runs < 3 ? "again" : "done");
+      await using _ = await engine.serve(run, { slots: 1 });
+      await engine.wake("a", "1");
+      await becomes(() => runs === 3);
+      await rests(engine, "a");
+      expect(runs).toBe(3);
+    }));
+
+  test("an activation that throws is reported, and the agent can be woken again", () =>
+    withStore(async ({ engine }) => {
+      const errors: string[] = [];
+      let runs = 0;
+      const run: RunActivation = async () => {
+        runs += 1;
+        if (runs === 1) throw new Error("broken");
+        return "done";
+      };
+      const onError = (error: unknown, agent?: string): void =>
+        void errors.push(`${agent}: ${String(error)}`);
+      await using _ = await engine.serve(run, { slots: 1, onError });
+      await engine.wake("a", "1");
+      await becomes(() => errors.length === 1);
+      await rests(engine, "a");
+      await engine.wake("a", "2");
+      await becomes(() => runs === 2);
+      expect(errors).toEqual(["a: Error: broken"]);
+    }));
+
+  test("a delayed wake waits, and does not hold back another one", () =>
+    withStore(async ({ engine }) => {
+      const ran: number[] = [];
+      await using _ = await engine.serve(async () => (ran.push(Date.now()) > 0 ? "done" : "again"), {
+        slots: 1,
+      });
+      const start = Date.now();
+      await engine.wake("a", "later", { delayMs: 400 });
+      await engine.wake("a", "now");
+      await becomes(() => ran.length === 2);
+      expect((ran[0] ?? 0) - start < 390).toBe(true);
+      expect((ran[1] ?? 0) - start >= 390).toBe(true);
+    }));
+
+  test("a wake without a worker is kept, also over a restart", () =>
+    withStore(async ({ engine }, subject) => {
+      await engine.wake("a", "1");
+      expect((await engine.status("a")).state).toBe("queued");
+      const again = await subject.reopen();
+      const ran: string[] = [];
+      await using _ = await again.engine.serve(noting(ran), { slots: 1 });
+      await becomes(() => ran.includes("a"));
+    }));
+}
+
+function describeRoom(withStore: WithStore, { test, expect }: TestRunner): void {
+  test("no more agents run at once than there are slots, and all get their turn", () =>
+    withStore(async ({ engine }) => {
+      expect(await maxConcurrency(engine, { slots: 2 })).toEqual({ most: 2, ran: 8 });
+    }));
+
+  test("no more agents run at once than the limit of the store", () =>
+    withStore(async ({ engine }) => {
+      await engine.limit(1);
+      expect(await maxConcurrency(engine, { slots: 4 })).toEqual({ most: 1, ran: 8 });
+      await engine.limit(undefined);
+    }));
+
+  test("a lower priority number runs first", () =>
+    withStore(async ({ engine }) => {
+      const ran: string[] = [];
+      const gate = Promise.withResolvers<void>();
+      const run: RunActivation = async ({ agent }) => {
+        ran.push(agent);
+        if (agent === "first") await gate.promise;
+        return "done";
+      };
+      await using _ = await engine.serve(run, { slots: 1 });
+      await engine.wake("first", "1");
+      await becomes(() => ran.length === 1);
+      await engine.wake("later", "1", { priority: 5 });
+      await engine.wake("sooner", "1", { priority: 1 });
+      gate.resolve();
+      await becomes(() => ran.length === 3);
+      expect(ran).toEqual(["first", "sooner", "later"]);
+    }));
+
+  test("an agent waits for a worker that has what it needs, and its status says what is missing", () =>
+    withStore(async ({ engine }) => {
+      const ran: string[] = [];
+      const run = noting(ran);
+      const poor = await engine.serve(run, { slots: 1, has: ["tool:a"] });
+      await engine.wake("choosy", "1", { needs: ["tool:b", "tool:a"] });
+      await engine.wake("plain", "1");
+      await becomes(() => ran.includes("plain"));
+      expect(await engine.status("choosy")).toEqual({ state: "queued", missing: ["tool:b"] });
+      await poor.drain();
+      expect(await engine.workers()).toEqual([]);
+      await using _ = await engine.serve(run, { slots: 1, has: ["tool:a", "tool:b", "tool:c"] });
+      await becomes(() => ran.includes("choosy"));
+      const [worker] = await engine.workers();
+      expect(worker?.has).toEqual(["tool:a", "tool:b", "tool:c"]);
+      await rests(engine, "choosy");
+      await engine.wake("choosy", "2");
+      await becomes(() => ran.filter((agent) => agent === "choosy").length === 2);
+    }));
+}
+
+function describeCancelling(withStore: WithStore, { test, expect }: TestRunner): void {
+  test("cancelling aborts an activation that runs, and takes back what was to follow it", () =>
+    withStore(async ({ engine }) => {
+      let runs = 0;
+      const run: RunActivation = async ({ signal }) => {
+        runs += 1;
+        if (runs === 1) await abortion(signal);
+        return "done";
+      };
+      await using _ = await engine.serve(run, { slots: 1 });
+      await engine.wake("a", "1");
+      await becomes(() => runs === 1);
+      await engine.wake("a", "2");
+      await engine.cancel("a");
+      await rests(engine, "a");
+      expect(runs).toBe(1);
+      await engine.wake("a", "3");
+      await becomes(() => runs === 2);
+    }));
+
+  test("a wake that comes after the cancellation counts, also while the cancelled activation winds down", () =>
+    withStore(async ({ engine }) => {
+      const gate = Promise.withResolvers<void>();
+      const aborted: boolean[] = [];
+      const run: RunActivation = async ({ signal }) => {
+        if (aborted.length === 0) {
+          await abortion(signal);
+          await gate.promise;
+        }
+        aborted.push(signal.aborted);
+        return "done";
+      };
+      await using _ = await engine.serve(run, { slots: 1 });
+      await engine.wake("a", "1");
+      await becomes(async () => (await engine.status("a")).state === "running");
+      await engine.cancel("a");
+      await engine.wake("a", "2");
+      gate.resolve();
+      await becomes(() => aborted.length === 2);
+      expect(aborted).toEqual([true, false]);
+      await rests(engine, "a");
+    }));
+
+  test("cancelling takes back an activation that has not started", () =>
+    withStore(async ({ engine }) => {
+      await engine.wake("a", "1");
+      await engine.wake("b", "1");
+      await engine.cancel("a");
+      await engine.cancel("never there");
+      expect(await engine.status("a")).toEqual({ state: "idle" });
+      const ran: string[] = [];
+      await using _ = await engine.serve(noting(ran), { slots: 1 });
+      await becomes(() => ran.includes("b"));
+      await engine.wake("a", "2");
+      await becomes(() => ran.includes("a"));
+      expect(ran).toEqual(["b", "a"]);
+    }));
+}
+
+function describeShutdown(withStore: WithStore, { test, expect }: TestRunner): void {
+  test("draining asks what runs to stop, takes nothing new, and leaves the rest to the next worker", () =>
+    withStore(async ({ engine }) => {
+      const ran: string[] = [];
+      const run: RunActivation = async ({ agent, draining }) => {
+        ran.push(agent);
+        if (ran.length > 1) return "done";
+        await abortion(draining);
+        return "again";
+      };
+      const worker = await engine.serve(run, { slots: 1 });
+      await engine.wake("a", "1");
+      await becomes(() => ran.length === 1);
+      await engine.wake("b", "1");
+      await worker.drain();
+      expect(ran).toEqual(["a"]);
+      await using _ = await engine.serve(run, { slots: 1 });
+      await becomes(() => ran.length === 3);
+      expect([...ran].sort()).toEqual(["a", "a", "b"]);
+    }));
+
+  test("what does not stop in time is aborted, and runs again on the next worker", () =>
+    withStore(async ({ engine }) => {
+      let runs = 0;
+      const run: RunActivation = async ({ signal }) => {
+        runs += 1;
+        if (runs === 1) await abortion(signal);
+        signal.throwIfAborted();
+        return "done";
+      };
+      const worker = await engine.serve(run, { slots: 1 });
+      await engine.wake("a", "1");
+      await becomes(() => runs === 1);
+      await worker.drain(10);
+      await using _ = await engine.serve(run, { slots: 1 });
+      await becomes(() => runs === 2);
+    }));
+
+  test("one process is one worker, and may be one again after draining", () =>
+    withStore(async ({ engine }) => {
+      const run: RunActivation = async () => "done";
+      const worker = await engine.serve(run, { slots: 1 });
+      expect(await refusalOf(() => engine.serve(run, { slots: 1 }))).toBe("already-serving");
+      await worker.drain();
+      await using _ = await engine.serve(run, { slots: 1 });
+    }));
+
+  test("pruning forgets agents that rest and keeps those that are waiting", () =>
+    withStore(async ({ engine }) => {
+      const worker = await engine.serve(async () => "done", { slots: 1 });
+      await engine.wake("old", "1");
+      await rests(engine, "old");
+      await worker.drain();
+      await engine.wake("waiting", "1");
+      expect(await engine.prune(Date.now() + 60_000)).toBe(1);
+      expect(await engine.status("old")).toEqual({ state: "idle" });
+      expect((await engine.status("waiting")).state).toBe("queued");
+    }));
+}
+
+/** Agents that take numbers from an inbox log and rest when it is empty; the classic place for lost wake-ups. */
+function createMailbox({ log, engine }: Store) {
+  const seen = new Map<string, number[]>();
+  const inside = new Set<string>();
+  let overlaps = 0;
+  return {
+    async send(agent: string, number: number): Promise<void> {
+      const seq = await log.append(`in/${agent}`, [number]);
+      await engine.wake(agent, `${agent}#${seq}`);
+    },
+    run: async ({ agent }: Activation): Promise<"done"> => {
+      if (inside.has(agent)) overlaps += 1;
+      inside.add(agent);
+      const own = seen.get(agent) ?? [];
+      seen.set(agent, own);
+      const news = await log.read(`in/${agent}`, own.length);
+      await pause(1);
+      own.push(...news.map(({ record }) => Number(record)));
+      inside.delete(agent);
+      return "done";
+    },
+    taken: () => [...seen.values()].flat().length,
+    disorder: () =>
+      [...seen.values()].flatMap((own) => own.filter((number, at) => number < (own[at - 1] ?? 0))),
+    overlaps: () => overlaps,
+  };
+}
+
+async function maxConcurrency(
+  engine: Engine,
+  options: ServeOptions,
+): Promise<{ readonly most: number; readonly ran: number }> {
+  let [now, most, ran] = [0, 0, 0];
+  const run: RunActivation = async () => {
+    now += 1;
+    most = Math.max(most, now);
+    await pause(15);
+    now -= 1;
+    ran += 1;
+    return "done";
+  };
+  await using _ = await engine.serve(run, options);
+  for (let agent = 0; agent < 8; agent += 1) await engine.wake(`agent-${agent}`, "1");
+  await becomes(() => ran === 8);
+  return { most, ran };
+}
+
+function noting(ran: string[]): RunActivation {
+  return async ({ agent }) => {
+    ran.push(agent);
+    return "done";
+  };
+}
+
+function abortion(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
+
+const patienceMs = 15_000;
+
+/** Waits until something holds; fails after a while. */
+export async function becomes(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const end = Date.now() + patienceMs;
+  while (!(await holds())) {
+    if (Date.now() > end) throw new Error(`This did not come true within ${patienceMs / 1000} s: ${holds}`);
+    await pause(2);
+  }
+}
+
+async function rests(engine: Engine, agent: string): Promise<void> {
+  await becomes(async () => (await engine.status(agent)).state === "idle");
+}
+
+async function refusalOf(deed: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await deed();
+    return undefined;
+  } catch (error) {
+    return isRetinueError(error) ? error.code : String(error);
+  }
+}

@@ -1,0 +1,35 @@
+import type { Store } from "../cluster/store.ts";
+import { describeBusContract } from "./bus-contract.ts";
+import type { TestRunner } from "./describe-model-contract.ts";
+import { describeEngineContract } from "./engine-contract.ts";
+import { describeLogContract } from "./log-contract.ts";
+
+/** A store under test. */
+export interface StoreSubject {
+  readonly store: Store;
+  /** Closes the store and opens it again, as after a restart of the process. */
+  reopen(): Promise<Store>;
+  /** Removes everything. */
+  dispose(): Promise<void>;
+}
+
+export type CreateStore = () => Promise<StoreSubject>;
+
+export type WithStore = (use: (store: Store, subject: StoreSubject) => Promise<void>) => Promise<void>;
+
+/** The rules that every Store keeps, as tests of the runner that is passed in. `create` gives an empty store each time. */
+export function describeStoreContract(name: string, create: CreateStore, runner: TestRunner): void {
+  const withStore: WithStore = async (use) => {
+    const subject = await create();
+    try {
+      await use(subject.store, subject);
+    } finally {
+      await subject.dispose();
+    }
+  };
+  runner.describe(`${name} keeps the contract of a store`, () => {
+    runner.describe("log", () => describeLogContract(withStore, runner));
+    runner.describe("engine", () => describeEngineContract(withStore, runner));
+    runner.describe("bus", () => describeBusContract(withStore, runner));
+  });
+}

@@ -1,0 +1,142 @@
+import { join } from "node:path";
+import { type Options, query, type SDKMessage, type SDKUserMessage } from "@anthropic-ai/claude-agent-sdk";
+import { onTestFinished } from "vitest";
+import { textOf } from "../../src/conversation/message.ts";
+import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { projectRoot } from "../project-files.ts";
+import { createPlace, type Place } from "../scenarios/run-command.ts";
+
+export type Message = SDKMessage & Record<string, unknown>;
+
+export interface SdkStage extends Place {
+  readonly provider: FakeProvider;
+  /** The options that point the SDK at this project's command and provider. */
+  options(more?: Options): Options;
+  /** Runs one prompt to its end. */
+  run(prompt: string, more?: Options): Promise<Finished>;
+  /** What the model was sent, as texts, by request. */
+  asked(at: number): string;
+}
+
+export interface Finished {
+  readonly messages: readonly Message[];
+  readonly stderr: string;
+  /** What the query threw. */
+  readonly error?: Error;
+}
+
+/** A project and an empty home, with a provider that follows a script. */
+export async function createSdkStage(steps: readonly Step[]): Promise<SdkStage> {
+  const provider = await startFakeProvider({ script: steps });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const options = (more: Options = {}): Options => ({
+    cwd: place.cwd,
+    pathToClaudeCodeExecutable: join(projectRoot, "bin/retinue.js"),
+    executable: process.execPath as "node",
+    ...more,
+    env: {
+      HOME: place.home,
+      PATH: process.env["PATH"],
+      RETINUE_LOCAL_MODELS: "0",
+      ANTHROPIC_BASE_URL: provider.url,
+      ANTHROPIC_API_KEY: "x",
+      ...more.env,
+    },
+  });
+  return {
+    ...place,
+    provider,
+    options,
+    async run(prompt, more = {}) {
+      const errors: string[] = [];
+      const running = query({
+        prompt,
+        options: options({ ...more, stderr: (text) => errors.push(text) }),
+      });
+      onTestFinished(() => running.close());
+      return collect(running, () => errors.join(""));
+    },
+    asked(at) {
+      const request = provider.requests[at]?.request;
+      return request === undefined ? "" : [...request.system, ...request.messages.map(textOf)].join("\n");
+    },
+  };
+}
+
+export async function collect(
+  messages: AsyncIterable<SDKMessage>,
+  stderr: () => string = () => "",
+  each: (message: Message) => void | Promise<void> = () => undefined,
+): Promise<Finished> {
+  const seen: Message[] = [];
+  try {
+    for await (const message of messages) {
+      seen.push(message as Message);
+      await each(message as Message);
+    }
+  } catch (error) {
+    return { messages: seen, stderr: stderr(), error: error as Error };
+  }
+  return { messages: seen, stderr: stderr() };
+}
+
+/** The types of the content blocks of all assistant messages, in order. */
+export const blockTypes = (finished: Pick<Finished, "messages">): readonly string[] =>
+  finished.messages.flatMap((message) =>
+    message.type === "assistant" ? message.message.content.map(({ type }) => type) : [],
+  );
+export const results = ({ messages }: Pick<Finished, "messages">) =>
+  messages.filter(({ type }) => type === "result");
+export const resultOf = (finished: Pick<Finished, "messages">) => results(finished).at(-1);
+export const ofType = ({ messages }: Pick<Finished, "messages">, type: string, subtype?: string) =>
+  messages.filter(
+    (message) => message.type === type && (subtype === undefined || message["subtype"] === subtype),
+  );
+
+export function user(content: string, more: Partial<SDKUserMessage> = {}): SDKUserMessage {
+  return {
+    type: "user",
+    message: { role: "user", content },
+    parent_tool_use_id: null,
+    session_id: "",
+    ...more,
+  } as SDKUserMessage;
+}
+
+/** Prompts that are sent one by one, each when the program says so. */
+export function createPrompts(...first: readonly SDKUserMessage[]) {
+  const queue = [...first];
+  let isOver = false;
+  let wake = Promise.withResolvers<void>();
+  const ring = (): void => {
+    wake.resolve();
+    wake = Promise.withResolvers();
+  };
+  return {
+    send(message: SDKUserMessage) {
+      queue.push(message);
+      ring();
+    },
+    end() {
+      isOver = true;
+      ring();
+    },
+    async *[Symbol.asyncIterator]() {
+      while (true) {
+        const waiting = wake.promise;
+        const next = queue.shift();
+        if (next !== undefined) yield next;
+        else if (isOver) return;
+        else await waiting;
+      }
+    },
+  };
+}
+
+export const bash = (command: string) => ({ calls: [{ name: "Bash", input: { command } }] });
+export const read = (file_path: string) => ({ calls: [{ name: "Read", input: { file_path } }] });
+export const write = (file_path: string, content: string) => ({
+  calls: [{ name: "Write", input: { file_path, content } }],
+});

@@ -1,0 +1,219 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import {
+  glanceAtAgent,
+  inspectAgent,
+  readAgent,
+  sendMessage,
+  startAgent,
+  stopAgent,
+  waitForEnd,
+  watchAgent,
+} from "../../src/cluster/agent-client.ts";
+import type { AgentProgram } from "../../src/cluster/agent-program.ts";
+import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
+import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
+import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
+import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
+import { pruneAgents } from "../../src/cluster/prune-agents.ts";
+import { serveAgents } from "../../src/cluster/serve-agents.ts";
+import type { JsonValue, Store } from "../../src/cluster/store.ts";
+import { becomes } from "../../src/testing/engine-contract.ts";
+import { emptyStore } from "./empty-store.ts";
+import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { createTestProgram, readEffects, type TestPlan } from "./test-program.ts";
+
+const reason = await whyNoPostgres();
+
+describe("agents in a file store", () => {
+  describeAgents(async () => {
+    const folder = await temporaryFolder();
+    return openFileStore(join(folder, "store"));
+  });
+});
+
+describe.runIf(reason === undefined)(
+  `agents in a PostgreSQL store${reason ? ` (skipped: ${reason})` : ""}`,
+  () => {
+    let server: TestPostgres;
+    beforeAll(async () => {
+      server = await startTestPostgres();
+      await setUpPostgres({ url: server.url });
+    }, setUpMs);
+    afterAll(() => server?.stop());
+    describeAgents(async () => {
+      await emptyStore(server.url);
+      return openPostgresStore({ url: server.url });
+    });
+  },
+);
+
+function describeAgents(open: () => Promise<Store>): void {
+  const within = async (use: (store: Store, effects: string) => Promise<void>): Promise<void> => {
+    const effects = await temporaryFolder();
+    const store = await open();
+    try {
+      await use(store, effects);
+    } finally {
+      await store.close();
+    }
+  };
+
+  test("an agent works through its steps, each stored before the next", () =>
+    within(async (store, effects) => {
+      await using _ = await serveAgents(store, createTestProgram(effects), { slots: 2 });
+      expect(await startAgent(store, { agent: "a", plan: plan({ steps: 3 }) })).toBe("started");
+      expect(await startAgent(store, { agent: "a", plan: plan({ steps: 9 }) })).toBe("exists");
+      expect(await ended(store, "a")).toEqual({ status: "completed", result: [] });
+      const kinds = (await store.log.read(agentLog("a"))).map(({ record }) => toAgentRecord(record)?.type);
+      const step = ["called", "returned"];
+      expect(kinds).toEqual(["planned", "claimed", ...step, ...step, ...step, "ended"]);
+      expect(readEffects(effects).map(({ key }) => key)).toEqual(["a/3", "a/5", "a/7"]);
+    }));
+
+  test("a waiting agent holds no slot, and a message wakes it, each message once [CLU-4]", () =>
+    within(async (store, effects) => {
+      await using _ = await serveAgents(store, createTestProgram(effects), { slots: 1 });
+      await startAgent(store, { agent: "patient", plan: plan({ messages: 2 }) });
+      await becomes(async () => (await inspectAgent(store, "patient")).status === "waiting");
+      await startAgent(store, { agent: "other", plan: plan({ steps: 1 }) });
+      expect((await ended(store, "other"))?.status).toBe("completed");
+      await sendMessage(store, "patient", { id: "m1", body: "one" });
+      await sendMessage(store, "patient", { id: "m1", body: "one" });
+      await becomes(async () => (await inspectAgent(store, "patient")).activation.state === "idle");
+      const { status, waitingFor } = await inspectAgent(store, "patient");
+      expect({ status, waitingFor }).toEqual({ status: "waiting", waitingFor: { messages: 1 } });
+      await sendMessage(store, "patient", { id: "m2", body: "two" });
+      expect(await ended(store, "patient")).toEqual({ status: "completed", result: ["one", "two"] });
+    }));
+
+  test("a parent rests while its children work, on a single slot, and hears once of each [CLU-4]", () =>
+    within(async (store, effects) => {
+      await using _ = await serveAgents(store, createTestProgram(effects), { slots: 1 });
+      const children = ["c1", "c2", "c3"].map((agent) => ({ agent, plan: { steps: 2 } }));
+      await startAgent(store, { agent: "parent", plan: plan({ children }) });
+      const ending = await ended(store, "parent");
+      const heard = (ending?.result ?? []) as unknown as readonly { readonly agent: string }[];
+      expect(heard.map(({ agent }) => agent).sort()).toEqual(["c1", "c2", "c3"]);
+      expect((await readAgent(store, "c1")).tree).toBe("parent");
+    }));
+
+  test("a finished agent works again when it gets a message, without repeating its steps", () =>
+    within(async (store, effects) => {
+      await using _ = await serveAgents(store, createTestProgram(effects), { slots: 1 });
+      await startAgent(store, { agent: "a", plan: plan({ steps: 2 }) });
+      await ended(store, "a");
+      await sendMessage(store, "a", { body: "more" });
+      await becomes(async () => JSON.stringify((await readAgent(store, "a")).ending?.result) === '["more"]');
+      expect(readEffects(effects)).toHaveLength(2);
+    }));
+
+  test("stopping ends an agent with its children and shuts out whoever still runs it", () =>
+    within(async (store, effects) => {
+      await using _ = await serveAgents(store, createTestProgram(effects), { slots: 2 });
+      const children = [{ agent: "child", plan: { steps: 1_000, stepMs: 5 } }];
+      await startAgent(store, { agent: "parent", plan: plan({ children }) });
+      await becomes(() => readEffects(effects).some(({ agent }) => agent === "child"));
+      await stopAgent(store, "parent", "enough");
+      expect(await ended(store, "child")).toEqual({ status: "stopped", result: "enough" });
+      await becomes(async () => (await inspectAgent(store, "child")).activation.state === "idle");
+      const count = readEffects(effects).length;
+      const { lastSeq } = await readAgent(store, "child");
+      await expect(sendMessage(store, "parent", { body: "still there?" })).rejects.toMatchObject({
+        code: "agent-stopped",
+      });
+      expect((await readAgent(store, "child")).lastSeq).toBe(lastSeq);
+      expect(readEffects(effects)).toHaveLength(count);
+    }));
+
+  test("an agent that rested until the engine forgot it still waits for a worker that has what it needs", () =>
+    within(async (store, effects) => {
+      const program = createTestProgram(effects);
+      const needs = ["queue:gpu"];
+      const first = await serveAgents(store, program, { slots: 1, queues: ["gpu"] });
+      await startAgent(store, { agent: "a", plan: plan({ messages: 1 }), needs });
+      await becomes(async () => (await inspectAgent(store, "a")).status === "waiting");
+      await becomes(async () => (await store.engine.status("a")).state === "idle");
+      await first.drain();
+      expect(await store.engine.prune(Date.now() + 60_000)).toBe(1);
+      const poor = await serveAgents(store, program, { slots: 1 });
+      await sendMessage(store, "a", { body: "go" });
+      await becomes(async () => JSON.stringify(await store.engine.status("a")).includes("gpu"));
+      expect((await inspectAgent(store, "a")).status).toBe("waiting");
+      await poor.drain();
+      await using _ = await serveAgents(store, program, { slots: 1, queues: ["gpu"] });
+      expect((await ended(store, "a"))?.status).toBe("completed");
+    }));
+
+  test("whoever watches hears what the agent publishes, and a glance tells its status", () =>
+    within(async (store) => {
+      const heard: JsonValue[] = [];
+      const subscription = await watchAgent(store, "a", (event) => void heard.push(event));
+      const program: AgentProgram = async ({ publish }) => {
+        publish({ said: "hello" });
+        return { type: "parked", waitingFor: "nothing" };
+      };
+      await using _ = await serveAgents(store, program, { slots: 1 });
+      await startAgent(store, { agent: "a", plan: { prompt: "x" } });
+      await becomes(() => heard.length === 1);
+      subscription.close();
+      expect(heard).toEqual([{ said: "hello" }]);
+      await becomes(async () => (await glanceAtAgent(store, "a")).status === "waiting");
+      expect(await glanceAtAgent(store, "a")).toEqual({ plan: { prompt: "x" }, status: "waiting" });
+      expect((await glanceAtAgent(store, "b")).status).toBe("unknown");
+    }));
+
+  test("pruning removes trees that ended, with their inboxes, and keeps those of which a part goes on", () =>
+    within(async (store, effects) => {
+      const worker = await serveAgents(store, createTestProgram(effects), { slots: 2 });
+      const done = [{ agent: "c1", plan: { steps: 1 } }];
+      const waiting = [{ agent: "c2", plan: { steps: 1 } }];
+      await startAgent(store, { agent: "old", plan: plan({ children: done }) });
+      await startAgent(store, { agent: "young", plan: plan({ children: waiting, messages: 1 }) });
+      await ended(store, "old");
+      await ended(store, "c2");
+      await becomes(async () => (await glanceAtAgent(store, "young")).status === "waiting");
+      await worker.drain();
+      const before = Date.now() + 60_000;
+      expect([...(await pruneAgents(store, { before, isDryRun: true }))].sort()).toEqual(["c1", "old"]);
+      await pruneAgents(store, { before });
+      const names = (await store.log.list("")).map(({ name }) => name);
+      expect(names).toEqual(["in/young", "run/c2", "run/young"]);
+      expect(await pruneAgents(store, { before })).toEqual([]);
+    }));
+
+  test("a program that throws fails its agent with the reason, and waiting has a limit", () =>
+    within(async (store) => {
+      await using _ = await serveAgents(store, async () => Promise.reject(new Error("no such tool")), {
+        slots: 1,
+      });
+      await startAgent(store, { agent: "a", plan: null });
+      expect(await ended(store, "a")).toEqual({ status: "failed", result: "no such tool" });
+      await expect(waitForEnd(store, "nobody", { timeoutMs: 10 })).rejects.toMatchObject({
+        code: "no-such-agent",
+      });
+      await startAgent(store, { agent: "choosy", plan: null, needs: ["queue:gpu"] });
+      expect(await waitForEnd(store, "choosy", { timeoutMs: 20 })).toBeUndefined();
+      const { status, activation } = await inspectAgent(store, "choosy");
+      expect({ status, activation }).toEqual({
+        status: "working",
+        activation: { state: "queued", missing: ["queue:gpu"] },
+      });
+    }));
+}
+
+function ended(store: Store, agent: string) {
+  return waitForEnd(store, agent, { timeoutMs: 15_000 });
+}
+
+function plan(value: TestPlan): JsonValue {
+  return value as JsonValue;
+}
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "cluster-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}

@@ -1,0 +1,118 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, test } from "vitest";
+import { keys, openConversation, type PtyStage, pasted } from "./pty-stage.ts";
+
+const forever = new Promise<string>(() => undefined);
+
+/** Whether what was switched on has been switched off again. */
+function modesLeft(pty: PtyStage): readonly string[] {
+  const bytes = pty.bytes();
+  const last = (on: string, off: string): boolean => bytes.lastIndexOf(on) > bytes.lastIndexOf(off);
+  return [
+    ...(last("\u001b[?2004h", "\u001b[?2004l") ? ["bracketed paste"] : []),
+    ...(last("\u001b[?25l", "\u001b[?25h") ? ["hidden cursor"] : []),
+    ...(last("\u001b[?1049h", "\u001b[?1049l") ? ["alternate screen"] : []),
+    ...(last("\u001b[?2026h", "\u001b[?2026l") ? ["synchronized output"] : []),
+    ...(bytes.split("\u001b[>1u").length > bytes.split("\u001b[<u").length ? ["kitty keys"] : []),
+    ...(last("\u001b[>4;1m", "\u001b[>4;0m") ? ["modifyOtherKeys"] : []),
+  ];
+}
+
+/** Processes that carry the home folder of the test in their environment. */
+function processesOf(home: string): readonly string[] {
+  const listing = execFileSync("ps", ["-eo", "pid,args"], { encoding: "utf8" });
+  return listing.split("\n").filter((line) => line.includes(home));
+}
+
+describe("the terminal is given back", () => {
+  test.each([
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+    ["SIGINT", 130],
+  ] as const)("after %s while an agent works, and the session can go on [CLI-4, CLI-8]", async (signal, code) => {
+    const { pty, place } = await openConversation([() => forever], { words: ["wait for it"] });
+    await pty.shows("Working");
+    process.kill(pty.pid, signal);
+    expect(await pty.exited).toEqual({ code });
+    expect(modesLeft(pty)).toEqual([]);
+    expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");
+    expect(processesOf(place.home)).toEqual([]);
+  });
+
+  test("after a crash in the middle of an answer, from the alternate screen too [CLI-4]", async () => {
+    const crash = `process.on("SIGUSR2", () => { throw new Error("crashed on purpose"); });`;
+    const { pty } = await openConversation([() => forever], {
+      words: ["wait for it"],
+      environment: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(crash)}` },
+    });
+    await pty.shows("Working");
+    pty.type(keys.ctrlO);
+    await pty.shows("Conversation");
+    process.kill(pty.pid, "SIGUSR2");
+    expect(await pty.exited).toEqual({ code: 1 });
+    expect(modesLeft(pty)).toEqual([]);
+    const screen = (await pty.all()).join("\n");
+    expect(screen).toContain("crashed on purpose");
+    expect(screen).not.toContain("    at ");
+  });
+});
+
+test("finished text stands in the scrollback once and in order, through resizes while it streams [CLI-4]", async () => {
+  const lines = Array.from({ length: 300 }, (_, at) => `line number ${at} of the long answer`);
+  const { pty } = await openConversation([lines.join("\n\n")], {
+    words: ["write a lot"],
+    provider: { deltaDelayMs: 1, deltaSize: 40 },
+    rows: 24,
+  });
+  await pty.hasShown("line number 40 ");
+  pty.resize(45, 24);
+  await pty.hasShown("line number 110 ");
+  pty.resize(140, 30);
+  await pty.shows("line number 299");
+  await pty.isMissing("Working");
+  const all = await pty.all();
+  const numbers = all.flatMap((line) => /^line number (\d+) of/.exec(line)?.[1] ?? []).map(Number);
+  expect(numbers).toEqual(lines.map((_, at) => at));
+  expect(pty.bytes()).not.toMatch(/\u001b\[[23]J/);
+  pty.type("still here");
+  await pty.shows("> still here");
+});
+
+test("NO_COLOR leaves no colours, and what a model says reaches the terminal without control sequences [CLI-6]", async () => {
+  const hostile = "ok \u001b]52;c;cm0=\u0007\u001b[2J\u009b31m \u202eevil";
+  const { pty } = await openConversation(
+    [{ text: hostile, calls: [{ name: "Bash", input: { command: `echo '${hostile}'` } }] }, "Over."],
+    { words: ["be evil"], environment: { NO_COLOR: "1" } },
+  );
+  await pty.shows("tab to answer");
+  pty.type(keys.tab);
+  await pty.shows("asks to use Bash");
+  expect(pty.bytes()).not.toMatch(/\u001b\]|\u009b|\u202e|\u001b\[2J|\u001b\[(?:[\d;]*;)?[39]\dm/);
+});
+
+test("a paste of 10,000 lines leaves the keys alive [CLI-4]", async () => {
+  const { pty } = await openConversation([]);
+  await pty.shows("default");
+  pty.type(pasted(Array.from({ length: 10_000 }, (_, at) => `line ${at}`).join("\n")));
+  pty.type("and more");
+  await pty.shows("[pasted #1: 10,000 lines]and more");
+});
+
+test("narrow windows keep the name and what an agent does [CLI-4]", async () => {
+  const { pty } = await openConversation(
+    [
+      { match: "child task", times: "any", respond: () => forever },
+      {
+        calls: [
+          {
+            name: "Agent",
+            input: { description: "look around", prompt: "child task", subagent_type: "general-purpose" },
+          },
+        ],
+      },
+    ],
+    { words: ["start one"], columns: 40, rows: 20 },
+  );
+  await pty.shows("general-purpose", "thinking", "1 agent");
+  for (const line of await pty.screen()) expect(line.length).toBeLessThanOrEqual(40);
+});
