@@ -41,12 +41,12 @@ const model = createScriptedModel([
 
 const home = mkdtempSync(join(tmpdir(), "team-"));
 const cwd = fileURLToPath(new URL("workspace", import.meta.url));
-await using runtime = createRuntime({ cwd, home, model, teams: true });
-await using session = await runtime.open();
+const runtime = createRuntime({ cwd, home, model, teams: true });
+const session = await runtime.open();
 
 const run = session.prompt("What does this project do, and is it tested?");
 console.log((await run.result).text);
 for (const { team, turns } of session.tasks.list())
   console.log(team?.member, team?.isIdle ? "idle" : "working", turns > 0);
-await session.close();
+await runtime.close();
 rmSync(home, { recursive: true });

@@ -5,6 +5,7 @@ import type { Model } from "../../model/model.ts";
 import { isReplaced } from "../../planning/own-servers.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
+import { handInPlanTool, memberTools } from "../../planning/team-membership.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
@@ -215,7 +216,10 @@ function grantedTools(
   { tools, servers }: AgentServices,
   own: ChildServers | undefined,
 ): readonly Tool[] {
-  const granted = new Set(plan.tools.map(({ name }) => name));
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  // Of the tools that a team brings, a teammate has those of its membership.
+  const theirs = new Set(isTeammate ? [...memberTools, handInPlanTool] : []);
+  const granted = new Set(plan.tools.map(({ name }) => name).filter((name) => !theirs.has(name)));
   const isShared = (mcp: Tool["mcp"]): boolean =>
     mcp === undefined || own === undefined || !isReplaced(mcp.serverName, own.own);
   return [
