@@ -15,6 +15,12 @@ export function addTeamCommands(program: Command, invoke: Invoke): void {
     if (name !== undefined) throw unknown(name, teams);
     return invoke(async (context) => (await load()).teamsList(context, options));
   });
+  // Started by the lead of a team, not by people.
+  program
+    .command("run-teammate", { hidden: true })
+    .action(() =>
+      invoke(async (context) => (await import("./commands/run-teammate.ts")).runTeammate(context)),
+    );
   const add = (usage: string, about: string): Command =>
     describe(teams.command(usage), about).option("--json", "print JSON");
   add("list", "Lists all teams, their members and tasks.").action((_, command: Command) =>

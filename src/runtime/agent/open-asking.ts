@@ -1,4 +1,4 @@
-import type { Approver } from "../../permissions/approver.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
 import { type PermissionMode, withMode } from "../../permissions/permission-mode.ts";
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
@@ -22,6 +22,12 @@ export function openAsking(
 ): {
   readonly forAgent: (plan: RunPlan) => AskPerson;
   readonly rulesFor: (agentId: string) => readonly PolicyRule[];
+  /** Puts a question of an agent that runs in another process into the same queue. */
+  readonly askFor: (
+    plan: RunPlan,
+    question: Omit<ApprovalRequest, "path" | "suggestedRules">,
+    signal: AbortSignal,
+  ) => Promise<ApprovalAnswer>;
 } {
   const queue = createAskQueue(approver);
   const approvals = createSessionApprovals();
@@ -40,7 +46,12 @@ export function openAsking(
       },
       ...(approver.notice === undefined ? {} : { notice: approver.notice }),
     });
-  return { forAgent, rulesFor: approvals.rulesFor };
+  const askFor = (
+    plan: RunPlan,
+    question: Omit<ApprovalRequest, "path" | "suggestedRules">,
+    signal: AbortSignal,
+  ) => queue.ask({ ...question, path: [main.agent, shownAs(plan)], suggestedRules: [] }, { signal });
+  return { forAgent, askFor, rulesFor: approvals.rulesFor };
 }
 
 /** A teammate is known by its name in the team. */

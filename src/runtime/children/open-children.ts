@@ -38,6 +38,7 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import type { InteractiveOptions } from "../runtime-options.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
+import { createMemberProcesses } from "../teams/create-member-processes.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import { createParentMail, openTeamOf } from "../teams/parent-mail.ts";
 import type { SessionTeam, SessionTeamParts } from "../teams/session-team.ts";
@@ -242,6 +243,9 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     clocks: parts.clocks,
     release: tools.release,
     refuse: (plan) => refusePlan(plan, services),
+    ...(world.teams === undefined || !parts.readsNotices
+      ? {}
+      : { processes: createMemberProcesses(services, parent.plan) }),
     report: world.notice,
   });
 }

@@ -1,11 +1,13 @@
 // @io
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
+import { sleep } from "../../foundation/abortable.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { continuePrompt } from "../../planning/earlier-run.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import type { Spawn, SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { type TaskState, wasCutOff } from "../../tasks/task-state.ts";
 import { setMember } from "../../teams/member.ts";
@@ -211,6 +213,18 @@ async function forgetOffers(store: TeamStore, ids: readonly string[]): Promise<v
   }));
 }
 
+/** A member in a process of its own ends with its lead, but not in the same moment. */
+async function waitForEnd({ taskId }: TeamMember, { parts }: Founding, signal: AbortSignal): Promise<void> {
+  if (taskId === undefined) return;
+  const { transcripts } = parts.world.discovered.paths;
+  const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(taskId);
+  for (let waited = 0; waited < maxEndMs && hasLiveOwner(transcript); waited += lookMs)
+    await sleep(lookMs, signal).catch(() => undefined);
+}
+
+const maxEndMs = 10_000;
+const lookMs = 25;
+
 /** Members that worked when the process died go on; those that were idle do when there is mail for them. */
 export async function recoverMembers(found: Founding, signal: AbortSignal): Promise<void> {
   const { live, parts } = found;
@@ -219,6 +233,7 @@ export async function recoverMembers(found: Founding, signal: AbortSignal): Prom
   if (store === undefined || config === undefined) return;
   for (const member of teammatesOf(config)) {
     if (signal.aborted) return;
+    await waitForEnd(member, found, signal);
     const wasWorking = stateOf(member) === "working";
     const hasMail = store.inbox(member.name).mail.some(({ read }) => !read);
     if (!wasWorking && !hasMail) {
