@@ -169,7 +169,7 @@ export const requirements: readonly Requirement[] = [
   built("TEA-5", "Mail arrives once and in order and wakes the idle."),
   built("TEA-6", "Team hooks can send a teammate back to work."),
   built("TEA-7", "A teammate honours its definition and cannot spawn."),
-  notYet("TEA-8", "Teammates run here, as processes or as panes."),
+  built("TEA-8", "Teammates run here, as processes or as panes."),
   built("TEA-9", "Work is handed in by text, file or message, and failure as failure."),
 
   built("CLI-1", "The command line is interactive or prints, with the flags people know."),

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -25,6 +26,12 @@ function adaOf({ home }: Pick<Place, "home">) {
   const [name = ""] = readdirSync(teams);
   const config = JSON.parse(readFileSync(join(teams, name, "config.json"), "utf8"));
   return config.members.find((member: { name: string }) => member.name === "ada");
+}
+
+function inboxOf({ home }: Pick<Place, "home">): string {
+  const teams = join(home, ".claude/teams");
+  const file = join(teams, readdirSync(teams)[0] ?? "", "inboxes/ada.json");
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
 }
 
 function isRunning(pid: number): boolean {
@@ -132,6 +139,55 @@ test("kill -9 of the lead leaves no process of a teammate behind [TEA-8]", async
   expect(pid).toBeGreaterThan(0);
   await until(() => !isRunning(pid));
 });
+
+const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
+
+test.runIf(hasTmux)(
+  "in tmux each teammate has a pane that shows it and takes messages for it [TEA-8]",
+  async () => {
+    const place = createPlace();
+    const socket = join(place.home, "tmux");
+    const tmux = (...words: readonly string[]): string =>
+      spawnSync("tmux", ["-f", "/dev/null", "-S", socket, ...words], { encoding: "utf8" }).stdout;
+    onTestFinished(() => void tmux("kill-server"));
+    tmux("new-session", "-d", "-x", "200", "-y", "50", "sleep 60");
+    const typed = Promise.withResolvers<void>();
+    const environment = await provide([
+      {
+        match: (request: ModelRequest) =>
+          isLead(request) && JSON.stringify(request.messages).includes("HEARD"),
+        text: "It heard.",
+        times: "any",
+      },
+      { match: isLead, calls: [startAda] },
+      { match: isLead, text: "Waiting.", times: "any" },
+      { match: isAda, text: "I look around.", calls: [call("TaskList", {})] },
+      {
+        match: (request: ModelRequest) =>
+          isAda(request) && JSON.stringify(request.messages).includes("from the pane"),
+        calls: [call("SendMessage", { to: "team-lead", message: "HEARD" })],
+      },
+      {
+        match: isAda,
+        async respond() {
+          await until(() =>
+            tmux("capture-pane", "-p", "-t", adaOf(place).tmuxPaneId).includes("I look around."),
+          );
+          tmux("send-keys", "-t", adaOf(place).tmuxPaneId, "from the pane", "Enter");
+          await until(() => inboxOf(place).includes("from the pane"));
+          typed.resolve();
+          return "Seen.";
+        },
+      },
+      { match: isAda, text: "Done.", times: "any" },
+    ]);
+    const panes = ["--settings", JSON.stringify({ teams: true, teammateMode: "auto" })];
+    const ended = runCommand(place, ["-p", "go", ...panes], {
+      environment: { ...environment, TMUX: `${socket},1,0` },
+    });
+    expect(await ended).toMatchObject({ code: 0, out: "It heard.\n" });
+  },
+);
 
 test("what cannot run in another process is refused with the reason [TEA-8]", async () => {
   await using sample = await createSampleRuntime(

@@ -8,7 +8,7 @@ const load = () => import("./commands/teams.ts");
 export function addTeamCommands(program: Command, invoke: Invoke): void {
   const teams = describe(program.command("teams"), "Lists all teams, their members and tasks.")
     .argument("[command]")
-    .usage("[list|show|board|messages|send|stop|clean] [options]")
+    .usage("[list|show|board|messages|send|watch|stop|clean] [options]")
     .option("--json", "print JSON")
     .allowExcessArguments();
   teams.action((name: string | undefined, options) => {
@@ -41,6 +41,14 @@ export function addTeamCommands(program: Command, invoke: Invoke): void {
   describe(teams.command("send <name> <member> <text...>"), "Sends a message of yours to a member.").action(
     (name: string, member: string, words: readonly string[]) =>
       invoke(async (context) => (await load()).teamsSend(context, { name, member, words })),
+  );
+  describe(
+    teams.command("watch <name> <member>"),
+    "Shows what a member does until it ends; what you type is sent to it.",
+  ).action((name: string, member: string) =>
+    invoke(async (context) =>
+      (await import("./commands/teams-watch.ts")).teamsWatch(context, { name, member }),
+    ),
   );
   describe(teams.command("stop <name> [member]"), "Ends one member, or all of them.").action(
     (name: string, member: string | undefined) =>

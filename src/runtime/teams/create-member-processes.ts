@@ -1,14 +1,17 @@
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
+import type { TeamMembership } from "../../planning/team-membership.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import { setMember } from "../../teams/member.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import type { MemberProcesses } from "../children/decide-child.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
 import { openListedStore } from "./find-team.ts";
 import {
   type MemberAnswer,
   type MemberQuestion,
+  openPane,
   refuseMemberProcess,
   runMemberProcess,
 } from "./member-process.ts";
@@ -20,7 +23,7 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
   const files = sessionFiles(paths.transcripts, main.sessionId);
   const canAsk = world.canUseTool !== undefined || asking !== undefined;
   return {
-    refuse: refuseMemberProcess,
+    refuse: (plan) => refuseMemberProcess(plan) ?? refusePane(world),
     outputFile: (agentId) => agentOutputFile(files, agentId),
     run: (plan, control, signal) =>
       runMemberProcess(plan, {
@@ -32,10 +35,8 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
         report: world.notice,
         onStart(pid) {
           const { team } = plan.task;
-          if (team === undefined) return;
-          void setMember(openListedStore(paths, team.team, team.taskList), team.member, { pid }).catch(
-            () => undefined,
-          );
+          if (team !== undefined)
+            void showMember(team, pid, world).catch((error: unknown) => world.notice?.(messageOf(error)));
         },
         ...(canAsk ? { ask: (question, stop) => answerFor(plan, question, { services, signal: stop }) } : {}),
       }),
@@ -68,4 +69,24 @@ async function answerFor(
     behavior: "deny",
     message: message === "" ? "the person refused it" : `the person refused it and says: ${message}`,
   };
+}
+
+/** Panes are asked for by name, and there is no tmux to open them in. */
+function refusePane({ teams, environment }: RuntimeContext): string | undefined {
+  if (teams?.mode !== "tmux" || (environment["TMUX"] ?? "") !== "") return undefined;
+  return 'teammateMode "tmux" needs a tmux session around this one; start tmux first, or use "process"';
+}
+
+/** Writes down where a member runs, and opens its pane where panes are wanted. */
+async function showMember(team: TeamMembership, pid: number, world: RuntimeContext): Promise<void> {
+  const { paths } = world.discovered;
+  const store = openListedStore(paths, team.team, team.taskList);
+  await setMember(store, team.member, { pid });
+  if (world.teams?.mode !== "tmux") return;
+  const tmuxPaneId = await openPane(team, { environment: world.environment, home: paths.home });
+  await setMember(store, team.member, { tmuxPaneId });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

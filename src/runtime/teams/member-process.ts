@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import { isRecord } from "../../foundation/json-record.ts";
-import { isRetinueError } from "../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 
@@ -104,6 +104,41 @@ export async function* runMemberProcess(
   }
 }
 
+/** Opens a tmux pane that shows a member; gives its id, or throws with what tmux said. */
+export async function openPane(
+  { team, member }: { readonly team: string; readonly member: string },
+  { environment, home }: Pick<MemberProcessOptions, "environment" | "home">,
+): Promise<string> {
+  const { CLAUDE_CONFIG_DIR: config } = environment;
+  // A pane has the environment of the tmux server, which may be another.
+  const variables = [`HOME=${home}`, ...(config === undefined ? [] : [`CLAUDE_CONFIG_DIR=${config}`])];
+  const words = [
+    ...["split-window", "-d", "-P", "-F", "#{pane_id}"],
+    ...variables.flatMap((variable) => ["-e", variable]),
+    ...[process.execPath, findProgram(), "teams", "watch"],
+  ];
+  const child = spawn("tmux", [...words, team, member], {
+    env: { ...environment, HOME: home },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  const code = await new Promise<number | null>((resolve) => {
+    child.on("error", (error) => {
+      said += error.message;
+      resolve(null);
+    });
+    child.on("close", resolve);
+  });
+  if (code === 0) return said.trim();
+  throw new RetinueError("no-pane", `tmux could not open a pane for ${member}: ${said.trim()}`);
+}
+
 /** How long a process may take to end after it was asked to. */
 const graceMs = 5000;
 
@@ -185,7 +220,7 @@ function diedEnding(how: string, errors: string, signal: AbortSignal): RunEnding
 }
 
 /** The command beside this file, whether it runs from the sources or from the package. */
-function findProgram(): string {
+export function findProgram(): string {
   for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
     const program = join(folder, "bin", "retinue.js");
     if (existsSync(program) || dirname(folder) === folder) return program;

@@ -276,7 +276,7 @@ function openFound({ name, config }: FoundTeam, paths: Paths, host: CliHost): re
   ];
 }
 
-function openNamed(host: CliHost, name: string): OpenedTeam {
+export function openNamed(host: CliHost, name: string): OpenedTeam {
   const paths = createPaths(host);
   const known = findTeams(paths).find((team) => team.name === name);
   if (known === undefined) throw unknownTeam(name);
@@ -293,7 +293,7 @@ function unknownTeam(name: string): RetinueError {
   });
 }
 
-function memberOf({ config, name: team }: OpenedTeam, name: string): TeamMember {
+export function memberOf({ config, name: team }: OpenedTeam, name: string): TeamMember {
   const member = findMember(config, name);
   if (member !== undefined) return member;
   throw new RetinueError("unknown-member", `The team ${team} has no member ${JSON.stringify(name)}.`, {
