@@ -223,7 +223,3 @@ function built(id: string, title: string): Requirement {
 function partly(id: string, title: string, note: string): Requirement {
   return { id, title, state: "partly", note };
 }
-
-function notYet(id: string, title: string): Requirement {
-  return { id, title, state: "not-yet" };
-}

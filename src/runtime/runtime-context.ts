@@ -11,7 +11,7 @@ import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
-import type { TeamSettings } from "../teams/team-settings.ts";
+import type { TeamRuntime } from "../teams/team-settings.ts";
 import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -55,7 +55,7 @@ export interface RuntimeContext {
   readonly sandbox: SandboxRuntime;
   readonly readOnlySandbox: ReadOnlySandbox;
   /** Set where agents may form teams. */
-  readonly teams?: TeamSettings;
+  readonly teams?: TeamRuntime;
   readonly keepsTranscripts: boolean;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;

@@ -26,7 +26,8 @@ import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
-import { readTeamSettings } from "../teams/team-settings.ts";
+import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
+import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { restrictionsOnly } from "./library-settings.ts";
@@ -102,6 +103,8 @@ export function createWorld(options: RuntimeSetup): World {
     searches.set(key, searched);
     return searched;
   }
+
+  const openTeam = createTeamStores();
 
   async function readServers(
     discovered: Found,
@@ -179,7 +182,7 @@ export function createWorld(options: RuntimeSetup): World {
         hooks: options.hooks ?? [],
         ...(options.live === undefined ? {} : { live: options.live }),
         ...(options.notice === undefined ? {} : { notice: options.notice }),
-        ...teamsOf(options.teams, environment, settings.plain),
+        ...teamsOf({ option: options.teams, environment, settings: settings.plain }, openTeam),
         sandbox,
         readOnlySandbox,
         keepsTranscripts:
@@ -206,13 +209,9 @@ export function createWorld(options: RuntimeSetup): World {
   };
 }
 
-function teamsOf(
-  option: boolean | undefined,
-  environment: RuntimeContext["environment"],
-  settings: PlainSettings,
-): Pick<RuntimeContext, "teams"> {
-  const teams = readTeamSettings({ option, environment, settings });
-  return teams === undefined ? {} : { teams };
+function teamsOf(input: TeamSettingsInput, open: OpenTeam): Pick<RuntimeContext, "teams"> {
+  const teams = readTeamSettings(input);
+  return teams === undefined ? {} : { teams: { ...teams, open } };
 }
 
 function findPlace(options: RuntimeSetup): Place {

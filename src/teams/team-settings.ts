@@ -3,6 +3,7 @@ import { RetinueError } from "../foundation/retinue-error.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { refuseTeamName } from "./team-names.ts";
+import type { OpenTeam } from "./team-store.ts";
 
 /** Where members of a team run. */
 export type TeammateMode = "in-process" | "process" | "tmux";
@@ -13,6 +14,11 @@ export interface TeamSettings {
   readonly idleLimitMs: number;
   /** Whose list of tasks the team shares; its own when absent. */
   readonly taskList?: string;
+}
+
+/** The settings, with the teams that are open in this process. */
+export interface TeamRuntime extends TeamSettings {
+  readonly open: OpenTeam;
 }
 
 export interface TeamSettingsInput {

@@ -82,15 +82,18 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
       ring();
     },
     inbox: (member) => readInbox(loadText(inboxFile(member)) ?? ""),
-    markRead: (member, keys) =>
-      withFileLock(join(inboxes, member), (lock) => {
+    async markRead(member, keys) {
+      const aside = await withFileLock(join(inboxes, member), (lock) => {
         const { invalid } = readInbox(loadText(inboxFile(member)) ?? "");
         const entries = withRead(listEntries(inboxFile(member)), keys);
         const mail = entries.filter((entry) => readInbox(JSON.stringify([entry])).mail.length === 1);
         const aside = moveAside(join(inboxes, `${member}.invalid.jsonl`), invalid);
         rewrite(member, lock, archive(join(inboxes, `${member}.history.jsonl`), mail));
         return aside;
-      }),
+      });
+      ring();
+      return aside;
+    },
     watch(onChange) {
       local.add(onChange);
       const stop = watchFolders([directory, inboxes, board.directory], onChange);
@@ -99,6 +102,19 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
         stop();
       };
     },
+  };
+}
+
+export type OpenTeam = (places: TeamPlaces, name: string, list?: string) => TeamStore;
+
+/** Opens each team once, so that all agents of a process hear of a change in the moment it is made. */
+export function createTeamStores(): OpenTeam {
+  const stores = new Map<string, TeamStore>();
+  return (places, name, list = name) => {
+    const key = JSON.stringify([places.teams, places.tasks, name, list]);
+    const store = stores.get(key) ?? openTeamStore(places, name, list);
+    stores.set(key, store);
+    return store;
   };
 }
 

@@ -4,10 +4,10 @@ import type { RunPlan } from "../../planning/run-plan.ts";
 import type { TeamMembership } from "../../planning/team-membership.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import { setMember } from "../../teams/member.ts";
+import { openTeamStore } from "../../teams/team-store.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import type { MemberProcesses } from "../children/decide-child.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { openListedStore } from "./find-team.ts";
 import {
   type MemberAnswer,
   type MemberQuestion,
@@ -80,7 +80,7 @@ function refusePane({ teams, environment }: RuntimeContext): string | undefined 
 /** Writes down where a member runs, and opens its pane where panes are wanted. */
 async function showMember(team: TeamMembership, pid: number, world: RuntimeContext): Promise<void> {
   const { paths } = world.discovered;
-  const store = openListedStore(paths, team.team, team.taskList);
+  const store = (world.teams?.open ?? openTeamStore)(paths, team.team, team.taskList);
   await setMember(store, team.member, { pid });
   if (world.teams?.mode !== "tmux") return;
   const tmuxPaneId = await openPane(team, { environment: world.environment, home: paths.home });

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import type { TeamConfig } from "../../teams/team-config.ts";
 import { refuseTeamName } from "../../teams/team-names.ts";
-import { openTeamStore, type TeamPlaces, type TeamStore } from "../../teams/team-store.ts";
+import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 
 export interface FoundTeam {
   readonly name: string;
@@ -26,10 +26,6 @@ export function findTeams(places: TeamPlaces): readonly FoundTeam[] {
 /** The team that a session leads. */
 export function findTeamOf(places: TeamPlaces, sessionId: string): string | undefined {
   return findTeams(places).find(({ config }) => config?.leadSessionId === sessionId)?.name;
-}
-
-export function openListedStore(places: TeamPlaces, name: string, list: string | undefined): TeamStore {
-  return openTeamStore(places, name, list ?? name);
 }
 
 function namesIn(folder: string): readonly string[] {

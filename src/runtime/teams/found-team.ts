@@ -8,7 +8,6 @@ import type { TeamConfig, TeamMember } from "../../teams/team-config.ts";
 import { leadName, refuseTeamName } from "../../teams/team-names.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
-import { openListedStore } from "./find-team.ts";
 import type { SessionTeamParts } from "./session-team.ts";
 
 /** What changes while a session runs. */
@@ -41,7 +40,7 @@ export async function foundTeam(founding: Founding, name: string, description: s
 async function writeConfig({ parts, open }: Founding, name: string, description: string): Promise<TeamStore> {
   const { world, plan } = parts;
   const { paths } = world.discovered;
-  const store = openListedStore(paths, name, parts.settings.taskList);
+  const store = parts.settings.open(paths, name, parts.settings.taskList);
   const createdAt = world.epochMs();
   const lead: TeamMember = {
     agentId: `${leadName}@${name}`,

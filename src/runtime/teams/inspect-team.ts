@@ -3,15 +3,15 @@ import { openBlockers, sortedTasks } from "../../teams/board.ts";
 import { bodyOf, type Mail } from "../../teams/mail.ts";
 import { stateOf } from "../../teams/team-config.ts";
 import { leadName } from "../../teams/team-names.ts";
-import { loadMailHistory, type TeamPlaces, type TeamStore } from "../../teams/team-store.ts";
-import { findTeamOf, openListedStore } from "./find-team.ts";
+import { loadMailHistory, openTeamStore, type TeamPlaces, type TeamStore } from "../../teams/team-store.ts";
+import { findTeamOf } from "./find-team.ts";
 
 /** An inspection with the team that its session led: members, board, and its mail and changes over time. */
 export function withTeam(inspection: Inspection, places: TeamPlaces): Inspection {
   const name = findTeamOf(places, inspection.session.id);
-  const config = name === undefined ? undefined : openListedStore(places, name, undefined).config();
+  const config = name === undefined ? undefined : openTeamStore(places, name).config();
   if (name === undefined || config === undefined) return inspection;
-  const store = openListedStore(places, name, config.taskList);
+  const store = openTeamStore(places, name, config.taskList);
   const board = store.board.read();
   const team: InspectedTeam = {
     name: config.name,

@@ -1,5 +1,4 @@
 // @io
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -7,6 +6,8 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import { runProcess } from "../../foundation/run-process.ts";
+import { spawnProcess } from "../../foundation/spawn-process.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 
@@ -60,7 +61,7 @@ export async function* runMemberProcess(
     ...options
   }: MemberProcessOptions & { readonly control: TaskControl; readonly signal: AbortSignal },
 ): AsyncGenerator<RunEvent> {
-  const child = spawn(
+  const child = await spawnProcess(
     process.execPath,
     [findProgram(), "run-teammate", ...(options.trusted ? ["--trust"] : [])],
     {
@@ -69,15 +70,15 @@ export async function* runMemberProcess(
       stdio: ["pipe", "pipe", "pipe"],
     },
   );
+  const { stdin, stdout, stderr } = child;
+  if (stdin === null || stdout === null || stderr === null)
+    throw new RetinueError("no-pipes", "It has no pipes.");
   if (child.pid !== undefined) options.onStart(child.pid);
   const exited = new Promise<string>((resolve) => {
-    child.on("error", (error) => resolve(error.message));
     child.on("close", (code, killedBy) => resolve(killedBy ?? `exit code ${code}`));
   });
-  // A process that died does not read; the end of its output says so.
-  child.stdin.on("error", () => undefined);
-  const say = (line: object): void => void child.stdin.write(`${JSON.stringify(line)}\n`);
-  const errors = createErrorTail(child.stderr, options.report);
+  const say = (line: object): void => void stdin.write(`${JSON.stringify(line)}\n`);
+  const errors = createErrorTail(stderr, options.report);
   const kill = stopOnAbort(child, say, signal);
   const over = new AbortController();
   let isIdle = false;
@@ -85,7 +86,7 @@ export async function* runMemberProcess(
   try {
     const { team: { isProcess: _here, ...team } = {}, ...task } = plan.task;
     say({ type: "start", plan: { ...plan, task: { ...task, team } }, asks: options.ask !== undefined });
-    for await (const line of createInterface({ input: child.stdout })) {
+    for await (const line of createInterface({ input: stdout })) {
       const message = readMessage(line);
       if (message?.type === "ask")
         void answer(message.question, { ask: options.ask, say, signal: over.signal });
@@ -104,6 +105,8 @@ export async function* runMemberProcess(
   }
 }
 
+const paneLimitMs = 10_000;
+
 /** Opens a tmux pane that shows a member; gives its id, or throws with what tmux said. */
 export async function openPane(
   { team, member }: { readonly team: string; readonly member: string },
@@ -117,32 +120,26 @@ export async function openPane(
     ...variables.flatMap((variable) => ["-e", variable]),
     ...[process.execPath, findProgram(), "teams", "watch"],
   ];
-  const child = spawn("tmux", [...words, team, member], {
-    env: { ...environment, HOME: home },
-    stdio: ["ignore", "pipe", "pipe"],
+  const { exitCode, stdout, stderr } = await runProcess({
+    file: "tmux",
+    arguments: [...words, team, member],
+    directory: home,
+    environment: Object.fromEntries(
+      Object.entries({ ...environment, HOME: home }).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      ),
+    ),
+    signal: AbortSignal.timeout(paneLimitMs),
+    maxBytes: 10_000,
   });
-  let said = "";
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    said += text;
-  });
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    said += text;
-  });
-  const code = await new Promise<number | null>((resolve) => {
-    child.on("error", (error) => {
-      said += error.message;
-      resolve(null);
-    });
-    child.on("close", resolve);
-  });
-  if (code === 0) return said.trim();
-  throw new RetinueError("no-pane", `tmux could not open a pane for ${member}: ${said.trim()}`);
+  if (exitCode === 0) return stdout.trim();
+  throw new RetinueError("no-pane", `tmux could not open a pane for ${member}: ${stderr.trim()}`);
 }
 
 /** How long a process may take to end after it was asked to. */
 const graceMs = 5000;
 
-type Child = ReturnType<typeof spawn>;
+type Child = Awaited<ReturnType<typeof spawnProcess>>;
 
 /** Gives back how to end the process now, whatever it does. */
 function stopOnAbort(child: Child, say: (line: object) => void, signal: AbortSignal): () => void {

@@ -8,11 +8,11 @@ import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { BoardTask } from "../../teams/board.ts";
 import { deliveredMail } from "../../teams/mailbox.ts";
 import { type Member, type MemberHooks, openMember } from "../../teams/member.ts";
+import { openTeamStore } from "../../teams/team-store.ts";
 import { pageOf } from "../../tools/text-page.ts";
 import type { Capability } from "../agent/capability.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { openListedStore } from "./find-team.ts";
 
 export interface OpenedMember {
   readonly capability: Capability;
@@ -32,7 +32,7 @@ export async function openTeamMember(
   const lines = plan.task.resumed ? await readLines(transcript).catch(() => undefined) : undefined;
   let hooks: SessionHooks | undefined;
   const member = openMember({
-    store: openListedStore(paths, membership.team, membership.taskList),
+    store: (world.teams?.open ?? openTeamStore)(paths, membership.team, membership.taskList),
     membership,
     hooks: () => (hooks === undefined ? undefined : memberHooks(hooks, membership)),
     delivered: deliveredMail(lines?.values ?? []),

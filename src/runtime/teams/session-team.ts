@@ -10,18 +10,18 @@ import { createTeamTools } from "../../teams/create-team-tools.ts";
 import { openMailbox } from "../../teams/mailbox.ts";
 import type { Seat } from "../../teams/seat.ts";
 import { implicitTeamName, leadName, personName } from "../../teams/team-names.ts";
-import type { TeamSettings } from "../../teams/team-settings.ts";
+import type { TeamRuntime } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { findTeamOf, openListedStore } from "./find-team.ts";
+import { findTeamOf } from "./find-team.ts";
 import { createTeam, type Founding, foundTeam, type Live, removeTeam } from "./found-team.ts";
 import { recoverMembers, reportEnd, reviveMember, spawnInTeam } from "./team-members.ts";
 
 export interface SessionTeamParts {
   readonly world: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
-  readonly settings: TeamSettings;
+  readonly settings: TeamRuntime;
   readonly plan: RunPlan;
   readonly tasks: TaskManager;
   /** Starts a child without asking anybody. */
@@ -78,7 +78,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
     listeners: new Set(),
   };
   const open = (name: string): TeamStore => {
-    live.store = openListedStore(paths, name, settings.taskList);
+    live.store = settings.open(paths, name, settings.taskList);
     live.stopWatching = live.store.watch(() => {
       for (const listener of live.listeners) listener();
     });

@@ -1,6 +1,6 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
-import { type FoundTeam, findTeams, openListedStore } from "../../../runtime/teams/find-team.ts";
+import { type FoundTeam, findTeams } from "../../../runtime/teams/find-team.ts";
 import { removeTeamFiles } from "../../../runtime/teams/found-team.ts";
 import { mailOfTeam } from "../../../runtime/teams/inspect-team.ts";
 import { createPaths, type Paths } from "../../../settings/paths.ts";
@@ -17,7 +17,7 @@ import {
   teammatesOf,
 } from "../../../teams/team-config.ts";
 import { leadName, personName } from "../../../teams/team-names.ts";
-import type { TeamStore } from "../../../teams/team-store.ts";
+import { openTeamStore, type TeamStore } from "../../../teams/team-store.ts";
 import type { CliHost } from "../cli-host.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
@@ -256,7 +256,7 @@ function removeBroken(host: CliHost, name: string, { dryRun }: TeamsOptions): nu
     throw new RetinueError("team-led", `A running process leads the team ${name}.`, {
       advice: `End it, or stop its members with \`retinue teams stop ${name}\`.`,
     });
-  if (dryRun !== true) removeTeamFiles(openListedStore(paths, name, undefined));
+  if (dryRun !== true) removeTeamFiles(openTeamStore(paths, name));
   host.stdout.write(`${dryRun === true ? "would remove" : "removed"}  ${stripControlCharacters(name)}\n`);
   return 0;
 }
@@ -270,7 +270,7 @@ function openFound({ name, config }: FoundTeam, paths: Paths, host: CliHost): re
       name,
       config,
       transcripts,
-      store: openListedStore(paths, name, config.taskList),
+      store: openTeamStore(paths, name, config.taskList),
       isLed: hasLiveOwner(transcript),
     },
   ];
