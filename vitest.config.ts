@@ -4,11 +4,29 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     reporters: ["default", "./test/closing-line-reporter.ts"],
-    include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     // One more than there are cores: most tests wait for a process or a server part of their time.
     maxWorkers: availableParallelism() + 1,
     // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
     isolate: false,
     testTimeout: 30_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: "main",
+          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          exclude: ["test/cluster/**", "**/node_modules/**"],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "cluster",
+          include: ["test/cluster/**/*.test.ts"],
+          // One database server for all of them, and none for the others.
+          globalSetup: ["test/cluster/shared-postgres.ts"],
+        },
+      },
+    ],
   },
 });

@@ -3,7 +3,7 @@
  * fast cold start), then the types.
  */
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
@@ -88,6 +88,13 @@ function writeLicences(files: readonly Metafile[]): void {
   writeFileSync(`${root}/dist/THIRD-PARTY-LICENSES.txt`, texts.join(`\n${"-".repeat(80)}\n\n`));
 }
 
+/** The man page, as the built command prints it. */
+function writeManual(): void {
+  const manual = execFileSync(process.execPath, ["bin/retinue.js", "help", "--man"], { cwd: root });
+  mkdirSync(`${root}/dist/man`);
+  writeFileSync(`${root}/dist/man/retinue.1`, manual);
+}
+
 rmSync(`${root}/dist`, { recursive: true, force: true });
 const built = await Promise.all([
   build({
@@ -125,6 +132,7 @@ const built = await Promise.all([
   }),
 ]);
 writeLicences(built.map(({ metafile }) => metafile));
+writeManual();
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
   cwd: root,
   stdio: "inherit",

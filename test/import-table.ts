@@ -22,7 +22,8 @@ export const importTable = readTable(`
   tasks        | all of journal, journal, loop
   teams        | all of tasks, tasks
   inspection   | all of tasks, tasks
-  runtime      | all of teams, teams, inspection
+  replay       | all of inspection, inspection
+  runtime      | all of teams, teams, inspection, replay
   cluster      | all of runtime, runtime
   apps         | all of cluster, cluster
   testing      | all of cluster, cluster

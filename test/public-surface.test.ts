@@ -36,6 +36,7 @@ const subpathNames = {
 const maxRootNames = 50;
 
 const testingNames = [
+  "assertReplay",
   "createFakeHost",
   "createFakeMcpServer",
   "createManualClock",
@@ -52,12 +53,14 @@ const clusterNames = [
   "isConflict",
   "logConflict",
   "openStore",
+  "postgres",
   "pruneAgents",
   "sendMessage",
   "serveAgents",
   "serveSessions",
   "setUpStore",
   "startAgent",
+  "startPlan",
   "startSession",
   "stopAgent",
   "waitForEnd",

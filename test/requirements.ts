@@ -183,10 +183,9 @@ export const requirements: readonly Requirement[] = [
   ),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
   built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
-  partly(
+  built(
     "CLI-8",
-    "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to go on.",
-    "Sessions cannot be listed yet.",
+    "Sessions are listed and found by a part of their names; after Ctrl+C it says what was stopped and how to continue.",
   ),
 
   built("SDK-1", "Two lines spawn an agent, and its handle streams, stops and takes messages."),
@@ -196,17 +195,18 @@ export const requirements: readonly Requirement[] = [
 
   partly("DRP-1", "Programs on the Claude Agent SDK run unchanged.", "docs/agent-sdk.md names what differs."),
   built("DRP-2", "What a host asked for and is not honoured ends the start with an error."),
-  partly("DRP-3", "Shell lines written for `claude` work.", "Plugin and auth commands are missing."),
+  partly(
+    "DRP-3",
+    "Shell lines written for `claude` work.",
+    "Worktrees, the cloud and installing plugins are refused by name.",
+  ),
+  built("DRP-4", "Editors are served over the Agent Client Protocol."),
 
   built(
     "CLU-1",
     "A store is in files or in PostgreSQL behind one contract, and without one nothing of it is loaded.",
   ),
-  partly(
-    "CLU-2",
-    "A plan is plain JSON that another process can carry out.",
-    "The request of a session travels and is planned by the worker; children run with their session.",
-  ),
+  built("CLU-2", "A plan is plain JSON that another process can carry out."),
   built(
     "CLU-3",
     "A worker that dies or freezes is replaced; nothing is lost or repeated; a revived one is refused.",
@@ -214,6 +214,17 @@ export const requirements: readonly Requirement[] = [
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
   built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
+
+  built(
+    "RPL-1",
+    "A recorded run is replayed without a model, with the same requests, and becomes a test in one command.",
+  ),
+  built("RPL-2", "From any message on a replay can differ, and it shows where."),
+
+  built(
+    "OTL-1",
+    "Spans and metrics follow the GenAI conventions, contents are off by default, and context reaches processes.",
+  ),
 ];
 
 function built(id: string, title: string): Requirement {

@@ -7,7 +7,7 @@ import { waitForEnd } from "../../src/cluster/agent-client.ts";
 import { openStore } from "../../src/cluster/open-store.ts";
 import { startSession } from "../../src/cluster/start-session.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { emptyStore } from "../../test/cluster/empty-store.ts";
+import { emptyStore } from "../../test/cluster/test-database.ts";
 import type { TestPostgres } from "../../test/cluster/test-postgres.ts";
 import { median, milliseconds, quantile } from "./fleet-scene.ts";
 

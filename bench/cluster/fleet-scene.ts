@@ -6,7 +6,7 @@ import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
-import { emptyStore } from "../../test/cluster/empty-store.ts";
+import { emptyStore } from "../../test/cluster/test-database.ts";
 import { startTestPostgres, type TestPostgres } from "../../test/cluster/test-postgres.ts";
 import type { TestPlan } from "../../test/cluster/test-program.ts";
 import { createFleet } from "../../test/cluster/worker-fleet.ts";

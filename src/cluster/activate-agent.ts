@@ -139,7 +139,8 @@ function createContext({ store, activation, state, history, writer }: ContextPar
   const perform = async <Result extends JsonValue>(seq: number, effect: Effect<Result>): Promise<Result> => {
     await activation.confirm();
     const result = await effect(idempotencyKey(agent, seq), signal);
-    await writer.append([toJson({ type: "returned", call: seq, result })]);
+    // Whatever comes of the result is written first, and that brings it to the disk.
+    await writer.append([toJson({ type: "returned", call: seq, result })], { relaxed: true });
     return result;
   };
   return {
@@ -153,7 +154,11 @@ function createContext({ store, activation, state, history, writer }: ContextPar
     signal,
     draining,
     confirm: activation.confirm,
-    record: (entries) => writer.append(entries.map((entry) => toJson({ type: "entry", entry }))),
+    record: (entries, options) =>
+      writer.append(
+        entries.map((entry) => toJson({ type: "entry", entry })),
+        options,
+      ),
     async call(name, input, effect) {
       signal.throwIfAborted();
       return perform(await writer.append([toJson({ type: "called", name, input })]), effect);

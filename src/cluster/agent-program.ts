@@ -1,5 +1,5 @@
 import type { Ending, Message, OpenCall } from "./agent-records.ts";
-import type { JsonValue, LogEntry } from "./store.ts";
+import type { AppendOptions, JsonValue, LogEntry } from "./store.ts";
 
 /** What an agent does when it is activated. State is data, never a place in the code: it goes on from the history alone. */
 export type AgentProgram = (context: AgentContext) => Promise<ProgramOutcome>;
@@ -36,7 +36,7 @@ export interface AgentContext {
   /** Resolves while this worker may act for the agent, and throws a conflict once another one has taken over. */
   confirm(): Promise<void>;
   /** Appends lines of the agent's own; gives the number of the first. */
-  record(entries: readonly JsonValue[]): Promise<number>;
+  record(entries: readonly JsonValue[], options?: AppendOptions): Promise<number>;
   /**
    * Does something that has effects outside. The intention is stored first, then it is made sure that no other worker has
    * taken over, then the effect runs with its key, and its result is stored before anything else happens.

@@ -13,12 +13,13 @@ export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome }
 export type { AgentStatus, Ending, Message, OpenCall } from "./agent-records.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { SetUpOptions } from "./postgres/set-up-postgres.ts";
+export { type PostgresOptions, postgres } from "./postgres.ts";
 export { type PruneOptions, pruneAgents } from "./prune-agents.ts";
 export { type ServeAgentsOptions, serveAgents } from "./serve-agents.ts";
 export { type ServeSessionsOptions, serveSessions } from "./serve-sessions.ts";
 export type { Question, SessionMessage } from "./session/session-progress.ts";
 export { setUpStore } from "./set-up-store.ts";
-export { type SessionRequest, startSession } from "./start-session.ts";
+export { type PlanRequest, type SessionRequest, startPlan, startSession } from "./start-session.ts";
 export type {
   Activation,
   ActivationStatus,

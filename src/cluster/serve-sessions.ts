@@ -5,7 +5,9 @@ import { resolve } from "node:path";
 import { promisify } from "node:util";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
 import { serveAgents } from "./serve-agents.ts";
-import { createSessionProgram, type SessionProgramOptions } from "./session/run-session.ts";
+import { findAbilities } from "./session/find-abilities.ts";
+import { createSessionProgram } from "./session/session-program.ts";
+import type { SessionProgramOptions } from "./session/session-work.ts";
 import type { ServeOptions, Store, Worker } from "./store.ts";
 import { folderNeed } from "./workspace/workspace-plan.ts";
 import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
@@ -25,14 +27,13 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);
   const program = createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder });
-  const tools = toolNames(runtime.tools).map((name) => `tool:${name}`);
-  const servers = Object.keys(runtime.mcpServers ?? {}).map((name) => `mcp:${name}`);
+  const abilities = await findAbilities(runtime);
   const shared = folders.map((folder) => folderNeed(resolve(folder)));
   const git = (await hasGit()) ? ["git"] : [];
   const worker = await serveAgents(store, program, {
     ...serve,
     machine: hostname(),
-    has: [...has, ...tools, ...servers, ...shared, ...git],
+    has: [...has, ...abilities, ...shared, ...git],
   });
   const drain = async (graceMs?: number): Promise<void> => {
     await worker.drain(graceMs);
@@ -40,14 +41,6 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
     await root.remove();
   };
   return { id: worker.id, drain, [Symbol.asyncDispose]: () => drain() };
-}
-
-/** The tools that the program itself brings; names only say which built-in ones exist. */
-function toolNames(tools: ServeSessionsOptions["runtime"]["tools"] = []): readonly string[] {
-  if (!Array.isArray(tools)) return Object.keys(tools);
-  return tools.flatMap((tool: string | { readonly name: string }) =>
-    typeof tool === "string" ? [] : [tool.name],
-  );
 }
 
 function hasGit(): Promise<boolean> {

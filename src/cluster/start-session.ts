@@ -1,8 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { parseModelReference } from "../model/model-reference.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SessionOptions } from "../runtime/runtime-options.ts";
 import { startAgent } from "./agent-client.ts";
 import { queueNeed } from "./serve-agents.ts";
-import { type SessionPlan, toTravellingOptions } from "./session/session-plan.ts";
+import { anyModelNeed, modelNeeds, planNeeds } from "./session/plan-needs.ts";
+import {
+  checkChildPlan,
+  type PlannedChild,
+  type SessionPlan,
+  toTravellingOptions,
+} from "./session/session-plan.ts";
 import type { JsonValue, Store } from "./store.ts";
 import { type WorkspacePlan, workspaceNeeds } from "./workspace/workspace-plan.ts";
 
@@ -30,12 +38,41 @@ export async function startSession(store: Store, request: SessionRequest): Promi
     ...(agents === undefined ? {} : { agents }),
     workspace,
   };
-  const all = [...needs, ...workspaceNeeds(workspace), ...(queue === undefined ? [] : [queueNeed(queue)])];
-  // A plan is made of options that are plain data.
-  await startAgent(store, {
-    agent: sessionId,
-    plan: JSON.parse(JSON.stringify(plan)) as JsonValue,
-    needs: all,
-  });
-  return sessionId;
+  return startPlanned(store, plan, { queue, needs: [...needs, ...modelNeedsOf(options.model)] });
+}
+
+/** A model that is named without a provider, or not at all, is served by whichever provider the worker has. */
+function modelNeedsOf(model: SessionOptions["model"]): readonly string[] {
+  const reference = typeof model === "string" ? parseModelReference(model) : undefined;
+  return reference?.type === "provider" ? modelNeeds(reference) : [anyModelNeed];
+}
+
+export interface PlanRequest {
+  /** A child's plan, as `session.planAgent` and `retinue plan --json` give it. */
+  readonly plan: ChildPlan;
+  readonly workspace: WorkspacePlan;
+  readonly queue?: string;
+  /** What a worker must have besides what the plan itself needs. */
+  readonly needs?: readonly string[];
+}
+
+/** Hands the plan of a child to the workers of a store. One that has what the plan needs carries it out as it is. */
+export async function startPlan(store: Store, request: PlanRequest): Promise<string> {
+  const { workspace, queue, needs = [] } = request;
+  const plan = checkChildPlan(request.plan);
+  const planned: PlannedChild = { type: "plan", sessionId: randomUUID(), plan, workspace };
+  return startPlanned(store, planned, { queue, needs: [...needs, ...planNeeds(plan)] });
+}
+
+async function startPlanned(
+  store: Store,
+  plan: SessionPlan | PlannedChild,
+  { queue, needs }: { readonly queue: string | undefined; readonly needs: readonly string[] },
+): Promise<string> {
+  const queues = queue === undefined ? [] : [queueNeed(queue)];
+  const all = [...needs, ...workspaceNeeds(plan.workspace), ...queues];
+  // A plan is made of plain data.
+  const json = JSON.parse(JSON.stringify(plan)) as JsonValue;
+  await startAgent(store, { agent: plan.sessionId, plan: json, needs: all });
+  return plan.sessionId;
 }

@@ -23,6 +23,14 @@ export interface LogSummary {
   readonly lastAt: number;
 }
 
+export interface AppendOptions {
+  /**
+   * Everybody sees the records, but a crash of the server itself within the next moments may lose them, until the next
+   * append that is not relaxed. For what can be written again.
+   */
+  readonly relaxed?: boolean;
+}
+
 /** Append-only records by name: the state of an agent, its inbox, the board of a team. A name is any text up to 400 characters. */
 export interface Log {
   /** Records after `from`, in order, at most `limit` of them; a negative `from` takes that many from the end. */
@@ -32,7 +40,12 @@ export interface Log {
    * the last sequence number is `expect` (0 for an empty log); otherwise it throws a conflict. That is the fence: of two
    * processes that both believe to own a log, one is refused.
    */
-  append(name: string, records: readonly JsonValue[], expect?: number): Promise<number>;
+  append(
+    name: string,
+    records: readonly JsonValue[],
+    expect?: number,
+    options?: AppendOptions,
+  ): Promise<number>;
   /** All logs whose name begins with the prefix, by name. */
   list(prefix: string): Promise<readonly LogSummary[]>;
   /** Deletes the records up to a sequence number, or the whole log. What is kept keeps its numbers. */

@@ -2,6 +2,7 @@ import type { CallIntent } from "./call-intent.ts";
 import type { InterruptedAgent } from "./interrupted-agent.ts";
 import type { ToolResultBlock, ToolUseBlock, UserMessage } from "./message.ts";
 import type { ModelEvent } from "./model-event.ts";
+import type { RequestRecord } from "./request-record.ts";
 import { addUsage, type Usage } from "./usage.ts";
 
 /** Sums over a run. */
@@ -91,13 +92,14 @@ export type RunEvent =
   | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly cost?: number }
   /**
    * `durationMs` counts from the request that was answered, its retries included; `intents` tell what its calls would do
-   * when repeated, for those who find them cut off.
+   * when repeated, for those who find them cut off; `request` tells what was asked, where that is recorded.
    */
   | ({
       readonly type: "assistant-answered";
       readonly cost?: number;
       readonly intents?: readonly CallIntent[];
       readonly durationMs?: number;
+      readonly request?: RequestRecord;
     } & Untyped<"message-ended">)
   | { readonly type: "call-started"; readonly call: ToolUseBlock; readonly effect: string }
   | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }

@@ -130,9 +130,17 @@ describe("[TRN-3] one session is found by its id or its title", () => {
     expect(found).toMatchObject({ type: "ambiguous", sessions: [{ id: idOf(1) }, { id: idOf(3) }] });
   });
 
+  it("the beginning of an id and a part of a title are enough where they mean one session", async () => {
+    expect(await findSession(root, "RELEA")).toMatchObject({ type: "found", session: { id: idOf(2) } });
+    expect(await findSession(root, idOf(2))).toMatchObject({ type: "found", session: { id: idOf(2) } });
+    expect(await findSession(root, idOf(2).slice(0, -1))).toMatchObject({ type: "ambiguous" });
+    expect(await findSession(root, "the build")).toMatchObject({ type: "ambiguous" });
+    expect(await findSession(root, "000")).toMatchObject({ type: "missing" });
+  });
+
   it("what is not there is missing, with the nearest title; a path is only a title", async () => {
     expect(await findSession(root, idOf(9))).toEqual({ type: "missing" });
-    expect(await findSession(root, "releas")).toEqual({ type: "missing", nearest: "Release" });
+    expect(await findSession(root, "relaese")).toEqual({ type: "missing", nearest: "Release" });
     expect(await findSession(root, `../${idOf(2)}`)).toMatchObject({ type: "missing" });
   });
 });

@@ -1,5 +1,6 @@
 import type { CallIntent } from "../conversation/call-intent.ts";
 import type { ToolResultBlock } from "../conversation/message.ts";
+import type { RequestRecord } from "../conversation/request-record.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
 import type { TranscriptFacts } from "./transcript-facts.ts";
 
@@ -13,6 +14,11 @@ type About = Pick<TranscriptFacts, "sessionId" | "agentId"> & { readonly timesta
 export function intentsLine(about: About, intents: readonly CallIntent[]) {
   const calls = intents.map(({ callId, tool, repeats }) => ({ id: callId, name: tool, repeats }));
   return { type: "retinue-intents", ...aboutPart(about), calls };
+}
+
+/** What the answer before this line was asked with. */
+export function requestLine(about: About, request: RequestRecord) {
+  return { type: "retinue-request", ...aboutPart(about), ...request };
 }
 
 /** The result of a call while others of the same answer still run. */

@@ -24,14 +24,24 @@ export interface Chain {
 export interface ChainOptions {
   /** Reads a child's file, in which every line is marked as a side chain. */
   readonly sidechain?: boolean;
+  /** Reads the branch that ends with this line instead of the newest message. */
+  readonly until?: (record: JsonRecord) => boolean;
 }
 
 /** The branch of a transcript that ends with its newest message. */
-export function selectChain(records: readonly JsonRecord[], { sidechain = false }: ChainOptions = {}): Chain {
+export function selectChain(
+  records: readonly JsonRecord[],
+  { sidechain = false, until }: ChainOptions = {},
+): Chain {
   const tree = readTree(records, sidechain);
-  const newest = tree.findLast(({ type }) => type !== "other");
+  const wanted = until === undefined ? undefined : tree.findLast(({ record }) => until(record));
+  const newest = wanted ?? tree.findLast(({ type }) => type !== "other");
   if (newest === undefined) return { lines: [], tree, leaf: undefined };
   const byUuid = new Map(tree.map((line) => [line.uuid, line]));
+  if (wanted !== undefined) {
+    const lines = walkBack(wanted, tree, { byUuid, moved: movedParents(tree, readPreserved(tree, byUuid)) });
+    return { lines, tree, leaf: wanted.uuid };
+  }
   const preserved = readPreserved(tree, byUuid);
   // Nothing may have been said since a compaction; then the newest lines are those that it kept.
   const last = newest.uuid === preserved?.anchor ? byUuid.get(preserved.kept.at(-1) ?? "") : undefined;

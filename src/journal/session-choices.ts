@@ -1,4 +1,4 @@
-import type { JsonRecord } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 
 /** What the caller of a session named, and a later call that continues with it need not name again. */
 export interface SessionChoices {
@@ -24,4 +24,52 @@ export function readChoice(kind: keyof typeof choiceTypes, record: JsonRecord): 
   if (record["type"] !== choiceTypes[kind]) return undefined;
   const value = kind === "agent" ? record["agentSetting"] : record["model"];
   return typeof value === "string" ? value : undefined;
+}
+
+/** What else the caller of a session said that decides what its model is sent; a replay decides by it again. */
+export interface DecidingOptions {
+  readonly effort?: string | number;
+  readonly permissionMode?: string;
+  readonly skipPermissions?: boolean;
+  readonly tools?: readonly string[];
+  readonly allowedTools?: readonly string[];
+  readonly disallowedTools?: readonly string[];
+  readonly systemPrompt?: string;
+  readonly appendSystemPrompt?: string;
+  readonly maxTurns?: number;
+}
+
+const decidingKeys = [
+  "effort",
+  "permissionMode",
+  "skipPermissions",
+  "tools",
+  "allowedTools",
+  "disallowedTools",
+  "systemPrompt",
+  "appendSystemPrompt",
+  "maxTurns",
+] as const satisfies readonly (keyof DecidingOptions)[];
+
+const optionsType = "retinue-options";
+
+/** A line beside the conversation with the options that were given; none where there were none. */
+export function optionLines(sessionId: string, options: DecidingOptions): readonly object[] {
+  const given = pickOptions({ ...options });
+  return Object.keys(given).length === 0 ? [] : [{ type: optionsType, options: given, sessionId }];
+}
+
+/** The options that a line tells; undefined where it tells none. */
+export function readOptionLine({ type, options }: JsonRecord): DecidingOptions | undefined {
+  return type === optionsType && isRecord(options) ? pickOptions(options) : undefined;
+}
+
+function pickOptions(options: JsonRecord): DecidingOptions {
+  const given = decidingKeys.filter((key) => isPlain(options[key])).map((key) => [key, options[key]]);
+  return Object.fromEntries(given) as DecidingOptions;
+}
+
+function isPlain(value: unknown): boolean {
+  if (Array.isArray(value)) return value.every((entry) => typeof entry === "string");
+  return ["string", "number", "boolean"].includes(typeof value);
 }

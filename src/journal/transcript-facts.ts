@@ -45,6 +45,8 @@ export interface UserLineFields {
   /** Said to the model, but not by a person: viewers leave it out. */
   readonly isMeta?: boolean;
   readonly isCompactSummary?: boolean;
+  /** It was said in the same message as the results before it. */
+  readonly isPartOfResults?: boolean;
   readonly origin?: { readonly kind: string } | undefined;
   readonly permissionMode?: string | undefined;
   /** The keys of the team mail that this line delivers. */
@@ -60,6 +62,7 @@ export function userLine(place: LinePlace, facts: TranscriptFacts, fields: UserL
     isMeta: fields.isMeta === true ? true : undefined,
     isVisibleInTranscriptOnly: fields.isCompactSummary === true ? true : undefined,
     isCompactSummary: fields.isCompactSummary === true ? true : undefined,
+    isPartOfResults: fields.isPartOfResults === true ? true : undefined,
     uuid: place.uuid,
     timestamp: place.timestamp,
     origin: fields.origin,

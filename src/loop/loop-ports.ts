@@ -1,5 +1,6 @@
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
-import type { Model, ServerTool } from "../model/model.ts";
+import type { RequestRecord } from "../conversation/request-record.ts";
+import type { Model, ModelRequest, ServerTool } from "../model/model.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { LimitReached } from "./limit-reached.ts";
@@ -45,6 +46,12 @@ export type CompactionPermit =
   | { readonly type: "granted"; readonly instructions?: string }
   | { readonly type: "blocked"; readonly reason: string };
 
+/** A compaction as it was: the summary, and how many of the newest messages stay behind it. */
+export interface RecordedCompaction {
+  readonly summary: UserMessage;
+  readonly kept: number;
+}
+
 /** How a conversation that becomes too long is replaced by a summary. */
 export interface CompactionPort {
   /** Tokens at which that happens by itself; absent: only when it is asked for. */
@@ -60,6 +67,11 @@ export interface CompactionPort {
   ) => Promise<UserMessage | undefined>;
   /** What continues meanwhile and must not be forgotten, each as one text. */
   readonly restate?: () => readonly string[];
+  /**
+   * In a replay: the compaction that was recorded at this place. It is applied as it was, and where this is present,
+   * nothing else compacts.
+   */
+  readonly recorded?: () => RecordedCompaction | undefined;
 }
 
 /** What the loop needs of the world around it; it knows no plans, tasks, journals or files. */
@@ -80,6 +92,8 @@ export interface LoopPorts {
    * than look. Absent where nothing is recorded.
    */
   readonly commit?: () => Promise<void>;
+  /** Takes down what an answer was asked with; absent where nothing is recorded. Never throws. */
+  readonly recordRequest?: (request: ModelRequest) => RequestRecord;
   /** Hears of each call that was run, and may add to what the model sees of it. */
   readonly afterCall?: (
     request: CallRequest,

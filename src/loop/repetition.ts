@@ -111,3 +111,14 @@ export function withRepetitionNote(
       : [...last.content, { type: "text" as const, text: note }];
   return [...results.slice(0, -1), { ...last, content }];
 }
+
+/** A result as the tool gave it, without the word to the model that a repetition put at its end. */
+export function withoutRepetitionNote(result: ToolResultBlock): ToolResultBlock {
+  const { content } = result;
+  if (typeof content === "string") return { ...result, content: content.replace(notePattern, "") };
+  const last = content.at(-1);
+  const isNote = last?.type === "text" && notePattern.test(`\n\n${last.text}`);
+  return isNote ? { ...result, content: content.slice(0, -1) } : result;
+}
+
+const notePattern = /\n\n\[You made the same [^\n]* what is missing\.(?: After \d+ times the run ends\.)?\]$/;

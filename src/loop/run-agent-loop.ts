@@ -110,7 +110,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
 /** The answer was cut, and its last call may be cut with it. */
 const cutReasons: ReadonlySet<string> = new Set(["max_tokens", "model_context_window_exceeded"]);
 
-const continueRequest: UserMessage = {
+/** Said after a compaction that a full window has made necessary in the middle of an answer. */
+export const continueRequest: UserMessage = {
   role: "user",
   content: [
     {
@@ -172,11 +173,18 @@ async function* takeTurn(
   const durationMs = ports.now() - start;
   tally.addTurn(answer.usage, durationMs, cost);
   tally.addText(textOf(answer.message));
+  const recorded = ports.recordRequest?.(request);
   messages.push(answer.message);
   compactor.answered(answer.message, answer.usage, answer.stopReason);
   const { type: _type, ...rest } = answer;
-  const priced = cost === undefined ? {} : { cost };
-  yield { type: "assistant-answered", ...rest, durationMs, ...priced, ...intentsOf(answer.message, ports) };
+  yield {
+    type: "assistant-answered",
+    ...rest,
+    durationMs,
+    ...(cost === undefined ? {} : { cost }),
+    ...intentsOf(answer.message, ports),
+    ...(recorded === undefined ? {} : { request: recorded }),
+  };
   return answer;
 }
 

@@ -10,13 +10,20 @@ import { type CallEnd, describeFailure, describeStart, refusesHandshake } from "
 import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
 import { hideSecrets } from "./hide-secrets.ts";
 import { boundedText, type ListedTool, readListedTools } from "./listed-tool.ts";
-import type { McpConnectionOptions } from "./mcp-connections.ts";
+import type { McpConnectionOptions, McpQuestion } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
+
+/** The name in `_meta` of a call under which its idempotency key is sent. */
+const idempotencyMeta = "retinue/idempotency-key";
 
 export interface RequestLimits {
   readonly signal: AbortSignal;
   readonly limitMs: number;
   readonly onProgress?: (text: string) => void;
+  /** Sent along with a call of a tool, for servers that do a thing once per key. */
+  readonly idempotencyKey?: string;
+  /** The trace that a call belongs to, as W3C Trace Context writes it. */
+  readonly traceParent?: string;
 }
 
 /** One living connection. After its end every request fails; whoever needs another one makes it. */
@@ -103,7 +110,7 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
   const client = new sdk.Client(
     { name: "retinue", version },
     {
-      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {} } }) },
+      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {}, url: {} } }) },
       versionNegotiation: { mode },
       ...(onListChanged === undefined
         ? {}
@@ -120,13 +127,21 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
       const schema = "requestedSchema" in params ? { schema: { ...params.requestedSchema } } : {};
       const message = escapeControlTags(boundedText(params.message, 2_000));
       const { action, content } = await ask(
-        { server: server.name, message, ...schema },
+        { server: server.name, message, ...schema, ...urlOf(params) },
         { signal: mcpReq.signal },
       );
       return { action, ...(content === undefined ? {} : { content: { ...content } }) };
     });
   }
   return client;
+}
+
+function urlOf(params: object): Pick<McpQuestion, "url" | "elicitationId"> {
+  const [url, id] = [Reflect.get(params, "url"), Reflect.get(params, "elicitationId")];
+  return {
+    ...(typeof url === "string" ? { url } : {}),
+    ...(typeof id === "string" ? { elicitationId: id } : {}),
+  };
 }
 
 function factsOf(client: Client): Pick<ServerConnection, "version" | "instructions" | "hasResources"> {
@@ -163,7 +178,13 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     },
     callTool: ({ name, inputSchema }, input, limits) =>
       send(limits, (options) => {
-        const parameters = { name, arguments: { ...input } };
+        const { idempotencyKey, traceParent } = limits;
+        const marks = {
+          ...(idempotencyKey === undefined ? {} : { [idempotencyMeta]: idempotencyKey }),
+          ...(traceParent === undefined ? {} : { traceparent: traceParent }),
+        };
+        const meta = Object.keys(marks).length === 0 ? {} : { _meta: marks };
+        const parameters = { name, arguments: { ...input }, ...meta };
         if (client.getProtocolEra() !== "modern") {
           return client.request({ method: "tools/call", params: parameters }, anything, options);
         }

@@ -11,6 +11,9 @@ export interface ProgramServer {
 export interface McpQuestion {
   readonly server: string;
   readonly message: string;
+  /** Where it wants the person to go instead of filling in a form. */
+  readonly url?: string;
+  readonly elicitationId?: string;
   /** The form it wants filled in, as a JSON Schema. */
   readonly schema?: Readonly<Record<string, unknown>>;
 }

@@ -163,3 +163,18 @@ function withoutAbsent(
   // Only entries that are there are kept, under their own keys.
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as RunLimits;
 }
+
+/** What all agents of the session of a plan may take together, for a process in which it is the only one. */
+export function treeLimitsOf(
+  { treeLimits = {} }: Pick<RunPlan, "treeLimits">,
+  maxSeconds = Number.POSITIVE_INFINITY,
+): TreeLimits {
+  const { timeMs, tokens, cost, toolCalls } = treeLimits;
+  const seconds = Math.min(maxSeconds, (timeMs?.value ?? Number.POSITIVE_INFINITY) / 1000);
+  return {
+    ...(Number.isFinite(seconds) ? { seconds } : {}),
+    ...(tokens === undefined ? {} : { tokens: tokens.value }),
+    ...(cost === undefined ? {} : { usd: cost.value }),
+    ...(toolCalls === undefined ? {} : { toolCalls: toolCalls.value }),
+  };
+}

@@ -58,7 +58,9 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   agents: thing,
   tools: thing,
   model,
+  store: thing,
   wrapModel: call,
+  idempotencyKey: call,
   settings: (value) =>
     typeof value === "string" || kindOf(value) === "an object"
       ? undefined
@@ -84,6 +86,10 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   entrypoint: text,
   managedDirectory: text,
   clock: thing,
+  telemetry: (value) =>
+    typeof value === "boolean" || value === "environment"
+      ? undefined
+      : 'must be true, false or "environment"',
 };
 
 const sessionChecks: Readonly<Record<string, Check>> = {
@@ -97,6 +103,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   disallowedTools: texts,
   systemPrompt: text,
   appendSystemPrompt: text,
+  appendSubagentSystemPrompt: text,
   maxTurns: number,
   maxBudgetUsd: number,
   limits: thing,
@@ -109,6 +116,9 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   permissionPromptTool: text,
   planOnly: flag,
   slashCommands: flag,
+  mentions: flag,
+  resumeAt: text,
+  resumeDrops: text,
   output: schema,
   interactive: thing,
 };

@@ -31,6 +31,7 @@ export interface SessionParts {
   /** Writes an event down before the next one is asked for. */
   readonly record: (event: RunEvent) => void;
   readonly commit?: (() => Promise<void>) | undefined;
+  readonly rename?: ((title: string) => void) | undefined;
   readonly output?: TypedOutput | undefined;
   readonly children: Children;
   /** The typed outputs that children were asked for, by agent id. */
@@ -41,6 +42,8 @@ export interface SessionParts {
   readonly moveCommands: () => readonly string[];
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
+  /** Whether files that a prompt names as `@path` are attached to it. */
+  readonly mentions: boolean;
   /** Called before each prompt is worked on: makes what opening a session alone does not. */
   readonly begin?: () => Promise<void>;
   /** Called once, before the first prompt: resumes what a crash has left, and reports it. */
@@ -83,9 +86,17 @@ export async function* stream(
   live: Conversation,
   content: UserMessage["content"],
   signal: AbortSignal,
+  { verbatim = false }: StreamOptions = {},
 ): AsyncGenerator<RunEvent> {
-  const command = live.parts.slashCommands ? readCompactCommand(content) : undefined;
-  yield* command === undefined ? answer(live, content, signal) : compact(live, command.instructions, signal);
+  const command = live.parts.slashCommands && !verbatim ? readCompactCommand(content) : undefined;
+  yield* command === undefined
+    ? answer(live, { content, verbatim }, signal)
+    : compact(live, command.instructions, signal);
+}
+
+export interface StreamOptions {
+  /** True: the prompt calls no skill and attaches no file, whatever it says. */
+  readonly verbatim?: boolean;
 }
 
 export async function* compact(
@@ -122,7 +133,7 @@ function follow(live: Conversation, event: RunEvent): void {
 
 async function* answer(
   live: Conversation,
-  content: UserMessage["content"],
+  { content, verbatim }: { readonly content: UserMessage["content"]; readonly verbatim: boolean },
   signal: AbortSignal,
 ): AsyncGenerator<RunEvent> {
   refuseWhen(
@@ -141,8 +152,8 @@ async function* answer(
     await live.parts.begin?.();
     yield* live.recovery.begin(stop);
     const ready = await preparePrompt(
-      { content, first },
-      { ...live.parts, prepare: live.agent.prepare },
+      { content, first, verbatim },
+      { ...live.parts, opened: live.agent },
       stop,
     );
     if (ready.type === "ready")

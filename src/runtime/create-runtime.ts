@@ -4,7 +4,7 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentInput } from "../definitions/define-agent.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { isRetinueError } from "../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
@@ -13,12 +13,16 @@ import { type AgentHandle, startAgent } from "./agent-handle.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
 import { normalizeRuntimeOptions } from "./normalize-options.ts";
 import { createProgramContext, type ProgramContext } from "./program-context.ts";
+import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
+import { refuseWorkerOptions, runInStore } from "./run-in-store.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
+import type { RuntimeStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
 import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./spawn-options.ts";
+import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
@@ -44,6 +48,11 @@ export interface Runtime extends AsyncDisposable {
   interrupted(): Promise<Interrupted>;
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
   inspect(id?: string): Promise<Inspection>;
+  /**
+   * Drives the loop through a recorded session again, without a model, and tells what is different now: prompts, tools,
+   * decisions, cost. By id, beginning of one, title or name, or the newest.
+   */
+  replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;
   /** Adds an agent, or replaces the program's own of the same name; the next run sees it. */
   register(agent: AgentDefinition | AgentInput): void;
   /** Takes back an agent that this program has added. */
@@ -59,12 +68,16 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
 /** The same for a program that changes mode, model or rules of its session while it runs. */
 export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): Runtime {
+  const { store } = options;
+  if (store !== undefined) refuseWorkerOptions(options);
   const normalized = normalizeRuntimeOptions(options);
   const world = createWorld({ ...normalized.setup, ...(live === undefined ? {} : { live }) });
   const program = createProgramContext(world, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
+  const telemetry = createTelemetrySource(normalized.setup);
   const pool = createSessionPool({
+    measure: telemetry.measure,
     program,
     defaults: normalized.session,
     hasModel: normalized.model !== undefined,
@@ -77,19 +90,59 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
   async function close(): Promise<void> {
     await pool.close();
     await tidying.end();
+    await telemetry.end();
     await world[Symbol.asyncDispose]();
+    await store?.close();
   }
 
-  return {
+  const shared = {
     ...createQueries(program),
+    async replay(id: string, given: ReplaySessionOptions = {}): Promise<SessionReplay> {
+      pool.refuseWhenClosed();
+      const { replaySession } = await import("./replay/replay-session.ts");
+      return pool.track(replaySession(id, given, { pool, gather: program.gather }));
+    },
     register: world.register,
     unregister: world.unregister,
+  };
+  const ending = { close, [Symbol.asyncDispose]: close };
+  if (store !== undefined) return { ...shared, ...createStoreRuns({ ...options, store }, pool), ...ending };
+  return {
+    ...shared,
     open: (given = {}) => pool.open(given),
     spawn: (agentType, prompt, given = {}) => spawnIn(pool, { agentType, prompt, given }),
     tools: async () => (await pool.host()).tools(),
     run: (prompt, given = {}) => runIn(pool, prompt, given),
-    close,
-    [Symbol.asyncDispose]: close,
+    ...ending,
+  };
+}
+
+/** What workers carry out; what needs the agents in this process is refused. */
+function createStoreRuns(
+  options: RuntimeOptions & { readonly store: RuntimeStore },
+  pool: SessionPool,
+): Pick<Runtime, "open" | "spawn" | "tools" | "run"> {
+  const refuse = (name: string): RetinueError =>
+    new RetinueError(
+      "not-portable",
+      `${name}() needs its agents in this process, and a store has them elsewhere.`,
+      {
+        advice:
+          "Use run(), with `resume` for further prompts, or startPlan() of retinue/cluster for a child.",
+      },
+    );
+  return {
+    open: () => Promise.reject(refuse("open")),
+    spawn() {
+      throw refuse("spawn");
+    },
+    tools: () => Promise.reject(refuse("tools")),
+    run(prompt, given = {}) {
+      pool.refuseWhenClosed();
+      const handle = runInStore({ options, closed: pool.signal }, prompt, given);
+      pool.track(handle.result).catch(() => undefined);
+      return handle;
+    },
   };
 }
 

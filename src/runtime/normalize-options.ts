@@ -36,6 +36,7 @@ export interface NormalizedRuntime {
 export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRuntime {
   checkOptions("createRuntime", options);
   const {
+    store: _store,
     agents,
     tools,
     model,

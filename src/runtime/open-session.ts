@@ -1,4 +1,5 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import { createRequestRecorder } from "../journal/request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
@@ -108,13 +109,15 @@ export async function openSession<Output>(
     history: transcript.history,
     moveCommands: () => tools.moveCommands(plan.agent.id),
     slashCommands: options.slashCommands !== false,
+    mentions: options.mentions === true,
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
-    record(event) {
+    record: observed(world, plan, (event) => {
       transcript.record(event);
       children.team?.recorded(event);
-    },
+    }),
     commit: transcript.commit,
+    rename: transcript.rename,
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
@@ -196,6 +199,8 @@ function transcriptOf(
     facts: () => transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
+    until: options.resumeAt,
+    drops: options.resumeDrops,
     observer: world.live?.transcript,
   };
 }
@@ -258,6 +263,7 @@ function openServices(
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
   return {
+    ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
     world,
     tools,
     servers,
@@ -267,6 +273,19 @@ function openServices(
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot: world.discovered.paths.projectRoot, mode }) }),
+  };
+}
+
+/** What is written down is also told to those who measure. */
+function observed(
+  { observer }: RuntimeContext,
+  plan: RunPlan,
+  record: OpenTranscript["record"],
+): OpenTranscript["record"] {
+  if (observer === undefined) return record;
+  return (event) => {
+    observer.event(plan, event);
+    record(event);
   };
 }
 

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { version } from "../foundation/version.ts";
@@ -10,7 +11,13 @@ import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
-import { choiceLines, type SessionChoices } from "../journal/session-choices.ts";
+import { selectChain } from "../journal/select-chain.ts";
+import {
+  choiceLines,
+  type DecidingOptions,
+  optionLines,
+  type SessionChoices,
+} from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
@@ -42,6 +49,8 @@ export interface OpenTranscript {
   readonly record: (event: RunEvent) => void;
   /** Resolves when everything said so far would survive a power cut; absent where nothing is kept. */
   readonly commit?: () => Promise<void>;
+  /** Absent where nothing is kept. */
+  readonly rename?: (title: string) => void;
   /** Brings the rest to the disk and gives the file back. */
   readonly close: () => Promise<void>;
   /** What a resumed conversation has heard of its children. */
@@ -104,9 +113,13 @@ export interface OpenOptions extends ChosenSession {
   readonly now: () => number;
   readonly facts: () => TranscriptFacts;
   readonly plan: RunPlan;
-  readonly choices: SessionChoices;
+  readonly choices: SessionChoices & DecidingOptions;
   readonly keeping: Keeping;
   readonly observer?: TranscriptObserver | undefined;
+  /** The line that a resumed conversation ends with; absent means its newest. */
+  readonly until?: string | undefined;
+  /** The prompt whose turn may be left out by that; absent means anything may. */
+  readonly drops?: string | undefined;
 }
 
 /** How transcripts are written. */
@@ -123,7 +136,7 @@ export interface Keeping {
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
   const { transcripts, sessionId, from, ids } = options;
   if (!options.isKept) {
-    const left = from === undefined ? undefined : await load(transcripts, from);
+    const left = from === undefined ? undefined : await load(transcripts, from, options);
     reportDamage(from, left?.damage, options.keeping);
     const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
@@ -133,7 +146,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     from !== undefined && from !== sessionId
       ? await forkSession({ transcripts, from, to: sessionId, ids })
       : undefined;
-  const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId);
+  const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId, options);
   reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
   const calls = read?.inFlight.map(({ call }) => call) ?? [];
   const known = await findChildAnswers(calls, { transcripts, sessionId });
@@ -141,7 +154,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   const loaded =
     read === undefined || known.size === 0
       ? read
-      : { ...read, ...rebuildConversation(read.records, { known }) };
+      : { ...read, ...rebuildConversation(read.records, { known, ...untilOf(options) }) };
   const log = await retryWhileScarce(() => openLog(options, loaded?.length ?? 0));
   const writer = createTranscriptWriter({
     log,
@@ -161,11 +174,13 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   writer.plan(journalPlan(options.plan), "with-next");
   const { title } = options.observer ?? {};
   const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
-  writer.beside([...choiceLines(sessionId, options.choices), ...titleLines]);
+  const given = [...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)];
+  writer.beside([...given, ...titleLines]);
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
     commit: writer.commit,
+    rename: writer.rename,
     close: () => closeLog(log, options.keeping),
     ...(loaded === undefined || from !== sessionId
       ? {}
@@ -196,8 +211,54 @@ export function writeUnrecorded(
   writer.record({ type: "user-added", message, origin: "tool-results" });
 }
 
-function load(transcripts: string, sessionId: string): Promise<LoadedSession> {
-  return loadSession(sessionFiles(transcripts, sessionId).transcript);
+async function load(transcripts: string, sessionId: string, options: LoadOptions): Promise<LoadedSession> {
+  const loaded = await loadSession(sessionFiles(transcripts, sessionId).transcript, untilOf(options));
+  refuseMissingLine(loaded, options);
+  return loaded;
+}
+
+type LoadOptions = Pick<OpenOptions, "until" | "drops">;
+
+/** A copy has new ids; each of its lines names the one it comes from. */
+function untilOf({ until }: LoadOptions): { readonly until?: (record: JsonRecord) => boolean } {
+  return until === undefined ? {} : { until: (record) => originOf(record) === until };
+}
+
+function originOf({ uuid, forkedFrom }: JsonRecord): unknown {
+  return isRecord(forkedFrom) ? forkedFrom["messageUuid"] : uuid;
+}
+
+/** The line must be there, and nothing may be left out by it but the turn that was named. */
+function refuseMissingLine({ records }: LoadedSession, { until, drops }: LoadOptions): void {
+  if (until === undefined) {
+    if (drops === undefined) return;
+    throw new RetinueError(
+      "session-conflict",
+      "A turn can only be left out together with the line to resume at.",
+    );
+  }
+  const { lines } = selectChain(records);
+  const kept = selectChain(records, untilOf({ until, drops })).lines.at(-1);
+  if (kept === undefined || originOf(kept.record) !== until)
+    throw new RetinueError("message-missing", `The session has no message ${until} to resume at.`);
+  if (drops === undefined) return;
+  const at = lines.findIndex(({ uuid }) => uuid === kept.uuid);
+  const dropped = at === -1 ? lines : lines.slice(at + 1);
+  const foreign = dropped.find(({ record }) => isPrompt(record) && originOf(record) !== drops);
+  if (foreign !== undefined)
+    throw new RetinueError(
+      "resume-rejected",
+      `Resume rejected by --resume-drops-turn: the message ${String(originOf(foreign.record))} does not belong to that turn.`,
+    );
+}
+
+/** A message of a person or a child, not the result of a call. */
+function isPrompt({ type, message }: JsonRecord): boolean {
+  if (type !== "user" || !isRecord(message)) return false;
+  const { content } = message;
+  return !(
+    Array.isArray(content) && content.some((block) => isRecord(block) && block["type"] === "tool_result")
+  );
 }
 
 /** A session that was left on another machine or in another container is free when its owner has been silent long enough. */
@@ -247,7 +308,7 @@ function openLog(
 
 /** A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id. */
 async function loadWithoutWords(transcripts: string, sessionId: string): Promise<LoadedSession | undefined> {
-  const left = await load(transcripts, sessionId).catch(() => undefined);
+  const left = await load(transcripts, sessionId, {}).catch(() => undefined);
   return left?.records.length === 0 ? left : undefined;
 }
 

@@ -2,6 +2,7 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { OpenAgent } from "./agent/open-agent.ts";
+import { attachMentions } from "./attach-mentions.ts";
 import type { SessionParts } from "./conversation.ts";
 import { stoppedEnding } from "./run-handle.ts";
 import { type SlashCommand, withExpansion } from "./skills/find-slash-command.ts";
@@ -15,19 +16,26 @@ export type ReadyPrompt =
 
 /** What becomes of a prompt before the model sees it: hooks hear it as written, then the skill it calls is put in. */
 export async function preparePrompt(
-  { content, first }: { readonly content: Content; readonly first: Content },
-  parts: Pick<SessionParts, "slashCommands" | "agent"> & Pick<OpenAgent, "prepare">,
+  {
+    content,
+    first,
+    verbatim,
+  }: { readonly content: Content; readonly first: Content; readonly verbatim: boolean },
+  parts: Pick<SessionParts, "slashCommands" | "mentions" | "agent"> & { readonly opened: OpenAgent },
   signal: AbortSignal,
 ): Promise<ReadyPrompt> {
-  const command = parts.slashCommands ? await parts.agent.skills.findCommand(content) : undefined;
+  const command =
+    parts.slashCommands && !verbatim ? await parts.agent.skills.findCommand(content) : undefined;
   if (command?.type === "unknown")
     return { type: "ended", ending: unansweredEnding("unknown_command", command.reason) };
-  const heard = await parts.prepare(first, signal);
+  const heard = await parts.opened.prepare(first, signal);
   if (heard.type === "blocked") {
     const error = `A hook refused the prompt: ${heard.reason}`;
     return { type: "ended", ending: unansweredEnding("prompt_blocked", error) };
   }
-  return command === undefined ? heard : expand(heard.content, { command, parts, signal });
+  if (command !== undefined) return expand(heard.content, { command, parts, signal });
+  if (!parts.mentions || verbatim) return heard;
+  return { type: "ready", content: await attachMentions(heard.content, parts.opened, signal) };
 }
 
 /** The text of the skill that a person called, in the place of the call. */

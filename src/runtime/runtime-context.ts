@@ -1,3 +1,4 @@
+import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
@@ -7,6 +8,7 @@ import type { LocalServer } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
 import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
+import type { RunPlan } from "../planning/run-plan.ts";
 import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
@@ -16,6 +18,7 @@ import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
+import type { Capability } from "./agent/capability.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { LiveControls } from "./agent/live-controls.ts";
 import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
@@ -41,6 +44,8 @@ export interface RuntimeContext {
   /** Serves every session, where the program brought one. */
   readonly model?: Model;
   readonly extraTools: readonly Tool[];
+  /** The key under which a call is known outside this process, where the program says so. */
+  readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly additionalDirectories: readonly string[];
   /** Deny rules that hold for every session. */
   readonly disallowedTools: readonly string[];
@@ -61,6 +66,10 @@ export interface RuntimeContext {
   readonly live?: LiveControls;
   /** What the program says about children, in place of settings. */
   readonly childLimits?: Partial<ChildLimits>;
+  /** What is added to every agent, by its plan: a replay, or those who measure. */
+  readonly additions?: readonly ((plan: RunPlan) => Capability)[];
+  /** Hears what happens in every agent, and runs its hooks; absent where no one measures. */
+  readonly observer?: SessionObserver;
   readonly durability: Durability;
   readonly entrypoint: string;
   readonly ids: IdSource;
@@ -70,4 +79,11 @@ export interface RuntimeContext {
   readonly today: () => Date;
   /** Milliseconds since 1970. */
   readonly epochMs: () => number;
+}
+
+/** Those who measure a session. They neither wait nor throw. */
+export interface SessionObserver {
+  event(plan: RunPlan, event: RunEvent): void;
+  /** Around the hooks of one event. */
+  hook<Outcome>(plan: RunPlan, event: string, run: () => Promise<Outcome>): Promise<Outcome>;
 }

@@ -16,6 +16,7 @@ import type { Tool } from "../tools/tool.ts";
 import type { ToolHost } from "../tools/tool-host.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { McpServerConfig } from "./mcp-server-input.ts";
+import type { RuntimeStore } from "./runtime-store.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** A model that answers: an alias, an id or `provider/model`, a model of the AI SDK, or one that the program wrote. */
@@ -73,8 +74,12 @@ export interface RuntimeOptions {
   /** Tools of this program; names limit which built-in tools exist. A record is read as tools of the AI SDK by name. */
   readonly tools?: ToolsInput;
   readonly model?: ModelInput;
+  /** Workers of this store carry out the runs: `postgres({ url })` of `retinue/cluster`. */
+  readonly store?: RuntimeStore;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: (model: Model) => Model;
+  /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
+  readonly idempotencyKey?: (callId: string) => string | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */
   readonly settings?: string | SettingsInput;
   /**
@@ -123,6 +128,11 @@ export interface RuntimeOptions {
   readonly managedDirectory?: string;
   /** The clock for time limits and pauses; the real one when absent. */
   readonly clock?: WaitClock;
+  /**
+   * True: sessions are measured with the OpenTelemetry of the program (`@opentelemetry/api`). `environment`: where variables
+   * such as `OTEL_EXPORTER_OTLP_ENDPOINT` ask for it, exporters are started. Absent: nothing is measured.
+   */
+  readonly telemetry?: boolean | "environment";
 }
 
 /** Options for one session. */
@@ -141,6 +151,8 @@ export interface SessionOptions<Output = unknown> {
   readonly disallowedTools?: readonly string[];
   readonly systemPrompt?: string;
   readonly appendSystemPrompt?: string;
+  /** Added to the system prompt of every child agent. */
+  readonly appendSubagentSystemPrompt?: string;
   /** Model calls of the main agent. */
   readonly maxTurns?: number;
   readonly maxBudgetUsd?: number;
@@ -161,6 +173,12 @@ export interface SessionOptions<Output = unknown> {
   readonly permissionPromptTool?: string;
   /** Only plans are asked of it, so no MCP server is connected. */
   readonly planOnly?: boolean;
+  /** True: files that a prompt names as `@path` are attached to it. */
+  readonly mentions?: boolean;
+  /** Resume only up to this line of the transcript, by uuid; what followed is left in the file. */
+  readonly resumeAt?: string;
+  /** With `resumeAt`: the uuid of the prompt whose turn is left out; anything else left out is an error. */
+  readonly resumeDrops?: string;
   /** False: a prompt such as `/name` is plain text and calls no skill. */
   readonly slashCommands?: boolean;
   /** The schema that the result must match: zod, Standard Schema or JSON Schema. */

@@ -29,6 +29,8 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly model?: Model;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: (model: Model) => Model;
+  /** The key under which a call is known outside this process. */
+  readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly settings?: string;
   /** Of the settings files of the person and the project, only what restricts counts. */
   readonly restrictionsOnly?: boolean;

@@ -7,6 +7,7 @@ import type { ProgramContext } from "./program-context.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
+import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
 
 /** The sessions of one runtime: opened on demand, and all closed with it. */
 export interface SessionPool {
@@ -15,7 +16,11 @@ export interface SessionPool {
   readonly hasModel: boolean;
   /** The id of the session that children of the runtime share. */
   readonly hostId: string;
-  open<Output>(options: SessionOptions<Output>): Promise<Session<Output>>;
+  /** `change` is for those who need other facts than the program has, such as a replay. */
+  open<Output>(
+    options: SessionOptions<Output>,
+    change?: (facts: RuntimeContext) => RuntimeContext,
+  ): Promise<Session<Output>>;
   /** Undefined when the signal came first; a session that opens after that is closed again. */
   openUnlessStopped<Output>(
     options: SessionOptions<Output>,
@@ -36,15 +41,12 @@ export interface SessionPoolOptions {
   /** Called with the facts of each session that was opened. */
   readonly onOpen: (facts: RuntimeContext) => void;
   readonly stop: AbortController;
+  /** Measures a session from its facts; undefined where nothing is measured. */
+  readonly measure: (facts: RuntimeContext) => Promise<SessionTelemetry | undefined>;
 }
 
-export function createSessionPool({
-  program,
-  defaults,
-  hasModel,
-  onOpen,
-  stop,
-}: SessionPoolOptions): SessionPool {
+export function createSessionPool(options: SessionPoolOptions): SessionPool {
+  const { program, defaults, hasModel, onOpen, stop, measure } = options;
   const sessions = new Set<Pick<Session, "close">>();
   const busy = new Set<Promise<unknown>>();
   const hostId = randomUUID();
@@ -66,17 +68,32 @@ export function createSessionPool({
 
   async function open<Output>(
     options: SessionOptions<Output>,
-    signal: AbortSignal = stop.signal,
+    {
+      signal = stop.signal,
+      change = (facts) => facts,
+    }: {
+      readonly signal?: AbortSignal;
+      readonly change?: ((facts: RuntimeContext) => RuntimeContext) | undefined;
+    } = {},
   ): Promise<Session<Output>> {
     refuseWhenClosed();
     checkOptions("open", options);
     const { setup, ...own } = normalizeSessionOptions(options, defaults);
     const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
-    const facts = await program.forSession(shared, own);
-    const session = await beginSession(facts, setup, { look: program.gather, signal });
+    const facts = change(await program.forSession(shared, own));
+    const measured = setup.planOnly === true ? undefined : await measure(facts);
+    const session = await beginSession(measured?.facts ?? facts, setup, {
+      look: program.gather,
+      signal,
+    }).catch((error: unknown) => {
+      measured?.end();
+      throw error;
+    });
     onOpen(facts);
     const close = async (): Promise<void> => {
-      if (sessions.delete(tracked)) await session.close();
+      if (!sessions.delete(tracked)) return;
+      await session.close();
+      measured?.end();
     };
     const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
     sessions.add(tracked);
@@ -91,9 +108,9 @@ export function createSessionPool({
     hostId,
     track,
     refuseWhenClosed,
-    open: (options) => track(open(options)),
+    open: (options, change) => track(open(options, { change })),
     async openUnlessStopped(options, signal) {
-      const opening = track(open(options, signal));
+      const opening = track(open(options, { signal }));
       try {
         return await abortable(opening, signal);
       } catch (error) {

@@ -8,10 +8,11 @@ import type { RunPlan } from "../planning/run-plan.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { openAgent } from "./agent/open-agent.ts";
+import type { Tool } from "../tools/tool.ts";
+import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
-import { compact, openConversation, type SessionParts, stream } from "./conversation.ts";
+import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 import { type ChildOptions, spawnRequestOf } from "./spawn-options.ts";
@@ -34,10 +35,16 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** The same as `run`. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
-  stream(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
+  stream(
+    content: UserMessage["content"],
+    signal: AbortSignal,
+    options?: StreamOptions,
+  ): AsyncIterable<RunEvent>;
   /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
   compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
+  /** Gives the session a title by which it can be resumed. */
+  rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
   readonly tasks: TaskManager;
   /** Moves the commands that the main agent waits for to the background, so that it continues at once; returns their descriptions. */
@@ -54,6 +61,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   close(): Promise<void>;
   /** What a child would be, decided completely, without starting it. */
   planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
+  toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
   runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
@@ -110,6 +119,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     skills: skills.all,
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
+    rename: parts.rename ?? (() => undefined),
     tasks,
     moveCommands: parts.moveCommands,
     agentHost,
@@ -134,7 +144,8 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     messageTeammate: async (agentId, text) => (await children.team?.writeTo(agentId, text)) === true,
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId: () => plan.sessionId }),
     planAgent: (request) => children.spawner.plan(request),
-    stream: (content, signal) => stream(live, content, signal),
+    toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
+    stream: (content, signal, options) => stream(live, content, signal, options),
     run,
     prompt: run,
     compact: (instructions, options) =>

@@ -174,6 +174,7 @@ export function createWorld(options: RuntimeSetup): World {
         localServers: () => findServers(environment),
         ...(options.model === undefined ? {} : { model: options.model }),
         extraTools: options.extraTools ?? [],
+        ...(options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey }),
         additionalDirectories,
         disallowedTools: options.disallowedTools ?? [],
         host: options.host ?? {},

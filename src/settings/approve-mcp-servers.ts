@@ -44,6 +44,30 @@ export async function rejectMcpServers(
   ]);
 }
 
+/** Forgets what was approved and rejected in this project. */
+export async function forgetMcpChoices(paths: ApprovalPaths): Promise<WriteOutcome> {
+  const local = localFile(paths);
+  if (!(await staysInside(local, paths.projectRoot)))
+    return { type: "refused", file: local, why: `${local} is a link that leads out of the project` };
+  const present = (value: unknown, keys: readonly (readonly string[])[]): readonly JsonChange[] =>
+    keys.filter((path) => valueAt(value, path) !== undefined).map((path) => ({ path, value: undefined }));
+  return inOrder([
+    () => changeJson(approvalsFile(paths), (value) => present(value, [["projects", paths.projectRoot]])),
+    () =>
+      changeJson(local, (value) =>
+        present(value, [
+          ["enabledMcpjsonServers"],
+          ["disabledMcpjsonServers"],
+          ["enableAllProjectMcpServers"],
+        ]),
+      ),
+  ]);
+}
+
+function localFile({ projectRoot }: Pick<ApprovalPaths, "projectRoot">): string {
+  return join(projectRoot, ".claude", "settings.local.json");
+}
+
 async function inOrder(steps: readonly (() => Promise<WriteOutcome>)[]): Promise<WriteOutcome> {
   const files: string[] = [];
   for (const step of steps) {
@@ -64,7 +88,7 @@ async function changeLocalLists(
   { projectRoot }: ApprovalPaths,
   { add, remove, names }: ListChange,
 ): Promise<WriteOutcome> {
-  const file = join(projectRoot, ".claude", "settings.local.json");
+  const file = localFile({ projectRoot });
   if (!(await staysInside(file, projectRoot)))
     return { type: "refused", file, why: `${file} is a link that leads out of the project` };
   const outcome = await changeJson(file, (value) => {

@@ -1,15 +1,14 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { noUsage } from "../conversation/usage.ts";
+import { contextTokens, noUsage } from "../conversation/usage.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
-import { completedData, launchedData, launchedText } from "./launched-text.ts";
 import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "./open-child.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
-import { resultText } from "./result-text.ts";
+import { escapeControlTags, resultText } from "./result-text.ts";
 import type { TaskManager, TaskStarted } from "./task-manager.ts";
 import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
 
@@ -228,4 +227,61 @@ function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "ref
   const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
   const reason = isOver === true ? interruptedReason : "not-started";
   return { status: "stopped", reason, text: "", error, denials: [], totals };
+}
+
+/** What programs and transcripts keep of a child that ended while its parent waited. */
+function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
+  const { usage } = ending.totals;
+  return {
+    // A child that has its parent's conversation was entered rather than asked.
+    status: plan.task.forksContext ? "sub_agent_entered" : "completed",
+    agentId: plan.agent.id,
+    agentType: plan.task.agentType,
+    content: [{ type: "text", text: escapeControlTags(ending.text) }],
+    endStatus: ending.status,
+    stopReason: ending.reason,
+    resolvedModel: plan.model.value,
+    totalToolUseCount: ending.totals.toolUses,
+    totalDurationMs: Math.round(ending.totals.durationMs),
+    totalTokens: contextTokens(usage) + usage.outputTokens,
+    usage: {
+      input_tokens: usage.inputTokens,
+      output_tokens: usage.outputTokens,
+      cache_creation_input_tokens: usage.cacheWriteTokens,
+      cache_read_input_tokens: usage.cacheReadTokens,
+    },
+    ...(ending.totals.cost === undefined ? {} : { totalCostUsd: ending.totals.cost }),
+    description: state.description,
+    prompt: plan.task.prompt,
+  };
+}
+
+function launchedData(plan: ChildPlan, outputFile: string) {
+  const { team } = plan.task;
+  return {
+    status: team === undefined ? "async_launched" : "teammate_spawned",
+    ...(team === undefined
+      ? {}
+      : { teammate_id: `${team.member}@${team.team}`, name: team.member, team_name: team.team }),
+    isAsync: true,
+    agentId: plan.agent.id,
+    description: plan.task.description,
+    resolvedModel: plan.model.value,
+    prompt: plan.task.prompt,
+    outputFile,
+  };
+}
+
+function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
+  if (task.team !== undefined)
+    return [
+      `The teammate ${JSON.stringify(task.team.member)} of the team ${JSON.stringify(task.team.team)} works now; its id is ${agent.id}.`,
+      "It reports by message and is idle when it is done; SendMessage to its name gives it more work.",
+      `What it does can be followed in ${outputFile}.`,
+    ].join("\n");
+  return [
+    `The agent ${JSON.stringify(task.description)} works in the background; its id is ${agent.id}.`,
+    "You are told when it has ended, with its result; go on with other work meanwhile.",
+    `What it does can be followed in ${outputFile}; TaskOutput with its id tells how it stands, TaskStop ends it.`,
+  ].join("\n");
 }

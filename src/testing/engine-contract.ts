@@ -32,7 +32,7 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
     withStore(async (store) => {
       const mailbox = createMailbox(store);
       await using _ = await store.engine.serve(mailbox.run, { slots: 3 });
-      const sent = 120;
+      const sent = 60;
       for (let number = 1; number <= sent; number += 1) {
         await mailbox.send(`agent-${number % 4}`, number);
         if (number % 7 === 0) await pause(number % 5);
@@ -80,11 +80,11 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
         slots: 1,
       });
       const start = Date.now();
-      await engine.wake("a", "later", { delayMs: 400 });
+      await engine.wake("a", "later", { delayMs: 1_000 });
       await engine.wake("a", "now");
       await becomes(() => ran.length === 2);
-      expect((ran[0] ?? 0) - start < 390).toBe(true);
-      expect((ran[1] ?? 0) - start >= 390).toBe(true);
+      expect((ran[0] ?? 0) - start < 990).toBe(true);
+      expect((ran[1] ?? 0) - start >= 990).toBe(true);
     }));
 
   test("a wake without a worker is kept, also over a restart", () =>
@@ -336,9 +336,9 @@ const patienceMs = 15_000;
 /** Waits until something holds; fails after a while. */
 export async function becomes(holds: () => boolean | Promise<boolean>): Promise<void> {
   const end = Date.now() + patienceMs;
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error(`This did not come true within ${patienceMs / 1000} s: ${holds}`);
-    await pause(2);
+  for (let delay = 2; !(await holds()); delay = Math.min(delay * 1.3, 40)) {
+    if (Date.now() > end) throw new Error(`This did not become true within ${patienceMs / 1000} s: ${holds}`);
+    await pause(delay);
   }
 }
 

@@ -1,3 +1,4 @@
+export { type AssertReplayOptions, assertReplay } from "./assert-replay.ts";
 export {
   type ContractOptions,
   type ContractSubject,

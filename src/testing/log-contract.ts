@@ -37,6 +37,15 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       expect(await log.append("a", ["two"], 1)).toBe(2);
     }));
 
+  test("a relaxed append is read back at once and is refused like any other", () =>
+    withStore(async ({ log }) => {
+      expect(await log.append("a", [1], 0, { relaxed: true })).toBe(1);
+      expect(await log.append("a", [2], undefined, { relaxed: true })).toBe(2);
+      expect(await refusal(() => log.append("a", [3], 1, { relaxed: true }))).toBe("conflict");
+      expect(await log.append("a", [3], 2)).toBe(3);
+      expect((await log.read("a")).map(({ record }) => record)).toEqual([1, 2, 3]);
+    }));
+
   test("of many who expect the same end exactly one succeeds", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["start"]);

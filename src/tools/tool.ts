@@ -20,6 +20,8 @@ export interface ToolContext {
   /** Who calls: shown in messages about changed files and in questions. */
   readonly agent: { readonly id: string; readonly name: string };
   readonly callId: string;
+  /** The same for the same call, however often it is sent on, and for no other call: for services that do a thing once per key. */
+  readonly idempotencyKey?: string;
   /** Which file contents this agent has seen, and who changed what since. */
   readonly files: FileLedger;
   readonly host: ToolHost;

@@ -21,7 +21,7 @@ import {
 describe("one prompt [DRP-1]", () => {
   test("the answer comes as init, assistant and result", async () => {
     const stage = await createSdkStage(["Hello."]);
-    const finished = await stage.run("hi");
+    const finished = await stage.run("hi", { process: true });
     expect(finished.error).toBeUndefined();
     expect(finished.messages.map(({ type }) => type)).toEqual(["system", "assistant", "result"]);
     expect(resultOf(finished)).toMatchObject({

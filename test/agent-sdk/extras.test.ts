@@ -1,35 +1,21 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Options, type Query, query, type SDKUserMessage } from "@anthropic-ai/claude-agent-sdk";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { type Options, query } from "@anthropic-ai/claude-agent-sdk";
+import { describe, expect, test } from "vitest";
 import {
   collect,
+  converse,
   createPrompts,
   createSdkStage,
-  type Message,
+  free,
   ofType,
   read,
   resultOf,
   results,
-  type SdkStage,
   user,
   write,
 } from "./sdk-stage.ts";
-
-const free: Options = { permissionMode: "bypassPermissions", allowDangerouslySkipPermissions: true };
-
-async function converse(
-  stage: SdkStage,
-  options: Options,
-  act: (message: Message, query: Query, prompts: ReturnType<typeof createPrompts>) => void | Promise<void>,
-  first: SDKUserMessage = user("go"),
-) {
-  const prompts = createPrompts(first);
-  const running = query({ prompt: prompts, options: stage.options(options) });
-  onTestFinished(() => running.close());
-  return collect(running, undefined, (message) => act(message, running, prompts));
-}
 
 describe("more of the protocol [DRP-1]", () => {
   test("rewindFiles puts files back as they were before a prompt", async () => {
@@ -150,8 +136,8 @@ describe("more of the protocol [DRP-1]", () => {
 
   test("an option that cannot be honoured is refused by name [DRP-2, DRP-3]", async () => {
     const stage = await createSdkStage([]);
-    const { error, stderr } = await stage.run("hi", { resume: randomUUID(), resumeSessionAt: randomUUID() });
-    expect(`${error?.message} ${stderr}`).toContain("--resume-session-at");
+    const { error, stderr } = await stage.run("hi", { taskBudget: { total: 1000 } });
+    expect(`${error?.message} ${stderr}`).toContain("--task-budget");
   });
 
   test("applyFlagSettings adds a rule that holds for the next call, and refuses what cannot change", async () => {

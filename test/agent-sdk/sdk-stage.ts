@@ -1,23 +1,32 @@
 import { join } from "node:path";
-import { type Options, query, type SDKMessage, type SDKUserMessage } from "@anthropic-ai/claude-agent-sdk";
+import {
+  type Options,
+  type Query,
+  query,
+  type SDKMessage,
+  type SDKUserMessage,
+} from "@anthropic-ai/claude-agent-sdk";
 import { onTestFinished } from "vitest";
 import { textOf } from "../../src/conversation/message.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Place } from "../scenarios/run-command.ts";
+import { spawnInside } from "./run-inside.ts";
 
 export type Message = SDKMessage & Record<string, unknown>;
 
 export interface SdkStage extends Place {
   readonly provider: FakeProvider;
-  /** The options that point the SDK at this project's command and provider. */
-  options(more?: Options): Options;
+  /** The options that point the SDK at this project's command and provider; in this process unless `process` is true. */
+  options(more?: StageOptions): Options;
   /** Runs one prompt to its end. */
-  run(prompt: string, more?: Options): Promise<Finished>;
+  run(prompt: string, more?: StageOptions): Promise<Finished>;
   /** What the model was sent, as texts, by request. */
   asked(at: number): string;
 }
+
+export type StageOptions = Options & { readonly process?: boolean };
 
 export interface Finished {
   readonly messages: readonly Message[];
@@ -26,15 +35,21 @@ export interface Finished {
   readonly error?: Error;
 }
 
+/** `RETINUE_SDK_PROCESS=1 npx vitest run test/agent-sdk` starts a process for every program. */
+const allReal = process.env["RETINUE_SDK_PROCESS"] === "1";
+
 /** A project and an empty home, with a provider that follows a script. */
 export async function createSdkStage(steps: readonly Step[]): Promise<SdkStage> {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const place = createPlace();
-  const options = (more: Options = {}): Options => ({
+  const options = ({ process: isReal = allReal, ...more }: StageOptions = {}): Options => ({
     cwd: place.cwd,
     pathToClaudeCodeExecutable: join(projectRoot, "bin/retinue.js"),
     executable: process.execPath as "node",
+    ...(isReal
+      ? {}
+      : { spawnClaudeCodeProcess: (spawned) => spawnInside(spawned, more.stderr ?? (() => undefined)) }),
     ...more,
     env: {
       HOME: place.home,
@@ -140,3 +155,19 @@ export const read = (file_path: string) => ({ calls: [{ name: "Read", input: { f
 export const write = (file_path: string, content: string) => ({
   calls: [{ name: "Write", input: { file_path, content } }],
 });
+
+/** Everything that no rule denies is allowed. */
+export const free: Options = { permissionMode: "bypassPermissions", allowDangerouslySkipPermissions: true };
+
+/** Prompts one by one; `act` sees every message, and sends or ends. */
+export async function converse(
+  stage: SdkStage,
+  options: StageOptions,
+  act: (message: Message, query: Query, prompts: ReturnType<typeof createPrompts>) => void | Promise<void>,
+  first: SDKUserMessage = user("go"),
+) {
+  const prompts = createPrompts(first);
+  const running = query({ prompt: prompts, options: stage.options(options) });
+  onTestFinished(() => running.close());
+  return collect(running, undefined, (message) => act(message, running, prompts));
+}

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import {
   glanceAtAgent,
   inspectAgent,
@@ -16,16 +16,14 @@ import type { AgentProgram } from "../../src/cluster/agent-program.ts";
 import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { pruneAgents } from "../../src/cluster/prune-agents.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
-import { emptyStore } from "./empty-store.ts";
-import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { createTestDatabase } from "./test-database.ts";
 import { createTestProgram, readEffects, type TestPlan } from "./test-program.ts";
 
-const reason = await whyNoPostgres();
+const postgres = inject("postgres");
 
 describe("agents in a file store", () => {
   describeAgents(async () => {
@@ -34,21 +32,14 @@ describe("agents in a file store", () => {
   });
 });
 
-describe.runIf(reason === undefined)(
-  `agents in a PostgreSQL store${reason ? ` (skipped: ${reason})` : ""}`,
-  () => {
-    let server: TestPostgres;
-    beforeAll(async () => {
-      server = await startTestPostgres();
-      await setUpPostgres({ url: server.url });
-    }, setUpMs);
-    afterAll(() => server?.stop());
-    describeAgents(async () => {
-      await emptyStore(server.url);
-      return openPostgresStore({ url: server.url });
-    });
-  },
-);
+describe.skipIf(postgres.missing !== "")(`agents in a PostgreSQL store${postgres.missing}`, async () => {
+  if (postgres.missing !== "") return;
+  const { url, empty } = await createTestDatabase(postgres, "agents");
+  describeAgents(async () => {
+    await empty();
+    return openPostgresStore({ url });
+  });
+});
 
 function describeAgents(open: () => Promise<Store>): void {
   const within = async (use: (store: Store, effects: string) => Promise<void>): Promise<void> => {

@@ -1,42 +1,27 @@
-import { readFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { startAgent, waitForEnd } from "../../src/cluster/agent-client.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
-import {
-  createCertificate,
-  setUpMs,
-  startTestPostgres,
-  type TestPostgres,
-  whyNoPostgres,
-} from "./test-postgres.ts";
+import { createTestDatabase, query } from "./test-database.ts";
+import { setUpMs } from "./test-postgres.ts";
 import { createTestProgram } from "./test-program.ts";
 
-const reason = await whyNoPostgres();
+const postgres = inject("postgres");
 
-describe.runIf(reason === undefined)(`access to PostgreSQL${reason ? ` (skipped: ${reason})` : ""}`, () => {
-  let server: TestPostgres;
-  let certificates: string;
-  const asRole = (role: string): string => server.url.replace("postgres@", `${role}@`);
+describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing}`, async () => {
+  if (postgres.missing !== "") return;
+  const { url } = await createTestDatabase(postgres, "access");
+  const asRole = (role: string): string => url.replace("postgres@", `${role}@`);
   beforeAll(async () => {
-    certificates = await mkdtemp(join(tmpdir(), "certificates-"));
-    const { key, cert } = await createCertificate(certificates);
-    server = await startTestPostgres({
-      settings: ["ssl=on", `ssl_key_file=${key}`, `ssl_cert_file=${cert}`],
-    });
-    await query(server.url, "CREATE ROLE worker_a LOGIN; CREATE ROLE worker_b LOGIN");
-    await setUpPostgres({ url: server.url, tenant: "a", role: "worker_a" });
-    await setUpPostgres({ url: server.url, tenant: "b", role: "worker_b" });
+    await query(url, "CREATE ROLE worker_a LOGIN; CREATE ROLE worker_b LOGIN");
+    await setUpPostgres({ url, tenant: "a", role: "worker_a" });
+    await setUpPostgres({ url, tenant: "b", role: "worker_b" });
   }, setUpMs);
-  afterAll(async () => {
-    await server?.stop();
-    await rm(certificates, { recursive: true, force: true });
-  });
 
   test("a role that owns nothing can run workers, and neither change records nor see another tenant [CLU-1]", async () => {
     const effects = await mkdtemp(join(tmpdir(), "effects-"));
@@ -70,26 +55,29 @@ describe.runIf(reason === undefined)(`access to PostgreSQL${reason ? ` (skipped:
   });
 
   test("the certificate of a server is verified, and one that nobody vouches for is refused [CLU-1]", async () => {
-    const ca = join(certificates, "server.crt");
-    const local = server.url.replace("127.0.0.1", "localhost");
+    const folder = await mkdtemp(join(tmpdir(), "certificates-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const ca = join(folder, "server.crt");
+    writeFileSync(ca, postgres.certificate);
+    const local = url.replace("127.0.0.1", "localhost");
     await using store = await openPostgresStore({
       url: `${local}?sslmode=verify-full&sslrootcert=${encodeURIComponent(ca)}`,
       tenant: "a",
     });
     expect(await store.log.list("none")).toEqual([]);
     await using own = await openPostgresStore({
-      url: `${server.url}?sslmode=verify-full`,
+      url: `${url}?sslmode=verify-full`,
       tenant: "a",
-      tls: { ca: readFileSync(ca, "utf8") },
+      tls: { ca: postgres.certificate },
     });
     expect(await own.log.list("none")).toEqual([]);
-    await expect(
-      openPostgresStore({ url: `${server.url}?sslmode=verify-full`, outageMs: 500 }),
-    ).rejects.toThrow(/self.signed certificate/);
+    await expect(openPostgresStore({ url: `${url}?sslmode=verify-full`, outageMs: 500 })).rejects.toThrow(
+      /self.signed certificate/,
+    );
   });
 
   test("a database without tables, and a server that is away, are told in a sentence [CLU-1]", async () => {
-    await expect(openPostgresStore({ url: server.url, schema: "elsewhere" })).rejects.toMatchObject({
+    await expect(openPostgresStore({ url: url, schema: "elsewhere" })).rejects.toMatchObject({
       code: "store-not-set-up",
       advice: expect.stringContaining("retinue store setup"),
     });
@@ -98,13 +86,3 @@ describe.runIf(reason === undefined)(`access to PostgreSQL${reason ? ` (skipped:
     ).rejects.toMatchObject({ code: "store-unreachable" });
   });
 });
-
-async function query(url: string, text: string): Promise<readonly unknown[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
-}

@@ -1,26 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { describeStoreContract } from "../../src/testing/store-contract.ts";
-import { emptyStore } from "./empty-store.ts";
-import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { createTestDatabase } from "./test-database.ts";
 
-const reason = await whyNoPostgres();
-const title = reason === undefined ? "the PostgreSQL store" : `the PostgreSQL store (skipped: ${reason})`;
+const postgres = inject("postgres");
 
-describe.runIf(reason === undefined)(`${title} [CLU-1]`, () => {
-  let server: TestPostgres;
-  beforeAll(async () => {
-    server = await startTestPostgres();
-    await setUpPostgres({ url: server.url });
-  }, setUpMs);
-  afterAll(() => server?.stop());
+describe.skipIf(postgres.missing !== "")(`the PostgreSQL store${postgres.missing} [CLU-1]`, async () => {
+  if (postgres.missing !== "") return;
+  const { url, empty } = await createTestDatabase(postgres, "contract");
 
   describeStoreContract(
     "the PostgreSQL store",
     async () => {
-      await emptyStore(server.url);
-      const { url } = server;
+      await empty();
       let store = await openPostgresStore({ url });
       return {
         store,

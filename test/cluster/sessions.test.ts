@@ -1,235 +1,387 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { waitForEnd } from "../../src/cluster/agent-client.ts";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
+import { main } from "../../src/apps/cli/main.ts";
+import { startAgent, waitForEnd } from "../../src/cluster/agent-client.ts";
 import { agentLog } from "../../src/cluster/agent-records.ts";
 import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
-import { startSession } from "../../src/cluster/start-session.ts";
+import { postgres as connect } from "../../src/cluster/postgres.ts";
+import { serveSessions } from "../../src/cluster/serve-sessions.ts";
+import { startPlan, startSession } from "../../src/cluster/start-session.ts";
+import type { Store } from "../../src/cluster/store.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
+import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
+import type { Approver } from "../../src/permissions/approver.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { becomes } from "../../src/testing/engine-contract.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
+import { defineTool } from "../../src/tools/tool.ts";
 import { projectRoot } from "../project-files.ts";
-import { createPlace, type Finished, type Place, runCommand } from "../scenarios/run-command.ts";
-import { emptyStore } from "./empty-store.ts";
-import { setUpMs, startTestPostgres, type TestPostgres, whyNoPostgres } from "./test-postgres.ts";
+import { createTestDatabase, query } from "./test-database.ts";
+import { setUpMs } from "./test-postgres.ts";
 
-const reason = await whyNoPostgres();
+const postgres = inject("postgres");
 
-describe.runIf(reason === undefined)(`sessions on workers${reason ? ` (skipped: ${reason})` : ""}`, () => {
-  let server: TestPostgres;
-  /** What each worker has written to stderr. */
-  const outputs = new WeakMap<ChildProcess, string>();
+// Each test leaves a worker to the next: starting one is what costs most here. The commands run in this process.
+describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}`, async () => {
+  if (postgres.missing !== "") return;
+  const { url } = await createTestDatabase(postgres, "sessions");
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-sessions-")));
+  let respond: StepFunction = () => ({ text: "Nothing was expected." });
+  let provider: FakeProvider;
+  let store: Store;
+  let worker: ServeProcess;
   beforeAll(async () => {
-    server = await startTestPostgres();
-    await setUpPostgres({ url: server.url });
+    provider = await startFakeProvider({ respond: (request, ...more) => respond(request, ...more) });
+    store = await openPostgresStore({ url });
+    worker = await startWorker("one");
   }, setUpMs);
-  afterAll(() => server?.stop());
+  afterAll(async () => {
+    worker?.process.kill("SIGKILL");
+    await store?.close();
+    await provider?.[Symbol.asyncDispose]();
+    rmSync(root, { recursive: true, force: true, maxRetries: 3 });
+  });
 
-  /** A project, a provider that writes files one after another, and the command with both. */
-  async function stage(respond: StepFunction) {
-    await emptyStore(server.url);
-    const place = createPlace();
-    const provider = await startFakeProvider({ respond });
-    onTestFinished(() => provider[Symbol.asyncDispose]());
-    const environment = {
-      ANTHROPIC_BASE_URL: provider.url,
-      ANTHROPIC_API_KEY: "test-key",
-      RETINUE_STORE: server.url,
+  function createProject(name: string): string {
+    const folder = join(root, name);
+    mkdirSync(folder);
+    return folder;
+  }
+
+  /** The command, in this process, with the store in its environment. */
+  async function run(cwd: string, ...words: readonly string[]) {
+    const written = { out: "", err: "" };
+    const code = await main(words, hostOf(cwd, written));
+    return { code, ...written };
+  }
+
+  function hostOf(cwd: string, written: { out: string; err: string }): CliHost {
+    const output = (key: "out" | "err"): CliOutput => ({
+      write: (text) => {
+        written[key] += text;
+      },
+      isTerminal: false,
+      isColourAllowed: false,
+      columns: 200,
+    });
+    return {
+      stdout: output("out"),
+      stderr: output("err"),
+      stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
+      onInterrupt: () => () => {},
+      canAsk: false,
+      ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
+      endQuestions: () => {},
+      environment: { PATH: process.env["PATH"], RETINUE_STORE: url, RETINUE_LOCAL_MODELS: "0" },
+      cwd,
+      home: root,
+      platform: process.platform,
+      nodeVersion: process.versions.node,
+      version: () => "9.9.9",
     };
-    const run = (...words: readonly string[]): Promise<Finished> => runCommand(place, words, { environment });
-    return { place, provider, environment, run };
+  }
+
+  interface ServeProcess {
+    readonly process: ChildProcess;
+    readonly home: string;
+    said(): string;
+  }
+
+  /** The built command as a worker, with a home of its own. */
+  async function startWorker(name: string): Promise<ServeProcess> {
+    const home = createProject(`home-${name}`);
+    const command = [join(projectRoot, "bin/retinue.js"), "serve", "--concurrency", "2"];
+    const child = spawn(process.execPath, [...command, "--workspaces", join(home, "workspaces")], {
+      cwd: home,
+      env: {
+        HOME: home,
+        PATH: process.env["PATH"],
+        RETINUE_LOCAL_MODELS: "0",
+        RETINUE_STORE: url,
+        ANTHROPIC_BASE_URL: provider.url,
+        ANTHROPIC_API_KEY: "test-key",
+      },
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let text = "";
+    child.stderr?.setEncoding("utf8").on("data", (chunk: string) => {
+      text += chunk;
+    });
+    const started = { process: child, home, said: () => text };
+    await becomes(() => text.includes("serves"));
+    return started;
+  }
+
+  async function workersOf(id: string): Promise<readonly unknown[]> {
+    return JSON.parse((await run(root, "inspect", id, "--json")).out).workers;
   }
 
   test("a prompt given to the store is carried out by a worker, with its tools, and the result comes back [CLU-2]", async () => {
-    const { place, environment, run } = await stage(writeFiles(2));
-    await startWorker(place, environment);
-    const { code, out, err } = await run("-p", "Write two files.", "--permission-mode", "acceptEdits");
+    respond = writeFiles(2);
+    const cwd = createProject("two-files");
+    const { code, out, err } = await run(cwd, "-p", "Write two files.", "--permission-mode", "acceptEdits");
     expect({ code, out }, err).toEqual({ code: 0, out: "All files are written.\n" });
-    expect(readFileSync(join(place.cwd, "file-2.txt"), "utf8")).toBe("text 2");
-    const tasks = await run("tasks");
+    expect(readFileSync(join(cwd, "file-2.txt"), "utf8")).toBe("text 2");
+    const tasks = await run(cwd, "tasks");
     expect(tasks.out).toMatch(/^[0-9a-f-]{36} {2}completed +Write two files\.\n$/);
     const id = tasks.out.slice(0, 36);
-    const logs = (await run("logs", id.slice(0, 8))).out;
+    const logs = (await run(cwd, "logs", id.slice(0, 8))).out;
     expect(logs).toContain("user: Write two files.");
     expect(logs).toContain("assistant: All files are written.");
     // The conversation is in the store; the worker keeps nothing, and no key went anywhere.
-    expect(execFileSync("find", [place.home, "-name", `${id}*`], { encoding: "utf8" })).toBe("");
-    expect(await dump(server)).not.toContain("test-key");
-    expect((await run("resume", id, "Again, please.")).code).toBe(0);
-    await becomes(async () => (await run("logs", id)).out.includes("user: Again, please."));
-  });
-
-  test("a session whose worker is killed goes on with another one [CLU-2, CLU-3]", async () => {
-    const { place, provider, environment, run } = await stage(writeFiles(12, 25));
-    const first = await startWorker(place, environment);
-    const answer = run(
-      "-p",
-      "Write twelve files.",
-      "--permission-mode",
-      "acceptEdits",
-      "--output-format",
-      "json",
-    );
-    await becomes(() => existsSync(join(place.cwd, "file-4.txt")));
-    first.kill("SIGKILL");
-    await startWorker(place, environment);
-    const { code, out, err } = await answer;
-    expect(code, err).toBe(0);
-    expect(JSON.parse(out)).toMatchObject({ result: "All files are written.", status: "completed" });
-    const last = provider.requests.at(-1)?.request.messages ?? [];
-    // One conversation: each file was asked for once, and the second worker knew what the first had done.
-    expect(callsOf(last, "file-3.txt")).toHaveLength(1);
-    expect(JSON.stringify(last)).toContain("another one has taken over");
-    const [id = ""] = (await run("tasks")).out.split(" ");
-    expect(JSON.parse((await run("inspect", id, "--json")).out).workers).toHaveLength(2);
+    expect(execFileSync("find", [worker.home, "-name", `${id}*`], { encoding: "utf8" })).toBe("");
+    expect(JSON.stringify(await query(url, "SELECT record FROM retinue.log"))).not.toContain("test-key");
+    expect((await run(cwd, "resume", id, "Again, please.")).code).toBe(0);
+    await becomes(async () => (await run(cwd, "logs", id)).out.includes("user: Again, please."));
   });
 
   test("a session whose worker died before the first line of its transcript begins again [CLU-3]", async () => {
-    const { place, environment } = await stage(writeFiles(1));
-    await using store = await openPostgresStore({ url: server.url });
-    const id = await startSession(store, {
+    respond = writeFiles(1);
+    const directory = createProject("first-line");
+    const plan = {
       prompt: "Write a file.",
-      workspace: { type: "shared", directory: place.cwd, root: place.cwd },
+      workspace: { type: "pinned", directory, machine: hostname() },
       options: { permissionMode: "acceptEdits" },
-    });
+    } as const;
+    // Started where no worker sees it, with what a worker writes that dies at the wrong moment.
+    const id = await startSession(store, { ...plan, queue: "none" });
+    const [planned] = await store.log.read(agentLog(id));
     const begun = [
+      { ...(planned?.record as object), needs: [] },
       { type: "claimed", worker: "dead", version: "0" },
       { type: "entry", entry: { type: "prompted" } },
     ];
-    await store.log.append(agentLog(id), begun, 1);
-    await startWorker(place, environment, "--folder", place.cwd);
-    const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
+    const copy = crypto.randomUUID();
+    await store.log.append(agentLog(copy), JSON.parse(JSON.stringify(begun).replaceAll(id, copy)), 0);
+    expect(await startAgent(store, { agent: copy, plan: null })).toBe("exists");
+    const ending = await waitForEnd(store, copy, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "All files are written." } });
-    expect(readFileSync(join(place.cwd, "file-1.txt"), "utf8")).toBe("text 1");
+    expect(readFileSync(join(directory, "file-1.txt"), "utf8")).toBe("text 1");
   });
 
-  test("a call that needs a person parks the session, and the answer wakes it on another worker [CLU-4]", async () => {
-    const { place, environment, run } = await stage(writeFiles(1));
-    const first = await startWorker(place, environment);
-    const id = (await run("-p", "Write a file.", "--detach")).out.trim();
-    await becomes(async () => (await run("inspect", id)).out.includes("waits for a person: Write"));
-    expect((await run("tasks")).out).toMatch(/ waiting +Write a file/);
-    first.kill("SIGKILL");
-    await startWorker(place, environment);
-    expect((await run("answer", id, "allow")).out).toContain("allow Write");
-    await becomes(async () => (await run("tasks")).out.includes("completed"));
-    expect(readFileSync(join(place.cwd, "file-1.txt"), "utf8")).toBe("text 1");
-    expect((await run("answer", id, "allow")).err).toContain("waits for no answer");
-  });
-
-  test("a git workspace follows the session to a worker that never saw it [CLU-6]", async () => {
-    const { place, environment, run } = await stage(writeFiles(6, 40));
-    const origin = createOrigin(place);
-    const first = await startWorker(place, environment);
-    const answer = run("-p", "Write six files.", "--permission-mode", "acceptEdits", "--workspace", "git");
-    await becomes(() => branchFiles(origin).includes("file-2.txt"));
-    first.kill("SIGKILL");
-    const elsewhere = createPlace();
-    await startWorker(elsewhere, environment);
-    const { code, err } = await answer;
+  /** The plan of a child for a folder, made here as JSON. */
+  async function planIn(cwd: string, task: string): Promise<string> {
+    const mode = ["--permission-mode", "acceptEdits", "--model", "claude-opus-4-1"];
+    const { code, out, err } = await run(cwd, "plan", "general-purpose", "--task", task, "--json", ...mode);
     expect(code, err).toBe(0);
-    const expected = ["README.md", ...Array.from({ length: 6 }, (_, at) => `file-${at + 1}.txt`)];
-    expect(branchFiles(origin)).toEqual(expected);
-    expect(existsSync(join(place.cwd, "file-1.txt"))).toBe(false);
+    return out;
+  }
+
+  test("a session and a plan whose worker is killed continue with another one [CLU-2, CLU-3]", async () => {
+    respond = writeFiles(8, 25);
+    const [cwd, other] = [createProject("killed"), createProject("killed-plan")];
+    writeFileSync(join(other, "plan.json"), await planIn(other, "Write eight planned files."));
+    const id = crypto.randomUUID();
+    const mode = ["--permission-mode", "acceptEdits", "--output-format", "json", "--session-id", id];
+    const answers = [
+      run(cwd, "-p", "Write eight files.", ...mode),
+      run(other, "run-plan", "plan.json", "--output-format", "json"),
+    ];
+    await becomes(() => [cwd, other].every((folder) => existsSync(join(folder, "file-3.txt"))));
+    worker.process.kill("SIGKILL");
+    worker = await startWorker("two");
+    for (const { code, out, err } of await Promise.all(answers)) {
+      expect(code, err).toBe(0);
+      expect(JSON.parse(out)).toMatchObject({ result: "All files are written.", status: "completed" });
+    }
+    for (const prompt of ["Write eight files.", "Write eight planned files."]) {
+      const last = provider.requests
+        .map(({ request }) => request.messages)
+        .findLast((messages) => JSON.stringify(messages).includes(prompt));
+      // One conversation: each file was asked for once, and the second worker knew what the first had done.
+      expect(callsOf(last ?? [], "file-2.txt")).toHaveLength(1);
+      expect(JSON.stringify(last)).toContain("another one has taken over");
+    }
+    expect(await workersOf(id)).toHaveLength(2);
   });
 
-  test("a worker that is told to end hands its sessions over between two turns, with nothing interrupted [CLU-3]", async () => {
+  test("a plan waits, with what is missing, until a worker has the tools and the key it needs [CLU-2]", async () => {
+    respond = ({ messages }) =>
+      callsOf(messages).length === 0
+        ? { calls: [{ name: "deploy", input: { target: "staging" } }] }
+        : { text: "Deployed." };
+    const cwd = createProject("needs");
+    const deployed: unknown[] = [];
+    const deploy = defineTool({
+      name: "deploy",
+      description: "Deploys.",
+      inputSchema: { type: "object", properties: { target: { type: "string" } } },
+      async call(input, { idempotencyKey }) {
+        deployed.push({ input, idempotencyKey });
+        return { content: "done" };
+      },
+    });
+    const env = {
+      PATH: process.env["PATH"],
+      ANTHROPIC_BASE_URL: provider.url,
+      ANTHROPIC_API_KEY: "test-key",
+    };
+    const home = createProject("home-tools");
+    await using runtime = createRuntime({ cwd, home, env, tools: [deploy] });
+    await using session = await runtime.open({ planOnly: true, allowedTools: ["deploy"] });
+    const request = {
+      agentType: "general-purpose",
+      prompt: "Deploy it.",
+      description: "deploy",
+      origin: "program",
+    } as const;
+    const planned = await session.planAgent(request);
+    if (planned.type !== "planned") throw new Error(planned.reason);
+    const { plan } = planned;
+    const workspace = { type: "pinned", directory: cwd, machine: hostname() } as const;
+    const id = await startPlan(store, { plan, workspace });
+    const elsewhere = { ...plan, chosenModel: { id: "gpt", provider: "openai" } };
+    const keyless = await startPlan(store, { plan: elsewhere, workspace });
+    await becomes(async () => (await run(cwd, "tasks")).out.includes("no worker has tool:deploy"));
+    const shown = await run(cwd, "plan", "general-purpose", "--model", "openai/gpt-5");
+    expect(shown.out, shown.err).toMatch(/\nworkspace: .*: only workers on that machine can continue it\.\n/);
+    expect(shown.out).toContain("would wait: no worker has model:openai\n");
+    const checked = await run(cwd, "doctor");
+    expect(checked.out, checked.err).toMatch(/\nstore: .* can be reached.*\nworker .*model:anthropic/);
+    expect(checked.out).toContain("workspace git: not possible. This folder cannot be a git workspace");
+    expect((await run(cwd, "inspect", keyless)).out).toContain("queued, no worker has model:openai");
+    await run(cwd, "stop", keyless);
+    await using _ = await serveSessions(store, { slots: 1, runtime: { home, env, tools: [deploy] } });
+    const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
+    expect(ending).toMatchObject({ status: "completed", result: { text: "Deployed." } });
+    // The key of a call is its place in the log of its agent.
+    const calls = (await store.log.read(agentLog(id))).filter(({ record }) =>
+      JSON.stringify(record).startsWith('{"type":"entry","entry":{"type":"call"'),
+    );
+    const input = { target: "staging" };
+    expect(deployed).toEqual(calls.map(({ seq }) => ({ input, idempotencyKey: `${id}/${seq}` })));
+    expect(calls).toHaveLength(1);
+    await expect(startPlan(store, { plan: { ...plan, spawn: "any" as never }, workspace })).rejects.toThrow(
+      /`spawn` must be "none"/,
+    );
+  });
+
+  test("a call that needs a person parks the session; the answer wakes it, with its files, on a worker that never saw it [CLU-4, CLU-6]", async () => {
+    respond = writeFiles(3);
+    const cwd = createProject("asking");
+    const origin = createOrigin(cwd);
+    const asks = async (): Promise<boolean> =>
+      (await run(cwd, "inspect", id)).out.includes("waits for a person: Write");
+    const id = (await run(cwd, "-p", "Write three files.", "--workspace", "git", "--detach")).out.trim();
+    await becomes(asks);
+    expect((await run(cwd, "tasks")).out).toMatch(/ waiting +Write three files/);
+    expect((await run(cwd, "answer", id, "allow")).out).toContain("allow Write");
+    await becomes(async () => branchFiles(origin).includes("file-1.txt") && (await asks()));
+    worker.process.kill("SIGKILL");
+    worker = await startWorker("three");
+    expect((await run(cwd, "answer", id, "allow", "--for", "session")).out).toContain("allow Write");
+    expect((await waitForEnd(store, id, { timeoutMs: 20_000 }))?.status).toBe("completed");
+    expect(branchFiles(origin)).toEqual(["README.md", "file-1.txt", "file-2.txt", "file-3.txt"]);
+    expect(existsSync(join(cwd, "file-1.txt"))).toBe(false);
+    expect((await run(cwd, "answer", id, "allow")).err).toContain("waits for no answer");
+  });
+
+  test("a worker that is told to end hands over between two turns, and what it spent is gone [CLU-3, CLU-5]", async () => {
     const gate = Promise.withResolvers<void>();
-    const next = writeFiles(10);
-    const { place, provider, environment, run } = await stage(async (request) => {
+    const next = writeFiles(40);
+    const usage = { inputTokens: 2_000, outputTokens: 1_000 };
+    respond = async (request) => {
       const answer = next(request);
       if (JSON.stringify(answer).includes("file-3.txt")) await gate.promise;
-      return answer;
-    });
-    const first = await startWorker(place, environment);
-    const answer = run("-p", "Write ten files.", "--permission-mode", "acceptEdits");
-    await becomes(() => existsSync(join(place.cwd, "file-2.txt")));
-    await startWorker(place, environment);
-    const gone = once(first, "exit");
-    first.kill("SIGTERM");
-    await becomes(() => said(first).includes("shutting down"));
+      return { ...answer, usage };
+    };
+    const before = provider.requests.length;
+    const cwd = createProject("money");
+    const id = crypto.randomUUID();
+    const limits = ["--max-budget-usd", "3", "--model", "claude-opus-4-1", "--session-id", id];
+    const answer = run(cwd, "-p", "Write many files.", "--permission-mode", "acceptEdits", ...limits);
+    await becomes(() => existsSync(join(cwd, "file-2.txt")));
+    const [old, gone] = [worker, once(worker.process, "exit")];
+    worker = await startWorker("four");
+    old.process.kill("SIGTERM");
+    await becomes(() => old.said().includes("shutting down"));
     gate.resolve();
     expect((await gone)[0]).toBe(0);
     const { code, err } = await answer;
-    expect(code, err).toBe(0);
-    const last = provider.requests.at(-1)?.request.messages ?? [];
-    expect(callsOf(last)).toHaveLength(10);
-    const [id = ""] = (await run("tasks")).out.split(" ");
-    expect(JSON.parse((await run("inspect", id, "--json")).out).workers).toHaveLength(2);
-  });
-
-  test("the ceiling of money holds over a hand-over: what the first worker spent is gone [CLU-5]", async () => {
-    const usage = { inputTokens: 2_000, outputTokens: 1_000 };
-    const next = writeFiles(40, 10);
-    const { place, provider, environment, run } = await stage((request) => ({ ...next(request), usage }));
-    const first = await startWorker(place, environment);
-    const limits = ["--max-budget-usd", "2", "--model", "claude-opus-4-1"];
-    const answer = run("-p", "Write many files.", "--permission-mode", "acceptEdits", ...limits);
-    await becomes(() => existsSync(join(place.cwd, "file-3.txt")));
-    first.kill("SIGKILL");
-    await startWorker(place, environment);
-    const { code, err } = await answer;
     expect(code).toBe(1);
     expect(err).toContain("of the whole tree left, over all workers");
-    const [id = ""] = (await run("tasks")).out.split(" ");
-    await using store = await openPostgresStore({ url: server.url });
-    const { spent, held } = await createSharedBudget(store, id, 2).state();
-    expect(held).toBe(0);
-    expect(spent).toBeLessThanOrEqual(2);
+    expect(await workersOf(id)).toHaveLength(2);
+    const requests = provider.requests.slice(before);
+    const answered = requests.filter(({ status }) => status === "answered").length;
+    // Nothing was interrupted: each answer asked for the next file.
+    expect(callsOf(requests.at(-1)?.request.messages ?? [])).toHaveLength(answered - 1);
     // Dollars for a million tokens of this model: 15 for the prompt, 75 for the answer.
-    const answered = provider.requests.filter(({ status }) => status === "answered").length;
-    expect(answered * 0.105).toBeLessThanOrEqual(spent);
-    expect(answered).toBeGreaterThan(4);
+    const { spent, held } = await createSharedBudget(store, id, 3).state();
+    expect(held).toBe(0);
+    expect(spent).toBeGreaterThanOrEqual(answered * 0.105);
+    expect(spent).toBeLessThanOrEqual(3);
   });
+
+  test("the runs of a runtime with a store are carried out by its workers, and its approver is asked [CLU-2, CLU-4]", async () => {
+    respond = writeFiles(1);
+    const cwd = createProject("runtime");
+    const asked: string[] = [];
+    const approver: Approver = {
+      async approve({ tool }) {
+        asked.push(tool);
+        return { type: "allow", for: "call" };
+      },
+    };
+    await using runtime = createRuntime({ cwd, store: connect({ url }), approver });
+    const run = runtime.run("Write a file.");
+    const { status, text, sessionId } = await run.result;
+    expect({ status, text, asked }).toEqual({
+      status: "completed",
+      text: "All files are written.",
+      asked: ["Write"],
+    });
+    expect(readFileSync(join(cwd, "file-1.txt"), "utf8")).toBe("text 1");
+    const types: string[] = [];
+    for await (const { type } of run.events) types.push(type);
+    expect(types.filter((type) => type === "run-ended")).toHaveLength(1);
+    expect(types).toContain("assistant-answered");
+    const again = await runtime.run("Again, please.", { resume: sessionId }).result;
+    expect(again).toMatchObject({ status: "completed", sessionId });
+    // Stopping a run stops it on its worker.
+    const gate = Promise.withResolvers<void>();
+    respond = async () => {
+      await gate.promise;
+      return { text: "Too late." };
+    };
+    const long = runtime.run("Wait.", { signal: AbortSignal.timeout(20_000) });
+    await becomes(async () => (await stateOf(long.sessionId)) === "running");
+    expect((await long.stop("enough")).status).toBe("stopped");
+    expect((await waitForEnd(store, long.sessionId, { timeoutMs: 5_000 }))?.status).toBe("stopped");
+    gate.resolve();
+    const own = { store: connect({ url }), tools: ["Read"] };
+    expect(() => createRuntime(own)).toThrow("The option tools has no effect on agents that workers run.");
+    await expect(runtime.open()).rejects.toMatchObject({ code: "not-portable" });
+  });
+
+  async function stateOf(id: string): Promise<string> {
+    return (await store.engine.status(id)).state;
+  }
 
   test("what cannot be honoured is refused before anything is started [CLU-2]", async () => {
-    const { run } = await stage(writeFiles(1));
-    expect(await run("-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 2, out: "" });
-    expect((await run("-p", "x", "--workspace", "git")).err).toContain("is in no git repository");
-    expect((await run("tasks")).out).toBe("There are no agents in this store.\n");
-    expect((await run("tasks", "--store", "mysql://x")).err).toContain("begins with postgres://");
+    const cwd = createProject("refused");
+    const count = async () => (await run(cwd, "tasks")).out.split("\n").length;
+    const before = await count();
+    expect(await run(cwd, "-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 2, out: "" });
+    expect((await run(cwd, "-p", "x", "--workspace", "git")).err).toContain("is in no git repository");
+    expect(await count()).toBe(before);
+    expect((await run(cwd, "tasks", "--store", "mysql://x")).err).toContain("begins with postgres://");
   });
-
-  async function startWorker(
-    place: Place,
-    environment: Readonly<Record<string, string>>,
-    ...more: readonly string[]
-  ): Promise<ChildProcess> {
-    const child = spawn(
-      process.execPath,
-      [
-        join(projectRoot, "bin/retinue.js"),
-        "serve",
-        "--concurrency",
-        "2",
-        "--workspaces",
-        join(place.home, "workspaces"),
-        ...more,
-      ],
-      {
-        cwd: place.cwd,
-        env: { HOME: place.home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
-        stdio: ["ignore", "ignore", "pipe"],
-      },
-    );
-    onTestFinished(() => void child.kill("SIGKILL"));
-    outputs.set(child, "");
-    child.stderr
-      ?.setEncoding("utf8")
-      .on("data", (text: string) => outputs.set(child, `${said(child)}${text}`));
-    await becomes(() => said(child).includes("serves"));
-    return child;
-  }
-
-  function said(child: ChildProcess): string {
-    return outputs.get(child) ?? "";
-  }
 });
 
 /** Asks for the next file that the conversation does not know of as written. */
@@ -243,7 +395,11 @@ function writeFiles(count: number, delayMs = 0): (request: ModelRequest) => Step
       return { text: "All files are written.", delayMs };
     const path = `file-${next}.txt`;
     // A call that was interrupted may have written the file, and a file that exists is read before it is replaced.
-    if (callsOf(messages).at(-1)?.name === "Write" && callsOf(messages, path).length > 0)
+    if (
+      callsOf(messages).at(-1)?.name === "Write" &&
+      callsOf(messages, path).length > 0 &&
+      text.includes("taken over")
+    )
       return { calls: [{ name: "Read", input: { file_path: path } }], delayMs };
     return { calls: [{ name: "Write", input: { file_path: path, content: `text ${next}` } }], delayMs };
   };
@@ -267,7 +423,7 @@ function hasWritten(messages: Messages, file: string): boolean {
   );
 }
 
-function createOrigin({ cwd }: Place): string {
+function createOrigin(cwd: string): string {
   const origin = `${cwd}-origin.git`;
   const git = (...words: readonly string[]) =>
     execFileSync("git", ["-c", "user.name=T", "-c", "user.email=t@localhost", ...words], {
@@ -289,13 +445,4 @@ function branchFiles(origin: string): readonly string[] {
     execFileSync("git", words, { cwd: origin, encoding: "utf8" });
   const branch = git("for-each-ref", "--format=%(refname)", "refs/heads/retinue").trim();
   return branch === "" ? [] : git("ls-tree", "-r", "--name-only", branch).trim().split("\n");
-}
-
-async function dump({ url }: TestPostgres): Promise<string> {
-  const { default: pg } = await import("pg");
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows } = await client.query("SELECT record FROM retinue.log");
-  await client.end();
-  return JSON.stringify(rows);
 }

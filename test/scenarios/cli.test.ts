@@ -143,8 +143,8 @@ describe("the built command", () => {
 describe.runIf(hasTerminal)("in a terminal", () => {
   test("the command uses colours, and NO_COLOR stops them [CLI-6]", async () => {
     const folders = createFolders();
-    expect((await inTerminal(folders, `${quoted} agents`)).screen).toContain("\u001b[36m");
-    const { screen } = await inTerminal(folders, `NO_COLOR=1 ${quoted} agents`);
+    expect((await inTerminal(folders, `${quoted} agents list`)).screen).toContain("\u001b[36m");
+    const { screen } = await inTerminal(folders, `NO_COLOR=1 ${quoted} agents list`);
     expect(screen).toContain("general-purpose");
     expect(screen).not.toContain("\u001b[");
   });

@@ -82,7 +82,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
     expect(code).toBe(0);
     expect([ours.starts().length, given.starts().length]).toEqual([0, 1]);
     const broken = await stage.run(["-p", "Go.", "--mcp-config", "{"]);
-    expect(broken).toMatchObject({ code: 2, err: expect.stringContaining("--mcp-config cannot be used") });
+    expect(broken).toMatchObject({ code: 1, err: expect.stringContaining("--mcp-config cannot be used") });
   });
 
   test("--permission-prompt-tool asks a server, and refuses a tool that is not there", async () => {
@@ -95,7 +95,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
     // The server's echo is no answer of the form that is asked for, and agents do not have the tool.
     expect(answer).toContain("There is no tool");
     const missing = await stage.run(["-p", "Go.", ...given, "--permission-prompt-tool", "mcp__all__nothing"]);
-    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining("There is no MCP tool") });
+    expect(missing).toMatchObject({ code: 1, err: expect.stringContaining("There is no MCP tool") });
   });
 
   test("[MCP-2] no server outlives the command, its own or a child's, when it is killed in the middle of a call", async () => {

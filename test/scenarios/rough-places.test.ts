@@ -143,7 +143,7 @@ describe("[TRN-4] a session that another process holds", () => {
   test("--take-over needs a session", async () => {
     const place = createPlace();
     const { code, err } = await runCommand(place, ["-p", "go", "--take-over"]);
-    expect(code).toBe(2);
+    expect(code).toBe(1);
     expect(err).toContain("--take-over says nothing without a session.");
   });
 

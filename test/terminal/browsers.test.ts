@@ -10,7 +10,7 @@ const ctrlN = "\u000e";
 const ctrlT = "\u0014";
 const ctrlX = "\u0018";
 
-test("sessions are listed, searched, named, resumed and deleted by parts of ids and titles [CLI-1]", async () => {
+test("sessions are listed, searched, named, resumed and deleted by parts of ids and titles [CLI-8]", async () => {
   const place = createPlace();
   const provider = await startFakeProvider({ script: ["An apple.", "A pear.", "Still a pear."] });
   onTestFinished(() => provider[Symbol.asyncDispose]());

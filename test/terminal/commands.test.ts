@@ -8,10 +8,12 @@ test("/model changes the model of the conversation, and one that cannot be had c
     words: ["the first prompt"],
   });
   await pty.shows("One.");
+  await pty.isMissing("esc to interrupt");
   pty.type(`/model haiku${keys.enter}`);
   await pty.shows("claude-haiku-5-5 ·");
   pty.type(`go on please${keys.enter}`);
   await pty.shows("Two.");
+  await pty.isMissing("esc to interrupt");
   expect(provider.requests.at(-1)?.body["model"]).toBe("claude-haiku-5-5");
   expect(userTexts(provider)).toContain("the first prompt");
   pty.type(`/model no such model${keys.enter}`);

@@ -52,3 +52,13 @@ test("ctrl+c ends a run with -p with 130, and the terminal is clean [CLI-4]", as
   expect(await pty.exited).toEqual({ code: 130 });
   expect((await pty.all()).join("\n")).toContain("Interrupted");
 });
+
+test("in CI nothing is painted and no one is asked, also on a terminal [CLI-1]", async () => {
+  const { pty } = await openConversation(
+    [{ calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Plain answer."],
+    { words: ["-p", "go"], environment: { CI: "true" } },
+  );
+  expect(await pty.exited).toEqual({ code: 0 });
+  expect((await pty.all()).at(-1)).toBe("Plain answer.");
+  expect(pty.bytes()).not.toContain("\u001b[?");
+});

@@ -1,7 +1,8 @@
 import { type Command, Option } from "commander";
+import type { SessionOptions } from "../../runtime/runtime-options.ts";
 import { misuse } from "../cli/session-options.ts";
 
-/** Options that programs on the Agent SDK give and people seldom write. */
+/** Options that scripts for `claude` and programs on the Agent SDK give, and people seldom write. */
 export interface AgentSdkOptions {
   readonly allowDangerouslySkipPermissions?: boolean;
   readonly permissionPrompts?: string;
@@ -10,107 +11,97 @@ export interface AgentSdkOptions {
   readonly includeHookEvents?: boolean;
   readonly awaitInitialize?: boolean;
   readonly fallbackModel?: string;
-  readonly managedSettings?: string;
   readonly resumeSessionAt?: string;
   readonly resumeDropsTurn?: string;
   readonly sessionMirror?: boolean;
-  readonly taskBudget?: string;
-  readonly projectConfigRoot?: string;
-  readonly betas?: string;
-  readonly debug?: boolean;
-  readonly debugFile?: string;
-  readonly worktree?: string | boolean;
-  readonly tmux?: string | boolean;
-  readonly teleport?: string | boolean;
-  readonly remote?: string | boolean;
-  readonly fromPr?: string | boolean;
-  readonly file?: string;
-  readonly init?: boolean;
-  readonly initOnly?: boolean;
-  readonly maintenance?: boolean;
+  readonly name?: string;
   readonly bare?: boolean;
-  readonly chrome?: boolean;
-  readonly ide?: boolean;
-  readonly mcpDebug?: boolean;
-  readonly remoteControl?: string | boolean;
-  readonly brief?: boolean;
+  readonly safeMode?: boolean;
+  readonly debug?: string | boolean;
 }
+
+/** Honoured. */
+const honoured: readonly (readonly [flags: string, description: string])[] = [
+  ["--allow-dangerously-skip-permissions", "the mode bypassPermissions may be chosen later"],
+  ["--permission-prompts <who>", "none: no one is asked"],
+  ["--thinking <mode>", "adaptive or disabled"],
+  ["--max-thinking-tokens <n>", "tokens for thinking"],
+  ["--include-hook-events", "also report hooks"],
+  ["--await-initialize", "wait for initialize before anything else"],
+  ["--fallback-model <model>", "the model that answers when the other cannot"],
+  ["--resume-session-at <uuid>", "resume up to this message"],
+  ["--resume-drops-turn <uuid>", "resume without this turn"],
+  ["--session-mirror", "also send what is written to the transcript"],
+  ["-n, --name <title>", "the title of the session"],
+  ["--bare", "no settings, hooks, servers, agents or instructions that are not named here"],
+  ["--safe-mode", "the same"],
+  ["-d, --debug [filter]", "show stack traces of errors"],
+  ["--append-subagent-system-prompt <text>", "added to the prompt of every child agent"],
+  ["--append-subagent-system-prompt-file <file>", "the same from a file"],
+];
+
+/** Taken without an effect, and named in a note: about browsers, editors, accounts and displays. */
+const withoutEffect: readonly string[] = [
+  "--betas <list...>",
+  "--chrome",
+  "--no-chrome",
+  "--ide",
+  "--mcp-debug",
+  "--debug-to-stderr",
+  "--debug-file <file>",
+  "--remote-control [name]",
+  "--remote-control-session-name-prefix <prefix>",
+  "--brief",
+  "--teammate-mode <mode>",
+  "--ax-screen-reader",
+  "--prompt-suggestions [value]",
+  "--thinking-display <mode>",
+  "--exclude-dynamic-system-prompt-sections",
+  "--enable-auto-mode",
+  "--enable-lsp-logging",
+  "--workload <name>",
+];
+
+const cloud = "there are no sessions in the cloud here";
+const setUp = "the event Setup does not happen here; run the command yourself";
+
+/** Refused, because something else would happen than was asked for. */
+const refused: readonly (readonly [flags: string, reason: string])[] = [
+  [
+    "--managed-settings <json>",
+    "settings of the organisation come from its files, which no option may replace",
+  ],
+  ["--task-budget <n>", "tokens are limited by the setting `limits`, money by --max-budget-usd"],
+  ["--project-config-root <folder>", "the project is the folder it is started in"],
+  ["-w, --worktree [name]", "the main agent works in its folder; give a child `isolation: worktree`"],
+  ["--tmux [mode]", "it needs --worktree"],
+  ["--bg, --background", "put the command in the background with your shell"],
+  ["--teleport [session]", cloud],
+  ["--remote [description]", cloud],
+  ["--cloud [description]", cloud],
+  ["--environment <id>", cloud],
+  ["--from-pr [value]", "sessions are not linked to pull requests here; use --resume with the title"],
+  ["--file <spec...>", "files are not downloaded at the start; name them in the prompt"],
+  ["--init", setUp],
+  ["--init-only", setUp],
+  ["--maintenance", setUp],
+  ["--plugin-url <url...>", "plugins are loaded from folders; download it and use --plugin-dir"],
+  ["--advisor <model>", "there is no advisor tool here"],
+  ["--autocompact <when>", "set CLAUDE_CODE_AUTO_COMPACT_WINDOW"],
+  ["--channels <list...>", "there are no channels here"],
+  ["--dangerously-load-development-channels <list...>", "there are no channels here"],
+  ["--rewind-files <uuid>", "files are put back by rewindFiles of the SDK while the session runs"],
+  ["--sdk-url <url>", "a host speaks over stdin and stdout"],
+  ["--prefill <text>", "a prompt is not edited before it is sent"],
+];
 
 export function addAgentSdkOptions(program: Command): void {
-  const hidden = (flags: string, description: string): Option => new Option(flags, description).hideHelp();
-  for (const option of [
-    hidden("--allow-dangerously-skip-permissions", "the mode bypassPermissions may be chosen later"),
-    hidden("--permission-prompts <who>", "none: nobody is asked"),
-    hidden("--thinking <mode>", "adaptive or disabled"),
-    hidden("--max-thinking-tokens <n>", "tokens for thinking"),
-    hidden("--include-hook-events", "also tell of hooks"),
-    hidden("--await-initialize", "wait for initialize before anything else"),
-    hidden("--fallback-model <model>", "the model that answers when the other cannot"),
-    hidden("--managed-settings <json>", "settings of the organisation"),
-    hidden("--resume-session-at <uuid>", "resume up to this message"),
-    hidden("--resume-drops-turn <uuid>", "resume without this turn"),
-    hidden("--session-mirror", "also send what is written to the transcript"),
-    hidden("--task-budget <n>", "tokens of the task"),
-    hidden("--project-config-root <folder>", "where the project's settings are"),
-    hidden("--betas <list>", "features of the provider"),
-    hidden("--debug", "show stack traces of errors"),
-    hidden("--debug-file <file>", "where debug output goes"),
-    hidden("--worktree [name]", "work in a worktree"),
-    hidden("--tmux [mode]", "a terminal for the worktree"),
-    hidden("--teleport [session]", "take over a session of the cloud"),
-    hidden("--remote [description]", "a session in the cloud"),
-    hidden("--from-pr [value]", "the session of a pull request"),
-    hidden("--file <spec>", "files to download at the start"),
-    hidden("--init", "run set-up hooks"),
-    hidden("--init-only", "run set-up hooks and end"),
-    hidden("--maintenance", "run maintenance hooks"),
-    hidden("--bare", "no hooks, plugins or memory"),
-    hidden("--chrome", "use a browser"),
-    hidden("--no-chrome", "use no browser"),
-    hidden("--ide", "connect to an editor"),
-    hidden("--mcp-debug", "show errors of MCP servers"),
-    hidden("--remote-control [name]", "steer the session from elsewhere"),
-    hidden("--brief", "let the agent write messages"),
-  ])
-    program.addOption(option);
+  const texts = [...honoured, ...withoutEffect.map((flags) => [flags, ""] as const), ...refused];
+  for (const [flags, description] of texts) program.addOption(new Option(flags, description).hideHelp());
 }
 
-/** Options whose meaning would be lost; whoever gives one must hear that. */
-const unsupported = [
-  ["managedSettings", "--managed-settings"],
-  ["resumeSessionAt", "--resume-session-at"],
-  ["resumeDropsTurn", "--resume-drops-turn"],
-  ["taskBudget", "--task-budget"],
-  ["projectConfigRoot", "--project-config-root"],
-  ["worktree", "--worktree"],
-  ["tmux", "--tmux"],
-  ["teleport", "--teleport"],
-  ["remote", "--remote"],
-  ["fromPr", "--from-pr"],
-  ["file", "--file"],
-  ["init", "--init"],
-  ["initOnly", "--init-only"],
-  ["maintenance", "--maintenance"],
-  ["bare", "--bare"],
-] as const;
-
-/** Options about browsers, editors and the cloud, which can have no effect here. */
-const meaningless = [
-  ["betas", "--betas"],
-  ["chrome", "--chrome"],
-  ["ide", "--ide"],
-  ["mcpDebug", "--mcp-debug"],
-  ["remoteControl", "--remote-control"],
-  ["debugFile", "--debug-file"],
-  ["brief", "--brief"],
-] as const;
-
 /** Options that only mean something to a host on both pipes. */
-const forHosts = [
-  ["includeHookEvents", "--include-hook-events"],
-  ["sessionMirror", "--session-mirror"],
-  ["awaitInitialize", "--await-initialize"],
-] as const;
+const forHosts = ["--include-hook-events", "--session-mirror", "--await-initialize"];
 
 export interface CheckedSdkOptions {
   readonly thinkingTokens?: number;
@@ -118,27 +109,52 @@ export interface CheckedSdkOptions {
   readonly notes: readonly string[];
 }
 
+/** What these options say about the session itself. */
+export function sdkSessionOptions(options: AgentSdkOptions): SessionOptions {
+  const { resumeSessionAt, resumeDropsTurn } = options;
+  return {
+    mentions: true,
+    ...(resumeSessionAt === undefined ? {} : { resumeAt: resumeSessionAt }),
+    ...(resumeDropsTurn === undefined ? {} : { resumeDrops: resumeDropsTurn }),
+  };
+}
+
 /** Refuses what cannot be honoured, and reads the rest. */
 export function checkAgentSdkOptions(
   options: AgentSdkOptions,
   { isHosted }: { readonly isHosted: boolean },
 ): CheckedSdkOptions {
-  const [, flag] = unsupported.find(([name]) => options[name] !== undefined) ?? [];
-  if (flag !== undefined) throw misuse(`${flag} is not supported.`, "Leave it out.");
-  const [, host] = (isHosted ? [] : forHosts).find(([name]) => options[name] !== undefined) ?? [];
+  const given = new Map(Object.entries(options));
+  const isGiven = (flags: string): boolean => {
+    const value = given.get(attributeOf(flags));
+    return value !== undefined && (value === false) === flags.startsWith("--no-");
+  };
+  const [flags, reason] = refused.find(([each]) => isGiven(each)) ?? [];
+  if (flags !== undefined) throw misuse(`${longName(flags)} is not supported: ${reason}.`);
+  const host = isHosted ? undefined : forHosts.find(isGiven);
   if (host !== undefined)
     throw misuse(`${host} has no meaning without --input-format stream-json --output-format stream-json.`);
-  const notes = meaningless
-    .filter(([name]) => options[name] !== undefined && options[name] !== false)
-    .map(([, name]) => `${name} has no effect here.`);
+  if (options.permissionPrompts !== undefined && options.permissionPrompts !== "none")
+    throw misuse(`Invalid --permission-prompts "${options.permissionPrompts}". Expected: none.`);
+  const notes = withoutEffect.filter(isGiven).map((each) => `${longName(each)} has no effect here.`);
   return { ...readThinking(options), notes };
+}
+
+function longName(flags: string): string {
+  return /--[a-z-]+/.exec(flags)?.[0] ?? flags;
+}
+
+/** The name under which commander keeps the value. */
+function attributeOf(flags: string): string {
+  return new Option(flags).attributeName();
 }
 
 function readThinking({ thinking, maxThinkingTokens: written }: AgentSdkOptions): {
   readonly thinkingTokens?: number;
 } {
-  if (thinking !== undefined && !["adaptive", "disabled", "enabled"].includes(thinking))
-    throw misuse(`--thinking does not know "${thinking}".`, "Write adaptive or disabled.");
+  const modes = ["adaptive", "disabled", "enabled"];
+  if (thinking !== undefined && !modes.includes(thinking))
+    throw misuse(`Invalid --thinking "${thinking}". Expected one of: ${modes.join(", ")}.`);
   if (thinking === "disabled") return { thinkingTokens: 0 };
   if (written === undefined) return {};
   const tokens = Number(written);

@@ -108,7 +108,13 @@ async function answer(
   try {
     const payload = await handlers.request(String(request["subtype"]), request, controller.signal);
     const response = payload === undefined ? {} : { response: payload };
-    send({ type: "control_response", response: { subtype: "success", request_id: id, ...response } });
+    // Questions of this process are asked again by no other, so none waits when a host introduces itself.
+    const pending = { pending_permission_requests: [], pending_user_dialog_requests: [] };
+    const beside = request["subtype"] === "initialize" ? pending : {};
+    send({
+      type: "control_response",
+      response: { subtype: "success", request_id: id, ...response, ...beside },
+    });
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     send({ type: "control_response", response: { subtype: "error", request_id: id, error: text } });

@@ -1,5 +1,10 @@
+import { open as openFile, realpath, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { changeJson } from "../../settings/approve-mcp-servers.ts";
+import { staysInside } from "../../settings/write-local-rules.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
+import { loadBytes } from "../../tools/builtin/open-file.ts";
 import { refused } from "./control-channel.ts";
 import { reportRequests } from "./report-requests.ts";
 import type { Choices, SdkConnection } from "./sdk-connection.ts";
@@ -7,7 +12,7 @@ import { serverRequests } from "./server-requests.ts";
 
 export type ControlRequestOptions = Pick<
   SdkConnection,
-  "host" | "queue" | "policy" | "choices" | "checkpoints" | "startedAt"
+  "host" | "queue" | "policy" | "choices" | "checkpoints" | "startedAt" | "seenFiles" | "context"
 >;
 
 export type ControlHandler = (
@@ -32,6 +37,9 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
     ["rewind_files", (request) => rewind(request, options)],
     ["apply_flag_settings", ({ settings }) => applySettings(settings, options)],
     ["set_has_subscribers", () => ({})],
+    ["seed_read_state", (request) => seedReadState(request, options)],
+    ["update_settings", (request) => updateSettings(request, options)],
+    ["rename_session", (request) => renameSession(request, options)],
     ...serverRequests(options),
     ...reportRequests(options),
   ]);
@@ -109,4 +117,51 @@ async function rewind(
 ): Promise<JsonRecord> {
   if (checkpoints === undefined) return { canRewind: false, error: "File checkpointing is not enabled." };
   return checkpoints.rewind(String(id), dryRun === true);
+}
+
+/** The host has shown the file to the model; it counts as read where it is still as old as the host says. */
+async function seedReadState(
+  { path, mtime }: JsonRecord,
+  { host, seenFiles, context }: ControlRequestOptions,
+): Promise<undefined> {
+  if (typeof path !== "string" || typeof mtime !== "number") throw refused("it needs a path and an mtime");
+  const directory = host.current()?.session.plan.directory ?? context.host.cwd;
+  const file = await realpath(resolve(directory, path)).catch(() => undefined);
+  const stats = file === undefined ? undefined : await stat(file).catch(() => undefined);
+  if (file === undefined || stats?.isFile() !== true || Math.floor(stats.mtimeMs) > Math.floor(mtime)) return;
+  await using handle = await openFile(file, "r");
+  const loaded = await loadBytes(handle, await handle.stat());
+  if (loaded === undefined) return;
+  seenFiles.set(file, { digest: loaded.digest, mtimeMs: loaded.stats.mtimeMs, partial: false });
+}
+
+/** Writes top-level keys to a settings file of the person; `null` removes a key. */
+async function updateSettings(
+  { source, settings }: JsonRecord,
+  { host }: ControlRequestOptions,
+): Promise<undefined> {
+  if (!isRecord(settings)) throw refused("`settings` must be an object");
+  const { paths } = (await host.ready()).session.discovered;
+  const local = join(paths.projectRoot, ".claude", "settings.local.json");
+  if (source !== "localSettings" && source !== "userSettings")
+    throw refused("`source` must be localSettings or userSettings");
+  if (source === "localSettings" && !(await staysInside(local, paths.projectRoot)))
+    throw refused(`${local} is a link that leads out of the project`);
+  const changes = Object.entries(settings).map(([key, value]) => ({
+    path: [key],
+    value: value ?? undefined,
+  }));
+  const outcome = await changeJson(source === "userSettings" ? paths.settings.user : local, () => changes);
+  if (outcome.type === "refused") throw refused(outcome.why);
+}
+
+async function renameSession(
+  { title, session_id: id }: JsonRecord,
+  { host }: ControlRequestOptions,
+): Promise<JsonRecord> {
+  const { session } = await host.ready();
+  if (typeof title !== "string" || title.trim() === "") throw refused("it needs a title");
+  if (id !== undefined && id !== session.plan.sessionId) throw refused("only this session can be renamed");
+  session.rename(title.trim());
+  return {};
 }

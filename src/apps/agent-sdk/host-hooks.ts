@@ -1,5 +1,4 @@
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";

@@ -18,6 +18,7 @@ import type { PrintOptions } from "../cli/print/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";
+import type { QueuedPrompt } from "./prompt-queue.ts";
 import type { HostServerConfig, Initialize } from "./read-initialize.ts";
 
 /** Everything that decides what a session is, before and between its turns. */
@@ -51,7 +52,7 @@ export interface HostServers {
 export interface OpenSdkSession extends AsyncDisposable {
   readonly session: Session;
   readonly initialMode: PermissionMode;
-  turn(content: UserMessage["content"], signal: AbortSignal): AsyncIterable<RunEvent>;
+  turn(prompt: Pick<QueuedPrompt, "content" | "verbatim">, signal: AbortSignal): AsyncIterable<RunEvent>;
   /** What children and commands in the background have reported, as one prompt; undefined where nothing is new. */
   takeReports(): UserMessage["content"] | undefined;
   hasBackgroundWork(): boolean;
@@ -102,7 +103,7 @@ function wrap(
   return {
     session,
     initialMode: plan.policy.mode,
-    turn: (content, signal) => session.stream(content, signal),
+    turn: ({ content, verbatim }, signal) => session.stream(content, signal, { verbatim }),
     takeReports() {
       const reports = session.takeNotices();
       if (reports.length === 0) return undefined;

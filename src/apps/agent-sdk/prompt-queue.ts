@@ -8,6 +8,8 @@ export interface QueuedPrompt {
   readonly uuid?: string;
   /** The line as it came, for replaying it. */
   readonly line: JsonRecord;
+  /** True: it calls no command and attaches no file, whatever it says. */
+  readonly verbatim: boolean;
   /** False: it is only read together with the next prompt. */
   readonly asks: boolean;
 }
@@ -58,7 +60,7 @@ export function createPromptQueue(): PromptQueue {
       return { ...found, content: [...notes, found].flatMap(({ content }) => blocksOf(content)) };
     },
     takeForTurn() {
-      const at = waiting.findIndex(({ content }) => isCommand(content));
+      const at = waiting.findIndex(({ content, verbatim }) => !verbatim && isCommand(content));
       const taken = at === -1 ? waiting : waiting.slice(0, at);
       waiting = at === -1 ? [] : waiting.slice(at);
       return taken;
@@ -99,6 +101,7 @@ export function readPromptMessage(line: JsonRecord): QueuedPrompt | string {
     content: content as UserMessage["content"],
     ...(typeof uuid === "string" ? { uuid } : {}),
     line,
+    verbatim: line["client_composed"] === true,
     asks: shouldQuery !== false,
   };
 }

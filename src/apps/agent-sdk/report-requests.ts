@@ -1,6 +1,7 @@
 import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { JsonRecord } from "../../foundation/json-record.ts";
+import { formatRule } from "../../permissions/rules/parse-rule.ts";
 import { refused } from "./control-channel.ts";
 import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
 import {
@@ -36,6 +37,9 @@ export function reportRequests(
     ["reload_plugins", async () => describePlugins(await host.reopen())],
     ["reload_output_styles", () => ({ available_output_styles: ["default"] })],
     ["read_file", (request) => readFile(request, options)],
+    ["get_settings", async () => describeSettings(await host.ready(), options)],
+    ["list_permission_rules", async () => ({ state: describeRules(await host.ready(), options) })],
+    ["get_task_output", async ({ task_id: id }) => taskOutput(await host.ready(), id)],
   ];
 }
 
@@ -115,5 +119,69 @@ async function readFile(
     contents: bytes.toString(encoding === "base64" ? "base64" : "utf8"),
     absPath: file,
     ...(bytesRead > max ? { truncated: true } : {}),
+  };
+}
+
+/** What settings come to, and what of it the host has changed since; never values of variables. */
+function describeSettings(
+  { session }: OpenSdkSession,
+  { choices, policy }: ControlRequestOptions,
+): JsonRecord {
+  const { settings } = session.discovered.settings;
+  const { env, permissions, plain } = settings;
+  return {
+    effective: {
+      ...plain,
+      env: Object.fromEntries([...env.keys()].map((name) => [name, ""])),
+      permissions: { ...describePermissions(session, policy), defaultMode: permissions.defaultMode },
+    },
+    sources: [...settings.sources].map(([key, { scope, file }]) => ({
+      key,
+      source: scope,
+      ...(file === undefined ? {} : { file }),
+    })),
+    applied: {
+      model: choices.model ?? session.plan.model.value,
+      effort: choices.effort ?? session.plan.effort?.value ?? null,
+      permissionMode: policy.mode() ?? session.plan.policy.mode,
+    },
+  };
+}
+
+type RuleLists = Readonly<Record<"allow" | "ask" | "deny", readonly string[]>>;
+
+function describePermissions(
+  { plan }: OpenSdkSession["session"],
+  { apply }: Pick<ControlRequestOptions["policy"], "apply">,
+): RuleLists {
+  const { allow, ask, deny } = apply(plan.policy);
+  const texts = (rules: typeof allow): readonly string[] => rules.map(({ rule }) => formatRule(rule));
+  return { allow: texts(allow), ask: texts(ask), deny: texts(deny) };
+}
+
+function describeRules({ session }: OpenSdkSession, { policy }: ControlRequestOptions): JsonRecord {
+  const lists = Object.entries(describePermissions(session, policy));
+  return {
+    rules: lists.flatMap(([behavior, rules]) => rules.map((rule) => ({ behavior, rule }))),
+    workspaceDirectories: policy.apply(session.plan.policy).workingDirectories.map((path) => ({ path })),
+    originalCwd: session.plan.directory,
+    managedOnly: false,
+  };
+}
+
+const maxOutputBytes = 1024 * 1024;
+
+async function taskOutput(opened: OpenSdkSession, id: unknown): Promise<JsonRecord> {
+  if (typeof id !== "string" || opened.session.tasks.get(id) === undefined)
+    throw refused(`there is no task ${JSON.stringify(id)}`);
+  const file = opened.outputFile(id);
+  await using handle = await open(file, "r");
+  const { size } = await handle.stat();
+  const buffer = Buffer.alloc(Math.min(size, maxOutputBytes));
+  const { bytesRead } = await handle.read(buffer, 0, buffer.length, size - buffer.length);
+  return {
+    output: buffer.subarray(0, bytesRead).toString("utf8"),
+    total_bytes: size,
+    truncated: size > buffer.length,
   };
 }

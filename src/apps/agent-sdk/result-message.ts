@@ -7,6 +7,7 @@ import { errorCategory, errorStatus, isProviderFailure, type SdkMessage, sdkUsag
 interface ModelSum {
   readonly usage: Usage;
   readonly cost: number;
+  readonly searches: number;
 }
 
 /** What the session has used so far, by model, children included. */
@@ -29,24 +30,25 @@ export function createSessionTotals(): SessionTotals {
         event.type !== "answer-lost"
       )
         return;
-      const before = sums.get(event.model) ?? { usage: noUsage, cost: 0 };
+      const before = sums.get(event.model) ?? { usage: noUsage, cost: 0, searches: 0 };
       sums.set(event.model, {
         usage: addUsage(before.usage, event.usage),
         cost: before.cost + (event.cost ?? 0),
+        searches: before.searches + (event.type === "assistant-answered" ? countSearches(event) : 0),
       });
     },
     know: ({ id, ...rest }) => void limits.set(id, rest),
     cost: () => [...sums.values()].reduce((sum, { cost }) => sum + cost, 0),
     modelUsage: () =>
       Object.fromEntries(
-        [...sums].map(([model, { usage, cost }]) => [
+        [...sums].map(([model, { usage, cost, searches }]) => [
           model,
           {
             inputTokens: usage.inputTokens,
             outputTokens: usage.outputTokens,
             cacheReadInputTokens: usage.cacheReadTokens,
             cacheCreationInputTokens: usage.cacheWriteTokens,
-            webSearchRequests: 0,
+            webSearchRequests: searches,
             costUSD: cost,
             contextWindow: limits.get(model)?.contextWindow ?? 200_000,
             maxOutputTokens: limits.get(model)?.maxOutputTokens ?? 32_000,
@@ -54,6 +56,12 @@ export function createSessionTotals(): SessionTotals {
         ]),
       ),
   };
+}
+
+function countSearches({ message }: Extract<RunEvent, { type: "assistant-answered" }>): number {
+  return message.content.filter(
+    (block) => block.type === "server_tool_use" && "name" in block && block.name === "web_search",
+  ).length;
 }
 
 export interface ResultContext {
@@ -66,6 +74,10 @@ export interface ResultContext {
   readonly inTools: boolean;
   /** The id of the prompt this answers. */
   readonly promptId?: string | undefined;
+  /** Where the prompt came from, where it was not the host. */
+  readonly origin?: unknown;
+  /** Prompts that wait for their turn. */
+  readonly queued?: number;
 }
 
 /** The message that ends a turn. A failure of the provider is a success with `is_error`, as programs expect it. */
@@ -96,6 +108,8 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
     terminal_reason: terminalReason(ending, context),
     ...(context.promptId === undefined ? {} : { user_message_uuid: context.promptId }),
+    ...(context.origin === undefined ? {} : { origin: context.origin }),
+    ...(context.queued === undefined ? {} : { queued_turn_count: context.queued }),
     uuid: context.uuid,
   };
 }
@@ -125,11 +139,11 @@ export function failureMessage(
   };
 }
 
-function isApiFailure({ status, reason }: RunEnding): boolean {
+export function isApiFailure({ status, reason }: RunEnding): boolean {
   return status === "failed" && isProviderFailure(reason);
 }
 
-function apiErrorText({ error = "", reason }: RunEnding): string {
+export function apiErrorText({ error = "", reason }: RunEnding): string {
   const status = errorStatus(reason);
   return `API Error: ${status === null ? "" : `${status} `}${error}`;
 }

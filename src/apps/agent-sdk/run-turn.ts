@@ -92,7 +92,7 @@ interface Following {
 async function follow(session: OpenSdkSession, following: Following): Promise<RunEnding> {
   const { prompt, running, begin, context, signal } = following;
   const { options, state, emit } = context;
-  for await (const event of session.turn(prompt.content, signal)) {
+  for await (const event of session.turn(prompt, signal)) {
     if (event.type === "run-ended") return event.ending;
     begin();
     await options.reached(event);
@@ -143,6 +143,8 @@ export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: Turn
     uuid: randomUUID(),
     totals: state.totals,
     promptId: prompt.uuid,
+    origin: prompt.line["origin"],
+    queued: options.connection().queue.ids().length,
     interrupted: isInterrupted,
     inTools,
   });

@@ -3,6 +3,7 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
+import type { SeenFile } from "../../tools/file-ledger.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
 import { refuseOffline } from "../cli/print/refuse-offline.ts";
 import type { CommandContext } from "../cli/session-options.ts";
@@ -45,13 +46,16 @@ export interface SdkConnection {
   readonly checkpoints: FileCheckpoints | undefined;
   /** The ids of the transcript's lines, by event. */
   readonly lineIds: WeakMap<RunEvent, readonly string[]>;
+  /** Files that the host says the main agent knows, by real path. */
+  readonly seenFiles: Map<string, SeenFile>;
   /** Texts of hooks that the model reads next. */
   readonly hookContexts: string[];
   /** Ends the connection with an error. */
   readonly stop: AbortController;
   readonly warn: (text: string) => void;
   initialize: Initialize;
-  isInitialized: boolean;
+  /** What the host has sent as `initialize`, as text. */
+  initialized: string | undefined;
   /** Why no session can be opened. */
   startFailure: unknown;
   /** The id that the transcript's line of the next prompt gets. */
@@ -91,11 +95,12 @@ export function createSdkConnection(context: CommandContext, options: ServeOptio
     },
     checkpoints: keepsFiles ? createFileCheckpoints() : undefined,
     lineIds: new WeakMap(),
+    seenFiles: new Map(),
     hookContexts: [],
     stop: new AbortController(),
     warn,
     initialize: noInitialize,
-    isInitialized: false,
+    initialized: undefined,
     startFailure: undefined,
     promptId: undefined,
     lastEvent: undefined,

@@ -203,7 +203,9 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
 function nextPrompt(session: OpenSdkSession, queued: QueuedPrompt | undefined): QueuedPrompt | undefined {
   if (queued !== undefined) return queued;
   const content = session.takeReports();
-  return content === undefined ? undefined : { content, line: reportLine(content), asks: true };
+  return content === undefined
+    ? undefined
+    : { content, line: reportLine(content), verbatim: true, asks: true };
 }
 
 /** `/clear`: the next prompt begins a new conversation. */
@@ -220,7 +222,8 @@ async function clear(context: TurnContext, session: OpenSdkSession, prompt: Queu
   finishTurn(next, done, { context, prompt, isInterrupted: false, inTools: false });
 }
 
-function isClear({ content }: QueuedPrompt): boolean {
+function isClear({ content, verbatim }: QueuedPrompt): boolean {
+  if (verbatim) return false;
   const [first, ...more] = blocksOf(content);
   return more.length === 0 && first?.type === "text" && first.text.trim() === "/clear";
 }

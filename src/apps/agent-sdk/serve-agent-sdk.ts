@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { checkSessionOptions } from "../cli/check-session-options.ts";
@@ -9,8 +10,10 @@ import { describeAgents, describeCommands, describeModels, followedVersion } fro
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { readPromptMessage } from "./prompt-queue.ts";
 import { type Initialize, readInitialize } from "./read-initialize.ts";
-import { keySource } from "./run-turn.ts";
+import { createSessionTotals, resultMessage } from "./result-message.ts";
+import { endingOf, keySource } from "./run-turn.ts";
 import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
+import type { SdkMessage } from "./sdk-messages.ts";
 
 /** Serves a host over stdin and stdout by the control protocol of the Agent SDK, until its input ends. */
 export async function serveAgentSdk(context: CommandContext, options: ServeOptions): Promise<number> {
@@ -60,8 +63,10 @@ function createHandlers(connection: SdkConnection): ControlHandlers {
 
 /** Everything in `initialize` is in force before the first prompt is begun; what cannot be ends the connection. */
 async function begin(connection: SdkConnection, given: JsonRecord): Promise<JsonRecord> {
-  if (connection.isInitialized) throw new RetinueError("initialized", "The session is initialized already.");
-  connection.isInitialized = true;
+  const { subtype: _subtype, ...members } = given;
+  const written = JSON.stringify(members);
+  if (connection.initialized !== undefined) return describeAgain(connection, written);
+  connection.initialized = written;
   const { choices, policy, host, context, stop } = connection;
   try {
     const initialize = readInitialize(given);
@@ -75,9 +80,25 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
     return describeSession(opened, initialize, keySource(opened, context.host.environment));
   } catch (error) {
     connection.startFailure = error;
+    host.emit(startFailure(error, connection.request.session.resume ?? ""));
     queueMicrotask(() => stop.abort(error));
     throw error;
   }
+}
+
+/** A host that joins again may say the same again; what it wants otherwise would not be honoured. */
+async function describeAgain(connection: SdkConnection, written: string): Promise<JsonRecord> {
+  if (connection.initialized !== written)
+    throw new RetinueError("initialized", "The session is initialized already, and otherwise.");
+  const opened = await connection.host.ready();
+  const source = keySource(opened, connection.context.host.environment);
+  return describeSession(opened, connection.initialize, source);
+}
+
+/** Programs learn from a result why nothing began. */
+function startFailure(error: unknown, sessionId: string): SdkMessage {
+  const context = { sessionId, uuid: randomUUID(), totals: createSessionTotals() };
+  return resultMessage(endingOf(error), { ...context, interrupted: false, inTools: false });
 }
 
 function describeSession(

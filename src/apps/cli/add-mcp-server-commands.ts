@@ -30,23 +30,37 @@ export function addMcpServerCommands(mcp: Command, invoke: Invoke): void {
     (name: string) =>
       invoke(async (context) => (await import("./commands/mcp/mcp-approve.ts")).mcpReject(context, name)),
   );
+  describe(
+    mcp.command("reset-project-choices"),
+    "Forgets which servers of the project were approved or rejected.",
+  ).action(() =>
+    invoke(async (context) => (await import("./commands/mcp/mcp-approve.ts")).mcpResetChoices(context)),
+  );
 }
 
 function addChanges(mcp: Command, invoke: Invoke): void {
   const collect = (value: string, earlier: readonly string[] = []) => [...earlier, value];
   describe(mcp.command("add <name> [words...]"), "Adds a server: NAME -- COMMAND ARGS, or NAME URL.")
-    .option("--transport <kind>", "stdio (the default), http or sse")
-    .option("--scope <scope>", "local (you, this project; the default), project or user")
+    .option("-t, --transport <kind>", "stdio (the default), http or sse")
+    .option("-s, --scope <scope>", "local (you, this project; the default), project or user")
     .option("-e, --env <name=value>", "a variable for the command", collect)
-    .option("--header <name: value>", "a header for the URL", collect)
+    .option("-H, --header <name: value>", "a header for the URL", collect)
     .option("--force", "replace a server of this name")
     .action((name: string, words: readonly string[], options) =>
       invoke(async (context) =>
         (await import("./commands/mcp/mcp-add.ts")).mcpAdd(context, { name, words }, options),
       ),
     );
+  describe(mcp.command("add-json <name> <json>"), "Adds a server from its configuration as JSON.")
+    .option("-s, --scope <scope>", "local (you, this project; the default), project or user")
+    .option("--force", "replace a server of this name")
+    .action((name: string, json: string, options) =>
+      invoke(async (context) =>
+        (await import("./commands/mcp/mcp-add.ts")).mcpAddJson(context, { name, json }, options),
+      ),
+    );
   describe(mcp.command("remove <name>"), "Takes a server out of its file.")
-    .option("--scope <scope>", "local, project or user; the first that has it when left out")
+    .option("-s, --scope <scope>", "local, project or user; the first that has it when left out")
     .action((name: string, options) =>
       invoke(async (context) =>
         (await import("./commands/mcp/mcp-add.ts")).mcpRemove(context, name, options),

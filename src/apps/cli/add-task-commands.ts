@@ -40,6 +40,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
     .action((words: readonly string[], options) =>
       invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
     );
+  addReplay(program, invoke);
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
     (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
   );
@@ -63,5 +64,23 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
     .option("--json", "print JSON")
     .action((options) =>
       invoke(async (context) => (await import("./commands/clean.ts")).clean(context, options)),
+    );
+}
+
+function addReplay(program: Command, invoke: Invoke): void {
+  describe(
+    program.command("replay [id...]"),
+    "Goes through a recorded session again without a model, and shows what differs.",
+  )
+    .usage("[id] [--tools recorded|real] [--from MESSAGE] [--agent NAME] [--model M] [options]")
+    .option("--from <message>", "ask the model from this answer or message on")
+    .option("--prompt <text>", "with --from: in place of the recorded prompt")
+    .option("--save <folder>", "write it as a test that retinue/testing runs")
+    .option("--runner <name>", "with --save: node (node:test, the default) or vitest")
+    .option("--json", "print JSON")
+    .action((words: readonly string[], _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/replay.ts")).replay(context, words, command.optsWithGlobals()),
+      ),
     );
 }

@@ -22,7 +22,7 @@ export function createRealHost(): CliHost {
     stdin: createInput(),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
-    canAsk: isatty(0) && process.stdout.isTTY === true,
+    canAsk: isatty(0) && process.stdout.isTTY === true && !isContinuousIntegration(environment),
     ...createQuestions(allowsColour(process.stdout.isTTY === true, environment)),
     environment,
     cwd: findWorkingFolder(),
@@ -31,6 +31,11 @@ export function createRealHost(): CliHost {
     nodeVersion: process.versions.node,
     version: readVersion,
   };
+}
+
+/** Builds have terminals too, but no one in front of them. */
+function isContinuousIntegration({ CI: value = "" }: CliHost["environment"]): boolean {
+  return value !== "" && value !== "0" && value !== "false";
 }
 
 /** The part of it that is there in any case. */

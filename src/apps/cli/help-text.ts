@@ -4,8 +4,8 @@ export const helpText = `Usage: retinue [options] ["prompt"]    talk in the term
 
 Commands:
   agents, skills         list them; also: agents show NAME, agents|skills check
-  tasks                  child agents; plan NAME, inspect|logs|stop|resume ID
-  mcp                    list MCP servers; also: mcp add|get|approve, mcp serve
+  sessions, tasks        list; plan NAME, inspect|logs|stop|resume ID
+  mcp, plugin, acp       list MCP servers, plugins; mcp serve; acp: for editors
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
   teams                  teams of agents; teams show|board|messages|stop NAME
@@ -22,5 +22,5 @@ Running:
 Everywhere:
   --agents JSON|FILE  --plugin-dir DIR  --add-dir DIR  --settings FILE|JSON
   --setting-sources LIST  --mcp-config JSON  --trust  --verbose  -v, --version
-  -h, --help, also after a command: retinue agents check --help
+  -h, --help, also after a command; retinue run --help: all options of a run
 `;

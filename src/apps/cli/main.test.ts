@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -631,14 +632,12 @@ describe("the command line itself", () => {
   });
 
   it.each([
-    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
     [["agents", "chekc"], "There is no command `agents chekc`.\nDid you mean `retinue agents check`?"],
     [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
     [["doctor", "now"], "Too many arguments for 'doctor'."],
     [["agents", "show"], "Missing required argument 'name'."],
     [["--add-dir", "nope", "agents"], '--add-dir names a folder that is not there: "nope".'],
     [["--plugin-dir", "nope", "agents"], '--plugin-dir names a folder that is not there: "nope".'],
-    [["--setting-sources", "users", "agents"], '--setting-sources does not know "users".'],
     [["--settings", "nope.json", "agents"], "--settings cannot be used:"],
     [["--settings", "{", "agents"], "--settings cannot be used:"],
     [["--disallowedTools", "Task(", "agents"], "--disallowedTools holds a rule that cannot be understood"],
@@ -647,6 +646,15 @@ describe("the command line itself", () => {
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
     expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it.each([
+    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
+    [["--setting-sources", "users", "agents"], '--setting-sources does not know "users".'],
+  ])("answers %j with a sentence, advice and exit code 1 [CLI-6, CLI-7]", async (arguments_, expected) => {
+    const { code, out, err } = await createWorld().run(arguments_);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
   });
 
   it("shows a stack trace only with --debug [CLI-6]", async () => {
@@ -664,5 +672,60 @@ describe("the command line itself", () => {
     expect(err).toMatch(
       /^retinue: Something went wrong that should not: x is not a function\nRun it again with --debug/,
     );
+  });
+});
+
+describe("help, completion and the man page", () => {
+  it("describes every option of a run, and names every command, from what is parsed [CLI-6]", async () => {
+    const world = createWorld();
+    const { code, out } = await world.run(["run", "--help"]);
+    expect(code).toBe(0);
+    const manual = (await world.run(["help", "--man"])).out;
+    const flags = [...manual.matchAll(/^\.B (\\-.*)$/gm)].map(([, text = ""]) => text.replaceAll("\\", ""));
+    const own = flags.slice(0, flags.indexOf("--no-ask") + 1);
+    expect(own.length).toBeGreaterThan(40);
+    for (const flag of own) expect(out).toContain(`  ${flag}`);
+    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(manual).toContain(".B retinue sessions delete <session...>");
+  });
+
+  it("shows the help of a command, and the nearest where there is none [CLI-6]", async () => {
+    const world = createWorld();
+    expect((await world.run(["help", "sessions", "name"])).out).toContain("Gives a session a title");
+    expect(await world.run(["help", "sesions"])).toMatchObject({ code: 2 });
+    expect((await world.run(["help", "sesions"])).err).toContain("Did you mean `sessions`?");
+  });
+
+  it("completes commands, options and values in bash; the scripts of the other shells name them all [CLI-6]", async () => {
+    const world = createWorld();
+    const { out: script } = await world.run(["completion", "bash"]);
+    const asks = [
+      "retinue sess",
+      "retinue agents ch",
+      "retinue sessions delete --y",
+      "retinue --output-format j",
+    ];
+    const lines = asks.map(
+      (line) =>
+        `COMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _retinue; echo "\${COMPREPLY[*]}"`,
+    );
+    const answers = execFileSync("bash", ["-c", [script, ...lines].join("\n")], { encoding: "utf8" });
+    expect(answers).toBe("sessions\ncheck\n--yes\njson\n");
+    for (const shell of ["zsh", "fish"]) {
+      const { out } = await world.run(["completion", shell]);
+      for (const word of ["sessions", "delete", "stream-json", "no-ask"]) expect(out).toContain(word);
+    }
+    expect(await world.run(["completion", "tcsh"])).toMatchObject({ code: 2 });
+  });
+
+  it("offers only values that a run takes", async () => {
+    const world = createWorld();
+    const { out } = await world.run(["completion", "fish"]);
+    for (const option of ["output-format", "effort", "permission-mode"]) {
+      const [, values = ""] = new RegExp(`-l ${option} -x -a '([^']+)'`).exec(out) ?? [];
+      expect(values).not.toBe("");
+      for (const value of values.split(" "))
+        expect((await world.run(["-p", "x", "--model", "offline", `--${option}`, value])).code).not.toBe(2);
+    }
   });
 });

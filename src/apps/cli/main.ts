@@ -36,7 +36,7 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
 async function runNamed(arguments_: readonly string[], host: CliHost): Promise<number> {
   // The command that scripts and prompts ask most often needs no reading of arguments.
   if (arguments_.length === 1 && arguments_[0] === "agents")
-    return (await import("./commands/agents/agents-list.ts")).agents({ host, session: {} }, {});
+    return (await import("./commands/agents/agents.ts")).agents({ host, session: {} }, {});
   if (namesStore(arguments_, host))
     return (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
   return (await import("./run-program.ts")).runProgram(arguments_, host);

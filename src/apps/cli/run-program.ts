@@ -2,9 +2,11 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command, CommanderError } from "commander";
 import { nearestName } from "../../foundation/nearest-name.ts";
-import type { RetinueError } from "../../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { splitEntries } from "../../tools/grants/split-entries.ts";
-import { addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
+import { type AgentSdkOptions, addAgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
+import { addAccountCommands } from "./add-account-commands.ts";
+import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSessionCommands } from "./add-session-commands.ts";
 import { addSkillCommands } from "./add-skill-commands.ts";
@@ -12,6 +14,7 @@ import { addTaskCommands } from "./add-task-commands.ts";
 import { addTeamCommands } from "./add-team-commands.ts";
 import type { CliHost } from "./cli-host.ts";
 import { describe, type Invoke } from "./describe.ts";
+import { gatherLists } from "./gather-lists.ts";
 import { helpText } from "./help-text.ts";
 import type { PrintOptions } from "./print/print-options.ts";
 import { misuse, parseSettingSources, type SessionOptions } from "./session-options.ts";
@@ -28,12 +31,24 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
       meant = command;
     });
   try {
-    await program.parseAsync(arguments_, { from: "user" });
+    await program.parseAsync(gatherLists(arguments_, host.cwd), { from: "user" });
   } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode !== 0) throw asError(error, pathOf(meant));
+    const isUsage = error instanceof CommanderError;
+    if (isUsage && error.exitCode === 0) return exitCode;
+    const thrown = isUsage ? asError(error, pathOf(meant)) : error;
+    throw meant === program ? asRunError(thrown) : thrown;
   }
   return exitCode;
+}
+
+/** A run with a wrong option ends with 1, as scripts expect it; commands of our own end with 2. */
+function asRunError(error: unknown): unknown {
+  if (!isRetinueError(error) || error.code !== "misuse") return error;
+  const { message, advice } = error;
+  return new RetinueError("wrong-option", message, {
+    cause: error,
+    ...(advice === undefined ? {} : { advice }),
+  });
 }
 
 function createProgram(host: CliHost, invoke: Invoke): Command {
@@ -61,9 +76,18 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addPermissions(program, invoke);
   addTrust(program, invoke);
   addDoctor(program, invoke);
-  program.action((given: readonly string[], options: PrintOptions) => {
+  addAccountCommands(program, invoke);
+  const runPrompt = createRunPrompt(host, invoke);
+  addHelpCommands(program, {
+    write: (text) => host.stdout.write(text),
+    version: host.version,
+    columns: Math.min(host.stdout.columns ?? 80, 100),
+    runPrompt,
+  });
+  program.action((given: readonly string[], options: PrintOptions & AgentSdkOptions) => {
     const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
+    if (options.bare === true || options.safeMode === true) chooseNoSources(program);
     const [first] = words;
     if (options.print !== true && first === undefined && host.stdin.isTerminal && !host.canAsk)
       return void host.stdout.write(helpText);
@@ -74,15 +98,27 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
       return invoke(async (context) =>
         (await import("../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
       );
-    if (host.canAsk && (options.print !== true || isForPeople(options, words, host)))
-      return invoke(async (context) =>
-        (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
-      );
-    return invoke(async (context) =>
-      (await import("./print/run-print.ts")).runPrint(context, words, options),
-    );
+    return runPrompt(words, options);
   });
   return program;
+}
+
+function createRunPrompt(host: CliHost, invoke: Invoke) {
+  return (words: readonly string[], options: PrintOptions): Promise<void> =>
+    host.canAsk && (options.print !== true || isForPeople(options, words, host))
+      ? invoke(async (context) =>
+          (await import("../terminal/run-terminal.ts")).runTerminal(context, words, options),
+        )
+      : invoke(async (context) => (await import("./print/run-print.ts")).runPrint(context, words, options));
+}
+
+/** `--bare`: nothing counts but what the command line names, and what the organisation says. */
+function chooseNoSources(program: Command): void {
+  const { settingSources } = program.opts<SessionOptions>();
+  if (settingSources !== undefined && settingSources.length > 0)
+    throw misuse("--bare reads no settings, so it cannot be combined with --setting-sources.");
+  program.setOptionValue("settingSources", []);
+  program.setOptionValue("strictMcpConfig", true);
 }
 
 /** Whether a person watches a run with -p and can be asked; others read its lines. */
@@ -164,9 +200,7 @@ function addAgents(program: Command, invoke: Invoke): void {
     .allowExcessArguments();
   agents.action((name: string | undefined, options: { all?: boolean; json?: boolean }) => {
     if (name !== undefined) throw unknownCommand(agents, name);
-    return invoke(async (context) =>
-      (await import("./commands/agents/agents-list.ts")).agents(context, options),
-    );
+    return invoke(async (context) => (await import("./commands/agents/agents.ts")).agents(context, options));
   });
   describe(agents.command("list"), "Lists all agents, highest scope first.")
     .option("--all", "also what is shadowed or hidden by a deny rule")
@@ -316,7 +350,7 @@ function pathOf(command: Command): string {
 function addMcpCommands(program: Command, invoke: Invoke): void {
   const mcp = describe(program.command("mcp"), "Lists MCP servers; serves agents to MCP clients.")
     .argument("[command]")
-    .usage("[list|get|add|remove|approve|reject|serve] [options]")
+    .usage("[list|get|add|add-json|remove|approve|reject|reset-project-choices|serve] [options]")
     .option("--json", "print JSON")
     .option("--check", "connect them, and tell how many tools each has or why it fails")
     .allowExcessArguments();

@@ -1,17 +1,17 @@
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { missingNeeds, normalizeNeeds } from "../needs.ts";
-import type {
-  ActivationStatus,
-  Engine,
-  JsonValue,
-  Log,
-  RunActivation,
-  ServeOptions,
-  WakeOptions,
-  Worker,
+import {
+  type ActivationStatus,
+  checkName,
+  type Engine,
+  type JsonValue,
+  type Log,
+  type RunActivation,
+  type ServeOptions,
+  type WakeOptions,
+  type Worker,
 } from "../store.ts";
-import { checkName } from "../store.ts";
 
 /** How many activation ids are remembered per agent, to recognize a repeated wake. */
 const rememberedIds = 32;

@@ -157,8 +157,8 @@ async function retryWhileUnreachable<Result>(
   }
 }
 
-/** Classes of SQLSTATE that say nothing about the statement: connection, shutdown, too many connections, deadlock. */
-const transientStates = /^(08|57P0[123]|53300|40001|40P01|25P03)/;
+/** SQLSTATEs that say nothing about the statement: connection, shutdown, too many connections, deadlock, a server demoted. */
+const transientStates = /^(08|57P0[123]|53300|40001|40P01|25P03|25006)/;
 const transientCodes = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -171,7 +171,7 @@ const transientCodes = new Set([
 ]);
 /** The client reports a connection that broke in the middle of a query by these sentences alone. */
 const transientMessages =
-  /^Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/;
+  /^Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout|is not currently accepting connections$/;
 
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

@@ -14,13 +14,7 @@ import type { Place } from "./schema.ts";
 export function createPostgresLog(database: Database, { schema, tenant }: Place): Log {
   const table = `${schema}.log`;
   const lastSeq = `(SELECT coalesce(max(seq), 0) FROM ${table} WHERE tenant = $1 AND name = $2)`;
-  const appended = `
-    INSERT INTO ${table} (tenant, name, seq, append_id, record)
-    SELECT $1, $2, first.seq + r.place, $3, r.record
-    FROM unnest($4::text[]) WITH ORDINALITY AS r(record, place)`;
-  // The given number must also be the last one: without this check, a number beyond the end would leave a gap.
-  const expected = `${appended}, (SELECT $5::integer AS seq WHERE ${lastSeq} = $5::integer) AS first`;
-  const following = `${appended}, (SELECT ${lastSeq} AS seq) AS first`;
+  const statements = appendStatements(table, lastSeq);
 
   /** After a broken connection nobody knows whether the append had happened, except by its id. */
   const findAppend = async (name: string, id: string): Promise<number | undefined> => {
@@ -32,19 +26,13 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
   const insert = async (
     name: string,
     id: string,
-    texts: readonly string[],
-    expect?: number,
+    { texts, expect, relaxed = false }: Insertion,
   ): Promise<number | undefined> => {
     try {
-      const statement =
-        expect === undefined
-          ? { name: "log-append", text: `${following} RETURNING seq`, values: [tenant, name, id, texts] }
-          : {
-              name: "log-append-expect",
-              text: `${expected} RETURNING seq`,
-              values: [tenant, name, id, texts, expect],
-            };
-      const rows = await database.query<{ seq: number }>(statement);
+      const values: unknown[] = [tenant, name, id, texts];
+      if (expect !== undefined) values.push(expect);
+      const kind = expect === undefined ? "following" : "expected";
+      const rows = await database.query<{ seq: number }>({ ...statements[kind](relaxed), values });
       if (rows.length > 0) return Math.max(...rows.map(({ seq }) => seq));
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
@@ -70,13 +58,13 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
       );
       return (from < 0 ? [...rows].reverse() : rows).slice(0, limit).map(toEntry);
     },
-    async append(name, records, expect) {
+    async append(name, records, expect, { relaxed } = {}) {
       checkName("a log", name);
       if (records.length === 0) return checkLast(database, { lastSeq, values: [tenant, name], name, expect });
       const id = randomUUID();
       const texts = records.map((record) => JSON.stringify(record));
       while (true) {
-        const seq = await insert(name, id, texts, expect);
+        const seq = await insert(name, id, { texts, expect, relaxed });
         if (seq !== undefined) return seq;
         if (expect !== undefined) throw logConflict(name, expect);
         // Another writer took the number; the next attempt takes the one after it.
@@ -107,6 +95,32 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
       const values = upTo === undefined ? [tenant, name] : [tenant, name, upTo];
       await database.query({ text: `DELETE FROM ${table} WHERE tenant = $1 AND name = $2${limit}`, values });
     },
+  };
+}
+
+interface Insertion {
+  readonly texts: readonly string[];
+  readonly expect: number | undefined;
+  readonly relaxed: boolean | undefined;
+}
+
+/** Each kind of append is one statement, and so one round trip, with its own commit. */
+function appendStatements(table: string, lastSeq: string) {
+  // The setting ends with the statement. It is taken at the commit, which then does not wait for the disk.
+  const relax = "WITH relax AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS value)";
+  const statement = (name: string, first: string) => (relaxed: boolean) => ({
+    name: relaxed ? `${name}-relaxed` : name,
+    text: `${relaxed ? relax : ""}
+      INSERT INTO ${table} (tenant, name, seq, append_id, record)
+      SELECT $1, $2, first.seq + r.place, $3, r.record
+      FROM unnest($4::text[]) WITH ORDINALITY AS r(record, place), (${first}) AS first
+      ${relaxed ? "WHERE (SELECT value FROM relax) = 'off'" : ""}
+      RETURNING seq`,
+  });
+  return {
+    following: statement("log-append", `SELECT ${lastSeq} AS seq`),
+    // The given number must also be the last one: without this check, a number beyond the end would leave a gap.
+    expected: statement("log-append-expect", `SELECT $5::integer AS seq WHERE ${lastSeq} = $5::integer`),
   };
 }
 

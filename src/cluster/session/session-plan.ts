@@ -1,6 +1,8 @@
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isSessionId } from "../../journal/session-files.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
+import { readChildPlan } from "../../planning/read-child-plan.ts";
 import type { SessionOptions } from "../../runtime/runtime-options.ts";
 import type { JsonValue } from "../store.ts";
 import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-plan.ts";
@@ -36,6 +38,15 @@ export interface SessionPlan {
   readonly workspace: WorkspacePlan;
 }
 
+/** The plan of a child agent, complete as `retinue plan --json` writes it. */
+export interface PlannedChild {
+  readonly type: "plan";
+  /** A session of its own for its files, so that it meets no other agent of the session that it was planned in. */
+  readonly sessionId: string;
+  readonly plan: ChildPlan;
+  readonly workspace: WorkspacePlan;
+}
+
 /** Takes what can travel, and refuses what was asked for and cannot: it would silently not hold elsewhere. */
 export function toTravellingOptions(options: SessionOptions): TravellingOptions {
   const known: readonly string[] = optionNames;
@@ -51,11 +62,26 @@ export function toTravellingOptions(options: SessionOptions): TravellingOptions 
 }
 
 /** Reads a plan from the log; a worker of another version may have written it. */
-export function readSessionPlan(value: JsonValue): SessionPlan {
-  if (!isRecord(value) || value["type"] !== "session") throw unreadable("it is not the plan of a session");
-  const { sessionId, prompt, options, workspace, agents } = value;
+export function readTravellingPlan(value: JsonValue): SessionPlan | PlannedChild {
+  if (!isRecord(value)) throw unreadable("it is not an object");
+  const { type, sessionId, workspace } = value;
   if (typeof sessionId !== "string" || !isSessionId(sessionId))
     throw unreadable("its session id is not a UUID");
+  if (type === "session") return readSessionPlan(value, sessionId);
+  if (type !== "plan") throw unreadable("it is neither of a session nor of a child");
+  return { type, sessionId, plan: checkChildPlan(value["plan"]), workspace: readWorkspacePlan(workspace) };
+}
+
+/** Refuses what is not a complete plan of a child, with the field that is wrong. */
+export function checkChildPlan(value: unknown): ChildPlan {
+  const reading = readChildPlan(value);
+  if (reading.type === "plan") return reading.plan;
+  const { at, expected, found } = reading;
+  throw unreadable(`${at === "" ? "it" : `\`${at}\``} must be ${expected}, but it is ${found}`);
+}
+
+function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: string): SessionPlan {
+  const { prompt, options, workspace, agents } = value;
   if (typeof prompt !== "string") throw unreadable("it has no prompt");
   if (!isRecord(options)) throw unreadable("its options are not an object");
   const known: readonly string[] = optionNames;

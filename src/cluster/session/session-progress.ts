@@ -12,6 +12,8 @@ export type SessionEntry =
   | { readonly type: "asked"; readonly question: Question }
   /** An answer for one call was used up. */
   | { readonly type: "used"; readonly question: string }
+  /** A call is about to be made; its place in the log is its idempotency key. */
+  | { readonly type: "call"; readonly id: string; readonly tool: string }
   | { readonly type: "run-ended"; readonly ending: JsonValue };
 
 /** A call that a person has to decide about. */
@@ -48,7 +50,7 @@ export interface SessionProgress {
   readonly openQuestion: Question | undefined;
 }
 
-export function readSessionProgress(history: readonly LogEntry[]): SessionProgress {
+export function readSessionProgress(history: readonly LogEntry[], type: "session" | "plan"): SessionProgress {
   const entries: JsonValue[] = [];
   const waiting = new Map<string, Message>();
   const answers = new Map<string, ApprovalAnswer>();
@@ -85,7 +87,7 @@ export function readSessionProgress(history: readonly LogEntry[]): SessionProgre
     }
   }
   const left = [...waiting.values()];
-  const hasTranscript = entries.some(isTranscriptPiece);
+  const hasTranscript = entries.some((entry) => isTranscriptPiece(entry, type));
   return {
     entries,
     workspace,
@@ -99,9 +101,10 @@ export function readSessionProgress(history: readonly LogEntry[]): SessionProgre
   };
 }
 
-/** The main transcript is the one directly in the folder. */
-function isTranscriptPiece(entry: JsonValue): boolean {
-  return isRecord(entry) && entry["type"] === "file" && /^[^/]+\.jsonl$/.test(String(entry["path"]));
+/** The transcript of a main agent is directly in the folder, those of its children below it. */
+function isTranscriptPiece(entry: JsonValue, type: "session" | "plan"): boolean {
+  const form = type === "session" ? /^[^/]+\.jsonl$/ : /\.jsonl$/;
+  return isRecord(entry) && entry["type"] === "file" && form.test(String(entry["path"]));
 }
 
 /** An answer for an agent or a session holds again when the same is asked after a hand-over. */

@@ -10,6 +10,8 @@ import type { WorkspacePlan } from "./workspace-plan.ts";
 /** The files of an agent on this worker, while it runs here. */
 export interface Workspace {
   readonly directory: string;
+  /** The top folder of a clone that `directory` is in. */
+  readonly root?: string;
   /**
    * Makes the files available to other workers, and gives what the next one needs to continue from here; undefined where
    * nothing has to be done. Throws a conflict when another worker has saved meanwhile.

@@ -52,7 +52,7 @@ export async function openGitWorkspace(options: GitWorkspaceOptions): Promise<Wo
     await must(git(store, ["read-tree", start]), "prepare");
     const directory = plan.subdirectory === undefined ? files : join(files, plan.subdirectory);
     const save = createSave(git, { options, store, files, start });
-    return { directory, save, close: () => rm(folder, { recursive: true, force: true }) };
+    return { directory, root: files, save, close: () => rm(folder, { recursive: true, force: true }) };
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
     throw error;

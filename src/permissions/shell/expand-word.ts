@@ -266,7 +266,7 @@ function expandScript(
   part: CommandExpansionPart | ProcessSubstitutionPart,
   scene: Scene,
 ): string {
-  if (part.text.startsWith("$((")) markOpaque(walk, "arithmetic and a substitution look alike");
+  if (/^[$<>]\(\(/.test(part.text)) markOpaque(walk, "arithmetic and a substitution look alike");
   // Which versions of bash run `${ command; }` differs.
   if (part.text.startsWith("${")) markOpaque(walk, "a substitution in braces is not understood");
   if (part.script === undefined) {

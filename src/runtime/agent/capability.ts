@@ -13,6 +13,8 @@ import type { AuthorizeWithHooks, BeforeAsk } from "./create-authorize.ts";
  */
 export interface Capability {
   readonly tools?: readonly Tool[];
+  /** Around each tool of the agent; the last of the list is closest to the tool. */
+  readonly tool?: (tool: Tool) => Tool;
   /** Around the agent's model; the last of the list is closest to the provider. */
   readonly model?: (model: Model) => Model;
   readonly limits?: LoopLimits;

@@ -8,9 +8,10 @@ import type { PolicyRule, ToolScopes } from "../../permissions/permission-policy
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
 import { createTemporaryNotes } from "../../storage/create-temporary-notes.ts";
-import { createSessionFiles } from "../../tools/file-ledger.ts";
+import { createSessionFiles, type FileLedger } from "../../tools/file-ledger.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { LiveControls } from "./live-controls.ts";
 import { createMemoryTurns } from "./prepare-memory.ts";
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
@@ -21,13 +22,15 @@ export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<str
   // `~` must mean to the tools what it means to the rules.
   const environment = () => ({ ...world.environment, ...Object.fromEntries(added), HOME: paths.home });
   return (plan: RunPlan, directory: () => string) => {
-    const files = sessionLedger.forAgent();
+    const files = withKnownFiles(sessionLedger.forAgent(), "task" in plan ? undefined : world.live?.seenFile);
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
     return (
       call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
     ): ToolContext => ({
       ...call,
+      idempotencyKey:
+        world.idempotencyKey?.(call.callId) ?? `${plan.sessionId}/${plan.agent.id}/${call.callId}`,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,
       agent: plan.agent,
@@ -40,6 +43,12 @@ export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<str
       ...(mayRead === undefined ? {} : { mayRead }),
     });
   };
+}
+
+/** A child knows only what it has read itself. */
+function withKnownFiles(files: FileLedger, known: LiveControls["seenFile"]): FileLedger {
+  if (known === undefined) return files;
+  return { ...files, seen: (path) => files.seen(path) ?? known(path) };
 }
 
 type MayRead = NonNullable<ToolContext["mayRead"]>;

@@ -1,5 +1,6 @@
 import { abortable } from "../../foundation/abortable.ts";
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
+import type { RecordRequest } from "../../journal/request-recorder.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../model/model.ts";
 import { isReplaced } from "../../planning/own-servers.ts";
@@ -45,6 +46,8 @@ export interface AgentServices {
   readonly findModel: (name: string) => Promise<Model>;
   readonly toolContext: ReturnType<typeof createToolContexts>;
   readonly tree: TreeBudget;
+  /** Takes down what models are asked; absent where nothing is recorded. */
+  readonly recordRequest?: RecordRequest;
   /** Puts calls of all agents to the same person, in one queue; absent where no one can be asked. */
   readonly asking?: ReturnType<typeof openAsking>;
 }
@@ -105,10 +108,12 @@ export async function equipAgent(
   const [tooling, ...around] = shared;
   const parts: AgentParts = {
     model,
-    capabilities:
-      main === undefined
+    capabilities: [
+      ...(main === undefined
         ? [...(tooling === undefined ? [] : [tooling]), loading, ...around, ...(child?.last ?? [])]
-        : [...liveOf(services, guard.pay), ...main.first, loading, ...shared, ...main.last],
+        : [...liveOf(services, guard.pay), ...main.first, loading, ...shared, ...main.last]),
+      ...(world.additions ?? []).map((addTo) => addTo(plan)),
+    ],
     serverTools: tools.serverTools(plan, model.facts),
     ...askingOf(plan, services, own),
     // Once it is moved to the background, it has no more tools of servers.
@@ -130,6 +135,7 @@ export async function equipAgent(
           offered: skills.offered(),
         }),
     }),
+    recordRequest: services.recordRequest,
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };

@@ -1,8 +1,10 @@
 import type { ModelEvent } from "../../conversation/model-event.ts";
 import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
+import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
 import type { Model } from "../../model/model.ts";
 import { ModelError } from "../../model/model-error.ts";
 import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
+import type { SeenFile } from "../../tools/file-ledger.ts";
 import type { Capability } from "./capability.ts";
 
 /** What a host may change while a session runs. Each part is read again whenever it matters. */
@@ -17,6 +19,10 @@ export interface LiveControls {
   readonly effort?: () => string | number | undefined;
   /** Names under which the main agent's model may call tools, and what they mean. */
   readonly toolAliases?: ReadonlyMap<string, string> | undefined;
+  /** Answers what MCP servers want to know of the person; absent means that no one can be asked. */
+  readonly elicit?: McpConnectionOptions["ask"];
+  /** Files that the main agent knows without having read them, by real path. */
+  readonly seenFile?: (path: string) => SeenFile | undefined;
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
 }

@@ -1,7 +1,7 @@
 import type { CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model, ServerTool } from "../../model/model.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
-import type { ToolContext } from "../../tools/tool.ts";
+import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { Capability } from "./capability.ts";
 import { type AuthorizeDependencies, type AuthorizeWithHooks, createAuthorize } from "./create-authorize.ts";
 
@@ -23,6 +23,8 @@ export interface AgentParts extends Pick<AuthorizeDependencies, "canUseTool" | "
   readonly commit?: (() => Promise<void>) | undefined;
   /** Whether a tool is still there at the next turn; absent means it is. */
   readonly isOffered?: LoopPorts["isOffered"];
+  /** Takes down what the model is asked; absent where nothing is recorded. */
+  readonly recordRequest?: LoopPorts["recordRequest"] | undefined;
 }
 
 export interface OpenAgent {
@@ -44,12 +46,12 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
   for (const { attach } of capabilities) attach?.({ authorize, ask });
   const finishing = capabilities.flatMap(({ isFinished }) => isFinished ?? []);
   const limits = capabilities.find((capability) => capability.limits !== undefined)?.limits;
-  const { serverTools = [], isOffered, commit, compaction, concurrency } = parts;
+  const { serverTools = [], isOffered, commit, compaction, concurrency, recordRequest } = parts;
   return {
     plan,
     ports: {
       model: capabilities.reduceRight((model, { model: around }) => around?.(model) ?? model, parts.model),
-      tools: capabilities.flatMap(({ tools = [] }) => tools),
+      tools: toolsOf(capabilities),
       ...(serverTools.length === 0 ? {} : { serverTools }),
       ...(isOffered === undefined ? {} : { isOffered }),
       authorize,
@@ -58,6 +60,7 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
       takeMessages: () => capabilities.toReversed().flatMap(({ messages }) => messages?.() ?? []),
       ...foldAfterCall(capabilities),
       ...(commit === undefined ? {} : { commit }),
+      ...(recordRequest === undefined ? {} : { recordRequest }),
       beforeEnd: foldBeforeEnd(capabilities),
       ...(finishing.length === 0 ? {} : { isFinished: () => finishing.some((isFinished) => isFinished()) }),
       ...(limits === undefined ? {} : { limits }),
@@ -70,6 +73,15 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
       for (const { dispose } of capabilities) await dispose?.(stopped);
     },
   };
+}
+
+/** Every tool of an agent, as its model sees them. */
+export function toolsOf(capabilities: readonly Capability[]): readonly Tool[] {
+  const tools = capabilities.flatMap((capability) => capability.tools ?? []);
+  const around = capabilities.flatMap(({ tool }) => tool ?? []);
+  return around.length === 0
+    ? tools
+    : tools.map((tool) => around.reduceRight((inner, wrap) => wrap(inner), tool));
 }
 
 /** What changes how rules and people decide: another policy, added rules, and answers in place of a person. */

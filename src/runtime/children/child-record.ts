@@ -61,7 +61,15 @@ export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptio
   const own = files.agent(plan.agent.id);
   const outputFile = agentOutputFile(files, plan.agent.id);
   const keeping = { durability, takeOver, signal: AbortSignal.timeout(openLimitMs), notice };
-  const transcript = await openChildTranscript(plan, { file: own.transcript, world, keeping });
+  const opened = await openChildTranscript(plan, { file: own.transcript, world, keeping });
+  const { observer } = world;
+  const transcript: typeof opened = {
+    ...opened,
+    record(event) {
+      observer?.event(plan, event);
+      opened.record(event);
+    },
+  };
   if (!world.keepsTranscripts) return { ...transcript, outputFile };
   replaceWholeFile(own.meta, `${JSON.stringify(metaOf(plan))}\n`);
   const output = openAgentOutput(outputFile);

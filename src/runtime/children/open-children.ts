@@ -31,7 +31,7 @@ import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { Capability } from "../agent/capability.ts";
 import { type AgentServices, equipAgent } from "../agent/equip-agent.ts";
-import { openAgent } from "../agent/open-agent.ts";
+import { openAgent, toolsOf } from "../agent/open-agent.ts";
 import { prepareMemory } from "../agent/prepare-memory.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -89,6 +89,8 @@ export interface Children {
   readonly spawner: Spawner;
   /** From now on a child that is resumed by a message is decided about like a call of the Agent tool. */
   readonly attach: (authorize: LoopPorts["authorize"]) => void;
+  /** The tools that a planned child would have. Starts nothing. */
+  readonly toolsOf: (plan: ChildPlan) => Promise<readonly Tool[]>;
   /** Settles how a child ended whose process died. */
   readonly recover: (agentId: string, signal?: AbortSignal) => Promise<void>;
   /** Queues a message for the parent, which reads it between its turns. */
@@ -176,6 +178,7 @@ export function openChildren(parts: ChildrenParts): Children {
     spawner,
     recover: (agentId, signal) => recover(agentId, parts, { signal }),
     attach: starts.attach,
+    toolsOf: (plan) => plannedTools(plan, parts),
     notify: mail.put,
     tool,
     messageTool: createSendMessageTool({ messenger, seat: team?.seat }),
@@ -298,6 +301,25 @@ async function openChildAgent(
     },
     end: agent.end,
   };
+}
+
+async function plannedTools(
+  plan: ChildPlan,
+  { services, parent, clocks }: ChildrenParts,
+): Promise<readonly Tool[]> {
+  const { signal } = new AbortController();
+  const { parts } = await equipAgent(plan, services, {
+    definition: plan.definition,
+    model: parent.model,
+    stopwatch: createStopwatch(clocks.clock),
+    child: {
+      control: { attended: () => !plan.task.background, unattended: signal, takeMessages: () => [] },
+      servers: undefined,
+      waiting: parent.stopwatch,
+      last: [],
+    },
+  });
+  return toolsOf(parts.capabilities);
 }
 
 async function recover(

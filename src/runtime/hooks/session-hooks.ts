@@ -189,8 +189,17 @@ function createRunner(
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
   });
-  if (environment === undefined) return created;
-  return withEnvironmentFile(created, {
+  const { observer } = world;
+  const measured: HookRunner =
+    observer === undefined
+      ? created
+      : {
+          ...created,
+          fire: (event, payload, options) =>
+            observer.hook(plan, event, () => created.fire(event, payload, options)),
+        };
+  if (environment === undefined) return measured;
+  return withEnvironmentFile(measured, {
     file: environmentFile,
     environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
     directory: discovered.paths.cwd,

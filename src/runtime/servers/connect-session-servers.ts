@@ -153,6 +153,7 @@ function connectionOptions(world: RuntimeContext, directory: string): McpConnect
     ...mcpConnectionOptions({ environment: world.environment, directory }),
     programServers: world.programServers,
     ...(world.notice === undefined ? {} : { notice: world.notice }),
+    ...(world.live?.elicit === undefined ? {} : { ask: world.live.elicit }),
   };
 }
 

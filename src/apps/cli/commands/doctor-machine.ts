@@ -36,7 +36,7 @@ export function checkConfigDirectory({ discovered, nameOf }: GatheredSession): C
   return { name, state: "warning", text: `${shown} can be read, but not written.`, advice };
 }
 
-const keyNames = [
+export const keyNames = [
   "ANTHROPIC_API_KEY",
   "ANTHROPIC_AUTH_TOKEN",
   "OPENAI_API_KEY",

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
-import type { TreeLimits } from "../../../planning/limit-settings.ts";
+import { treeLimitsOf } from "../../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../../planning/plan-run.ts";
 import { readChildPlan } from "../../../planning/read-child-plan.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -17,11 +17,7 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
   checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   refuseIdleOptions(options);
-  const plan = readPlan(
-    file,
-    file === "-" ? await host.stdin.readAll({ limit: maxBytes }) : readText(resolve(host.cwd, file)),
-  );
-  refuseUnaskedBypass(plan, options);
+  const plan = await loadPlan(host, file, options);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
@@ -64,6 +60,18 @@ function carriedOut({ agent }: ChildPlan): RetinueError {
   });
 }
 
+/** The plan in a file, or what is piped in for `-`; one that bypasses permissions only where that is asked for here. */
+export async function loadPlan(
+  { stdin, cwd }: Pick<CommandContext["host"], "stdin" | "cwd">,
+  file: string,
+  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
+): Promise<ChildPlan> {
+  const text = file === "-" ? await stdin.readAll({ limit: maxBytes }) : readText(resolve(cwd, file));
+  const plan = readPlan(file, text);
+  refuseUnaskedBypass(plan, options);
+  return plan;
+}
+
 /** What a plan has decided; an option that says otherwise would do nothing. */
 const decided: ReadonlyMap<keyof PrintOptions, string> = new Map([
   ["model", "--model"],
@@ -94,24 +102,15 @@ function refuseIdleOptions(options: PrintOptions): void {
 }
 
 /** No file alone bypasses permissions, and a plan is a file. */
-function refuseUnaskedBypass({ policy }: ChildPlan, options: PrintOptions): void {
+function refuseUnaskedBypass(
+  { policy }: ChildPlan,
+  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
+): void {
   if (policy.mode !== "bypassPermissions" || options.dangerouslySkipPermissions === true) return;
   throw misuse(
     "The plan bypasses permissions, which no file can say alone.",
     "Read it, then add --dangerously-skip-permissions if that is meant.",
   );
-}
-
-/** What all agents of its session may take together; here it is the only one. */
-function treeLimitsOf({ treeLimits = {} }: ChildPlan, maxSeconds = Number.POSITIVE_INFINITY): TreeLimits {
-  const { timeMs, tokens, cost, toolCalls } = treeLimits;
-  const seconds = Math.min(maxSeconds, (timeMs?.value ?? Number.POSITIVE_INFINITY) / 1000);
-  return {
-    ...(Number.isFinite(seconds) ? { seconds } : {}),
-    ...(tokens === undefined ? {} : { tokens: tokens.value }),
-    ...(cost === undefined ? {} : { usd: cost.value }),
-    ...(toolCalls === undefined ? {} : { toolCalls: toolCalls.value }),
-  };
 }
 
 function readText(file: string): string {

@@ -36,6 +36,7 @@ export function createPrintRuntime(
     ...(session.trust === true ? { trusted: true } : {}),
     transcripts: options.sessionPersistence !== false,
     onWarning: createNotice(host),
+    telemetry: "environment",
     ...more,
   };
   return createHostedRuntime(whole, live);

@@ -34,6 +34,8 @@ export interface PrintOptions {
   readonly systemPromptFile?: string;
   readonly appendSystemPrompt?: string;
   readonly appendSystemPromptFile?: string;
+  readonly appendSubagentSystemPrompt?: string;
+  readonly appendSubagentSystemPromptFile?: string;
   readonly resume?: string;
   readonly continue?: boolean;
   readonly forkSession?: boolean;
@@ -141,6 +143,12 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     "--append-system-prompt",
     cwd,
   );
+  const appendSubagentSystemPrompt = textOrFile(
+    options.appendSubagentSystemPrompt,
+    options.appendSubagentSystemPromptFile,
+    "--append-subagent-system-prompt",
+    cwd,
+  );
   return withoutUndefined({
     agent: options.agent,
     model: options.model,
@@ -152,6 +160,7 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     allowedTools: options.allowedTools,
     systemPrompt,
     appendSystemPrompt,
+    appendSubagentSystemPrompt,
     maxTurns: readNumber(
       "--max-turns",
       options.maxTurns,

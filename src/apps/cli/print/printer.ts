@@ -8,6 +8,7 @@ import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
+import { apiErrorText, isApiFailure } from "../../agent-sdk/result-message.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { createPaint } from "../views/paint.ts";
 import { plural } from "../views/render-diagnostics.ts";
@@ -94,6 +95,7 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
     end(ending) {
       progress.end(ending);
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
+      else if (isApiFailure(ending)) host.stdout.write(`${answerText(apiErrorText(ending), host.stdout)}\n`);
       else if (ending.text !== "") host.stdout.write(`${answerText(ending.text.trimEnd(), host.stdout)}\n`);
     },
   };

@@ -3,7 +3,11 @@ import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
-import { type AgentSdkOptions, checkAgentSdkOptions } from "../../agent-sdk/agent-sdk-options.ts";
+import {
+  type AgentSdkOptions,
+  checkAgentSdkOptions,
+  sdkSessionOptions,
+} from "../../agent-sdk/agent-sdk-options.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { exitCodeOf } from "../end-signal.ts";
@@ -65,9 +69,14 @@ async function runSession(
   const reported = new Set<string>();
   await using runtime = createPrintRuntime(context, options, {
     onWarning: createNotice(host, reported),
-    live: { fallbackModel: options.fallbackModel, effort: () => thinkingTokens },
+    live: {
+      fallbackModel: options.fallbackModel,
+      effort: () => thinkingTokens,
+      ...(options.name === undefined ? {} : { transcript: { title: options.name } }),
+    },
   });
-  await using session = await openPrintSession(runtime, request.session, signal).catch((error: unknown) => {
+  const given = { ...request.session, ...sdkSessionOptions(options) };
+  await using session = await openPrintSession(runtime, given, signal).catch((error: unknown) => {
     if (!signal.aborted) printFailure(host, request, error);
     throw error;
   });

@@ -6,7 +6,7 @@ import {
   waitForEnd,
 } from "../../../cluster/agent-client.ts";
 import { agentLog, toAgentRecord } from "../../../cluster/agent-records.ts";
-import { readSessionPlan } from "../../../cluster/session/session-plan.ts";
+import { readTravellingPlan } from "../../../cluster/session/session-plan.ts";
 import type { Question } from "../../../cluster/session/session-progress.ts";
 import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
 import { describeWorkspace } from "../../../cluster/workspace/workspace-plan.ts";
@@ -33,7 +33,7 @@ export async function listAgents(
         const id = name.slice("run/".length);
         const { plan, status } = await glanceAtAgent(store, id);
         const activation = await store.engine.status(id);
-        const prompt = isRecord(plan) ? String(plan["prompt"] ?? "") : "";
+        const prompt = promptOf(plan);
         return { id, status, activation, lastAt, prompt };
       }),
     );
@@ -49,6 +49,13 @@ export async function listAgents(
       }
     return 0;
   });
+}
+
+/** The prompt of a session, or of the child that a plan is for. */
+function promptOf(plan: JsonValue | undefined): string {
+  if (!isRecord(plan)) return "";
+  const child = isRecord(plan["plan"]) ? plan["plan"]["task"] : plan;
+  return isRecord(child) ? String(child["prompt"] ?? "") : "";
 }
 
 type Activation = Awaited<ReturnType<typeof inspectAgent>>["activation"];
@@ -71,9 +78,9 @@ export async function inspect(
     const id = await findAgent(store, given);
     const report = await inspectAgent(store, id);
     const { plan } = await glanceAtAgent(store, id);
-    const isSession = isRecord(plan) && plan["type"] === "session";
+    const isSession = isRecord(plan) && (plan["type"] === "session" || plan["type"] === "plan");
     const workspace = isSession
-      ? describeWorkspace(readSessionPlan(plan).workspace)
+      ? describeWorkspace(readTravellingPlan(plan).workspace)
       : "none; this is no session";
     const claims = (await store.log.read(agentLog(id))).flatMap(({ record }) => {
       const read = toAgentRecord(record);

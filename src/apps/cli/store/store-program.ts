@@ -72,6 +72,25 @@ function addAgentCommands(program: Command, run: Run): void {
   describe(program.command("logs <id>"), "Shows what an agent said and did.")
     .option("-f, --follow", "go on until it ends")
     .action((id: string, options) => run(async (context) => (await load()).logs(context, id, options)));
+  describe(
+    program.command("plan <name>"),
+    "Shows what a child agent would be, and which workers could run it.",
+  )
+    .option("--background", "as if it were started in the background")
+    .option("--task <text>", "the task it would get")
+    .action((name: string, _, command: Command) =>
+      run(async (context) =>
+        (await import("./describe-in-store.ts")).planInStore(context, name, command.optsWithGlobals()),
+      ),
+    );
+  describe(
+    program.command("run-plan <file>"),
+    "Lets a worker carry out the plan of a child agent, written by plan --json.",
+  ).action((file: string, _, command: Command) =>
+    run(async (context) =>
+      (await import("./print-in-store.ts")).runPlanInStore(context, file, command.optsWithGlobals()),
+    ),
+  );
   describe(program.command("stop <id>"), "Ends an agent and its children, on whichever worker.").action(
     (id: string) => run(async (context) => (await load()).stop(context, id)),
   );
@@ -109,6 +128,14 @@ function addAdminCommands(program: Command, run: Run): void {
     store.command("limit <n>"),
     'How many agents run at once over all workers; "none" for no limit.',
   ).action((text: string) => run(async (context) => (await load()).limit(context, text)));
+  describe(
+    program.command("doctor"),
+    "Checks the store, its workers, and the workspaces this folder can be.",
+  ).action((_, command: Command) =>
+    run(async (context) =>
+      (await import("./describe-in-store.ts")).doctorInStore(context, command.optsWithGlobals()),
+    ),
+  );
   describe(program.command("clean"), "Removes agents that ended long ago from the store.")
     .option("--days <n>", "older than this", "30")
     .option("--dry-run", "only tell what would go")

@@ -1,14 +1,14 @@
 import { createInterface, type Interface } from "node:readline";
 import { Conversation } from "../app/conversation.ts";
 import { rowText } from "../screen/row.ts";
-import type {
-  AgentSnapshot,
-  Question,
-  ReportTopic,
-  SessionEvent,
-  TerminalSession,
+import {
+  type AgentSnapshot,
+  type Question,
+  type ReportTopic,
+  reportTopics,
+  type SessionEvent,
+  type TerminalSession,
 } from "../session/terminal-session.ts";
-import { reportTopics } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { describeQuestion, readAnswer } from "./plain-questions.ts";
 

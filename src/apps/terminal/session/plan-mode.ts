@@ -1,4 +1,5 @@
 import { isRecord } from "../../../foundation/json-record.ts";
+import type { PermissionMode } from "../../../permissions/permission-mode.ts";
 import { defineTool, type Tool } from "../../../tools/tool.ts";
 import type { PlanDecision } from "./session-questions.ts";
 
@@ -48,4 +49,15 @@ export function createPlanTool({ mode, ask, approved }: PlanToolOptions): Tool {
 
 function failed(content: string): { readonly content: string; readonly isError: true } {
   return { content, isError: true };
+}
+
+const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
+
+/** What Shift+Tab goes through. */
+export function modesFrom(
+  start: PermissionMode,
+  { canBypass }: { readonly canBypass: boolean },
+): readonly PermissionMode[] {
+  const all = canBypass || start === "bypassPermissions" ? [...modes, "bypassPermissions" as const] : modes;
+  return all.includes(start) ? all : [start, ...all];
 }

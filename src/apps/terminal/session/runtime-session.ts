@@ -7,7 +7,7 @@ import type { CommandContext } from "../../cli/session-options.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import { describeError, LiveConversation } from "./live-conversation.ts";
 import { MessageQueue } from "./message-queue.ts";
-import { createPlanTool } from "./plan-mode.ts";
+import { createPlanTool, modesFrom } from "./plan-mode.ts";
 import type { SessionPages } from "./session-pages.ts";
 import { readOnly, SessionQuestions } from "./session-questions.ts";
 import type { SessionRecords } from "./session-records.ts";
@@ -360,9 +360,7 @@ export class RuntimeSession implements TerminalSession {
   /** Everything may be allowed only where that was asked for at the start. */
   #modes(): readonly PermissionMode[] {
     const start = this.#live?.session.plan.policy.mode ?? "default";
-    const canBypass = start === "bypassPermissions" || this.#given.skipPermissions === true;
-    const all = canBypass ? [...modes, "bypassPermissions" as const] : modes;
-    return all.includes(start) ? all : [start, ...all];
+    return modesFrom(start, { canBypass: this.#given.skipPermissions === true });
   }
 
   #opened(): Session {
@@ -394,8 +392,5 @@ export class RuntimeSession implements TerminalSession {
     for (const listener of this.#listeners) listener(event);
   }
 }
-
-/** What Shift+Tab goes through. */
-const modes: readonly PermissionMode[] = ["default", "acceptEdits", "plan"];
 
 const todoStates = { pending: "pending", in_progress: "active", completed: "done" } as const;

@@ -180,6 +180,10 @@ export class Picker implements View {
 
   #found(): readonly PickerItem[] {
     if (this.#query === "") return this.#items;
-    return fuzzyFilter([...this.#items], this.#query, ({ label, id }) => `${label} ${id}`);
+    const wanted = this.#query.toLowerCase();
+    const exact = this.#items.filter(
+      ({ label, id }) => label.toLowerCase().includes(wanted) || id.toLowerCase().startsWith(wanted),
+    );
+    return exact.length > 0 ? exact : fuzzyFilter([...this.#items], this.#query, ({ label }) => label);
   }
 }

@@ -14,15 +14,6 @@ export interface ListOptions {
   readonly json?: boolean;
 }
 
-/** `retinue agents`: a browser where a person sits at a terminal, else the list. */
-export async function agents(context: CommandContext, options: ListOptions): Promise<number> {
-  const isList = options.json === true || options.all === true || !context.host.canAsk;
-  const code = isList
-    ? undefined
-    : await (await import("../../../terminal/browse-agents.ts")).browseAgents(context);
-  return code ?? agentsList(context, options);
-}
-
 /** `retinue agents list`: who there is, from where, and whom they shadow. */
 export async function agentsList(context: CommandContext, options: ListOptions): Promise<number> {
   const { stdout, stderr } = context.host;

@@ -1,4 +1,6 @@
 import type { Issue } from "../../../../foundation/diagnostic.ts";
+import { parseJsonDocument } from "../../../../foundation/json-document.ts";
+import { isRecord } from "../../../../foundation/json-record.ts";
 import { RetinueError } from "../../../../foundation/retinue-error.ts";
 import { readServer } from "../../../../mcp/mcp-server-config.ts";
 import { refuseServerName } from "../../../../mcp/refuse-server-name.ts";
@@ -25,6 +27,25 @@ export async function mcpAdd(
   { name, words }: { readonly name: string; readonly words: readonly string[] },
   options: McpAddOptions,
 ): Promise<number> {
+  refuseName(name);
+  return writeServer(context, { name, config: readConfig(name, words, options) }, options);
+}
+
+/** `retinue mcp add-json NAME JSON`: the same from a configuration as it would be in a file. */
+export async function mcpAddJson(
+  context: CommandContext,
+  { name, json }: { readonly name: string; readonly json: string },
+  options: Pick<McpAddOptions, "scope" | "force">,
+): Promise<number> {
+  refuseName(name);
+  const { value, diagnostic } = parseJsonDocument(json, "the configuration");
+  if (diagnostic !== undefined || !isRecord(value))
+    throw misuse(`The configuration is not a JSON object: ${diagnostic?.message ?? json}`, jsonUsage);
+  refuseUnusable(name, value, jsonUsage);
+  return writeServer(context, { name, config: value }, options);
+}
+
+function refuseName(name: string): void {
   const why = /^plugin:/i.test(name)
     ? "`plugin:` begins the names of plugins' servers"
     : refuseServerName(name);
@@ -33,8 +54,14 @@ export async function mcpAdd(
       `${JSON.stringify(name)} cannot be the name of a server: ${why}.`,
       "Use letters, digits and hyphens.",
     );
+}
+
+async function writeServer(
+  context: CommandContext,
+  { name, config }: { readonly name: string; readonly config: Readonly<Record<string, unknown>> },
+  options: Pick<McpAddOptions, "scope" | "force">,
+): Promise<number> {
   const scope = readScope(options.scope) ?? "local";
-  const config = readConfig(name, words, options);
   const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
   const replaces = options.force === true;
   const outcome = await addMcpServer(discovered.paths, { scope, name, config }, { replaces });
@@ -103,13 +130,20 @@ function readConfig(
         };
   if (transport === "stdio" ? header.length > 0 : env.length > 0)
     throw misuse(transport === "stdio" ? "--header needs --transport http." : "-e needs a command.", usage);
-  const issues: Issue[] = [];
-  const { unusable } = readServer(name, config, [], issues);
-  if (unusable !== undefined) throw misuse(`The server cannot be used: ${unusable}.`, usage);
-  const [issue] = issues;
-  if (issue !== undefined) throw misuse(issue.message, issue.advice);
+  refuseUnusable(name, config, usage);
   return config;
 }
+
+function refuseUnusable(name: string, config: Readonly<Record<string, unknown>>, advice: string): void {
+  const issues: Issue[] = [];
+  const { unusable } = readServer(name, config, [], issues);
+  if (unusable !== undefined) throw misuse(`The server cannot be used: ${unusable}.`, advice);
+  const [issue] = issues;
+  if (issue !== undefined) throw misuse(issue.message, issue.advice);
+}
+
+const jsonUsage =
+  'Write `retinue mcp add-json NAME \'{"command":"…","args":[…]}\'`, or `\'{"type":"http","url":"…"}\'`.';
 
 const usage =
   "Write `retinue mcp add NAME -- COMMAND ARGS…`, or `retinue mcp add --transport http NAME URL`.";

@@ -1,7 +1,12 @@
 import { RetinueError } from "../../../../foundation/retinue-error.ts";
 import { mcpDefinitionHash } from "../../../../mcp/mcp-definition-hash.ts";
-import { approveMcpServers, rejectMcpServers } from "../../../../settings/approve-mcp-servers.ts";
+import {
+  approveMcpServers,
+  forgetMcpChoices,
+  rejectMcpServers,
+} from "../../../../settings/approve-mcp-servers.ts";
 import { gatherMcp, type ListedServer } from "../../gather-mcp.ts";
+import { gatherSession } from "../../gather-session.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { notWritten } from "./mcp-add.ts";
 import { findNamed } from "./mcp-get.ts";
@@ -41,6 +46,15 @@ export async function mcpReject(context: CommandContext, name: string): Promise<
   context.host.stdout.write(
     `\`${name}\` is not started in this project. \`retinue mcp approve ${name}\` takes it back.\n`,
   );
+  return 0;
+}
+
+/** `retinue mcp reset-project-choices`: servers of the project are asked about again. */
+export async function mcpResetChoices(context: CommandContext): Promise<number> {
+  const { discovered } = await gatherSession(context, { toleratesBrokenFiles: true });
+  const outcome = await forgetMcpChoices(discovered.paths);
+  if (outcome.type === "refused") throw notWritten(outcome.why);
+  context.host.stdout.write("Servers of this project are neither approved nor rejected any more.\n");
   return 0;
 }
 

@@ -1,0 +1,154 @@
+import { join, relative, resolve } from "node:path";
+import { findSession } from "../../../journal/find-sessions.ts";
+import { describeReplay } from "../../../replay/describe-replay.ts";
+import { loadRecording } from "../../../replay/load-recording.ts";
+import { createRuntime } from "../../../runtime/create-runtime.ts";
+import { saveRecording } from "../../../runtime/replay/isolated-replay.ts";
+import type { ReplaySessionOptions } from "../../../runtime/replay/replay-session.ts";
+import { createPaths } from "../../../settings/paths.ts";
+import { checkSessionOptions } from "../check-session-options.ts";
+import type { CliHost } from "../cli-host.ts";
+import { displayPath } from "../display-path.ts";
+import { exitCodeOf } from "../end-signal.ts";
+import { createPrintRuntime } from "../print/open-print-session.ts";
+import type { PrintOptions } from "../print/print-options.ts";
+import { type CommandContext, misuse } from "../session-options.ts";
+import { createPaint } from "../views/paint.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
+import { writeNewFile } from "../write-new-file.ts";
+import { transcriptsOf } from "./find-named-task.ts";
+
+export interface ReplayCommandOptions extends PrintOptions {
+  readonly from?: string;
+  readonly prompt?: string;
+  readonly save?: string;
+  readonly runner?: string;
+  readonly json?: boolean;
+}
+
+/** `retinue replay [ID]`: drives the loop through a recorded session without a model, and tells what is different now. */
+export async function replay(
+  context: CommandContext,
+  words: readonly string[],
+  options: ReplayCommandOptions,
+): Promise<number> {
+  const { host } = context;
+  checkSessionOptions(context.session, host.cwd);
+  const written = words.length === 0 ? undefined : words.join(" ");
+  if (options.save !== undefined) return save(host, written, options);
+  const stop = new AbortController();
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
+  try {
+    await using runtime = createPrintRuntime(context, {});
+    const asked = readOptions(options);
+    const report = await runtime.replay(written, { ...asked, signal: stop.signal });
+    if (stop.signal.aborted) return exitCodeOf(stop.signal.reason);
+    if (options.json === true) host.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
+    else host.stdout.write(describe(host, report));
+    // With a change the caller wants to see what it makes different; without one nothing should be.
+    return report.differences.length === 0 || asked.from !== undefined ? 0 : 1;
+  } finally {
+    forget();
+  }
+}
+
+function describe(host: CliHost, report: Parameters<typeof describeReplay>[0] & ReplayExtras): string {
+  const paint = createPaint(host.stdout.isColourAllowed);
+  const safely = (style: (text: string) => string) => (text: string) => style(stripControlCharacters(text));
+  const style = {
+    heading: safely(paint.bold),
+    removed: safely(paint.error),
+    added: safely(paint.good),
+    text: stripControlCharacters,
+  };
+  const notes = report.notes.map((note) => `Note: ${note}\n`).join("");
+  const as =
+    report.replayedAs === undefined
+      ? ""
+      : `It was run as session ${report.replayedAs}; \`retinue inspect ${report.replayedAs.slice(0, 8)}\` shows it.\n`;
+  return `${describeReplay(report, style)}\n${notes}${as}`;
+}
+
+interface ReplayExtras {
+  readonly notes: readonly string[];
+  readonly replayedAs?: string;
+}
+
+function readOptions({
+  tools,
+  from,
+  agent,
+  model,
+  prompt,
+  ...others
+}: ReplayCommandOptions): ReplaySessionOptions {
+  if (tools !== undefined && tools !== "recorded" && tools !== "real")
+    throw misuse(`--tools must be recorded or real for a replay, but is ${JSON.stringify(tools)}.`);
+  if (from === undefined && (model !== undefined || prompt !== undefined))
+    throw misuse(
+      `--${model === undefined ? "prompt" : "model"} needs --from: the message from which on it counts.`,
+      "Give the number of an answer, or the beginning of the id of a message.",
+    );
+  const { systemPrompt, appendSystemPrompt } = others;
+  return {
+    ...(tools === undefined ? {} : { tools }),
+    ...(from === undefined ? {} : { from }),
+    ...(agent === undefined ? {} : { agent }),
+    ...(model === undefined ? {} : { model }),
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(appendSystemPrompt === undefined ? {} : { appendSystemPrompt }),
+  };
+}
+
+const runners = { vitest: "vitest", node: "node:test" } as const;
+
+/** `--save FOLDER`: the session as a file, and a test that replays it. */
+async function save(
+  host: CliHost,
+  written: string | undefined,
+  { save: folder = "", runner = "node", from, tools, model, agent, prompt }: ReplayCommandOptions,
+): Promise<number> {
+  if (folder === "") throw misuse("--save needs the name of a folder.", "Write, for example, --save test/.");
+  if (!Object.hasOwn(runners, runner))
+    throw misuse(`--runner must be vitest or node, but is ${JSON.stringify(runner)}.`);
+  if ([from, tools, model, agent, prompt].some((option) => option !== undefined))
+    throw misuse(
+      "--save keeps the session as it was recorded.",
+      "Leave out --from, --tools, --model, --agent and --prompt.",
+    );
+  const transcripts = transcriptsOf(host);
+  const recording = await loadRecording(transcripts, written);
+  const found = await findSession(transcripts, recording.sessionId);
+  const title = found?.type === "found" ? found.session.title : "session";
+  const directory = resolve(host.cwd, folder);
+  const saved = await saveRecording(recording, { directory, title, home: host.home, make: createRuntime });
+  const data = `${saved.name}.replay.json`;
+  const test = join(directory, `${saved.name}.test.mjs`);
+  const { temporaryNotes: notes } = createPaths(host);
+  await writeNewFile(join(directory, data), saved.text, { replaces: true, notes });
+  // A test that somebody has changed stays as it is.
+  const isNew = await writeNewFile(test, testText(saved.title, data, runner as keyof typeof runners), {
+    replaces: false,
+    notes,
+  });
+  const run =
+    runner === "node"
+      ? `node --test ${relative(host.cwd, test)}`
+      : `npx vitest run ${relative(host.cwd, test)}`;
+  host.stderr.write(`Written: ${displayPath(join(directory, data), host)}\n`);
+  if (isNew === "written") host.stderr.write(`Written: ${displayPath(test, host)}\n`);
+  host.stderr.write(`Run it: ${run}\n`);
+  return 0;
+}
+
+function testText(title: string, data: string, runner: keyof typeof runners): string {
+  return `import { test } from "${runners[runner]}";
+import { assertReplay } from "retinue/testing";
+
+// Replays a recorded session without a model or network. It fails where prompts, tools, decisions or cost have changed.
+test(${JSON.stringify(`replays: ${title}`)}, async () => {
+  await assertReplay(new URL(${JSON.stringify(`./${data}`)}, import.meta.url));
+});
+`;
+}

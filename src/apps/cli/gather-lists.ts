@@ -1,0 +1,55 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { resolveToolName } from "../../tools/grants/resolve-tool-name.ts";
+import { splitEntries } from "../../tools/grants/split-entries.ts";
+import { parseToolEntry } from "../../tools/grants/tool-entry.ts";
+
+interface ListOption {
+  /** Whether a further word can be meant by the option; the first that cannot begins the prompt. */
+  readonly belongs: (word: string, cwd: string) => boolean;
+  /** Whether the words become one value with commas, or the option is written once for each. */
+  readonly isJoined: boolean;
+}
+
+const tools: ListOption = { belongs: (word) => splitEntries(word).every(isToolEntry), isJoined: true };
+const folders: ListOption = {
+  belongs: (word, cwd) => statSync(resolve(cwd, word), { throwIfNoEntry: false })?.isDirectory() === true,
+  isJoined: false,
+};
+
+const listOptions: ReadonlyMap<string, ListOption> = new Map([
+  ["--allowedTools", tools],
+  ["--allowed-tools", tools],
+  ["--disallowedTools", tools],
+  ["--disallowed-tools", tools],
+  ["--tools", tools],
+  ["--add-dir", folders],
+]);
+
+/** Gathers the words of `--allowedTools A B` and the like, so that they do not become a prompt, nor the prompt one of them. */
+export function gatherLists(arguments_: readonly string[], cwd: string): readonly string[] {
+  const gathered: string[] = [];
+  for (let at = 0; at < arguments_.length; at += 1) {
+    const word = arguments_[at] ?? "";
+    if (word === "--") return [...gathered, ...arguments_.slice(at)];
+    gathered.push(word);
+    const option = listOptions.get(word);
+    const first = arguments_[at + 1];
+    if (option === undefined || first === undefined || first.startsWith("-")) continue;
+    const rest = arguments_.slice(at + 2);
+    const end = rest.findIndex((next) => /^(-|$)/.test(next) || !option.belongs(next, cwd));
+    const more = end === -1 ? rest : rest.slice(0, end);
+    if (option.isJoined) gathered.push([first, ...more].join(","));
+    else gathered.push(first, ...more.flatMap((next) => [word, next]));
+    at += 1 + more.length;
+  }
+  return gathered;
+}
+
+function isToolEntry(text: string): boolean {
+  const { type, name } = parseToolEntry(text);
+  if (type === "malformed" || !/^[A-Za-z_][\w-]*$/.test(name)) return false;
+  const meaning = resolveToolName(name);
+  // A name in other letters is more likely a word of the prompt.
+  return meaning.type !== "unknown" && !(meaning.type === "renamed" && meaning.reason === "letter-case");
+}

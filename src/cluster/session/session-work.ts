@@ -1,0 +1,295 @@
+import { createHash } from "node:crypto";
+import { toolCallsOf } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
+import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
+import type { AgentsInput, RuntimeOptions } from "../../runtime/runtime-options.ts";
+import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
+import { idempotencyKey } from "../agent-records.ts";
+import { withSharedLimits } from "../limits/limited-model.ts";
+import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.ts";
+import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
+import type { AppendOptions, JsonValue, Store } from "../store.ts";
+import type { Workspace } from "../workspace/open-workspace.ts";
+import { isForOneCall, type Question, type SessionEntry, type SessionProgress } from "./session-progress.ts";
+import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.ts";
+
+export interface WorkerRuntimeOptions
+  extends Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents" | "hooks" | "durability"> {
+  readonly hooks?: readonly HookFunction[];
+}
+
+export interface SessionProgramOptions {
+  /** What this worker gives its sessions: its environment with keys, its tools, its servers. */
+  readonly runtime: WorkerRuntimeOptions;
+  /** A folder of this process for copies of repositories. */
+  readonly workspaces: string;
+  /** The limits that all workers of the store share. */
+  readonly store: Store;
+  readonly coolDowns: SharedCoolDowns;
+}
+
+/** What the agent is to do now, and where. */
+export interface SessionWork {
+  readonly options: SessionProgramOptions;
+  readonly context: AgentContext;
+  readonly progress: SessionProgress;
+  readonly workspace: Workspace;
+  readonly prompt: Prompt;
+}
+
+export interface Prompt {
+  readonly text: string;
+  /** Set when this is the beginning of a run rather than the continuation of one. */
+  readonly entry?: Extract<SessionEntry, { readonly type: "prompted" }>;
+}
+
+/** A run of the runtime, as far as what is around it is concerned. */
+export interface SessionRun {
+  readonly sessionId: string;
+  readonly agents?: AgentsInput;
+  /** US dollars that the whole tree may cost. */
+  readonly maxBudgetUsd?: number | undefined;
+  /** Begins the run; its events are written down one after another. */
+  start(runtime: Runtime, signal: AbortSignal): Promise<AsyncIterable<RunEvent>>;
+}
+
+/**
+ * Carries out one run in a runtime of its own. Every event is written to the agent's log before the next one is taken, and
+ * before each call, so the log is never behind what was done by more than the step under way.
+ */
+export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<ProgramOutcome> {
+  const { options, context, progress, workspace, prompt } = work;
+  const stop = new AbortController();
+  const asking = createParkingApprover(context, progress, stop);
+  const pen: { write?: Write } = {};
+  const keys = new Map<string, string>();
+  const budget = await openBudget(work, run.maxBudgetUsd);
+  const runtime = createRuntime({
+    ...options.runtime,
+    cwd: workspace.directory,
+    approver: asking.approver,
+    transcripts: true,
+    // The log is what survives; the files here are a copy for as long as this worker runs the agent.
+    durability: "os",
+    wrapModel: (model) =>
+      withSharedLimits(options.runtime.wrapModel?.(model) ?? model, {
+        agent: context.agent,
+        budget,
+        coolDowns: options.coolDowns,
+      }),
+    hooks: [
+      ...(options.runtime.hooks ?? []),
+      createFence(stop, async (id, tool) => {
+        const seq = await pen.write?.([{ type: "call", id, tool }]);
+        if (seq !== undefined) keys.set(id, idempotencyKey(context.agent, seq));
+      }),
+    ],
+    idempotencyKey: (callId) => keys.get(callId),
+    ...(run.agents === undefined ? {} : { agents: run.agents }),
+  });
+  const { paths } = await runtime.agents();
+  const files = createTranscriptFiles(paths.transcripts, run.sessionId);
+  files.restore(progress.entries);
+  try {
+    const write = createPen({ context, files, workspace, prompted: prompt.entry });
+    const signal = AbortSignal.any([context.signal, stop.signal]);
+    const events = await run.start(runtime, signal);
+    pen.write = write;
+    const ending = await drive(events, { context, write, signal });
+    const question = asking.question();
+    if (question !== undefined) return parkedFor(question);
+    signal.throwIfAborted();
+    // Whatever was sent meanwhile is the next prompt; a worker that shuts down leaves it to another.
+    if (ending === undefined || hasMore(progress, prompt)) return { type: "yielded" };
+    return { type: "ended", ending: endingOf(ending) };
+  } finally {
+    await runtime[Symbol.asyncDispose]();
+    files.remove();
+  }
+}
+
+export function parkedFor(question: Question): ProgramOutcome {
+  return { type: "parked", waitingFor: { type: "approval", question: question as unknown as JsonValue } };
+}
+
+export function endingOf(
+  ending: JsonValue | undefined,
+): Extract<ProgramOutcome, { type: "ended" }>["ending"] {
+  const { status } = (ending ?? {}) as { readonly status?: string };
+  return { status: status === "failed" ? "failed" : "completed", result: ending ?? null };
+}
+
+/** The ceiling holds for the whole tree and over all hand-overs, so what was spent is kept in the store. */
+async function openBudget(
+  { options, context }: SessionWork,
+  maxBudgetUsd: number | undefined,
+): Promise<SharedBudget | undefined> {
+  if (maxBudgetUsd === undefined) return undefined;
+  const budget = createSharedBudget(options.store, context.tree, maxBudgetUsd);
+  await budget.chargeAbandoned(context.agent);
+  return budget;
+}
+
+function hasMore({ waiting }: SessionProgress, { entry }: Prompt): boolean {
+  return waiting.some(({ id }) => id !== entry?.message);
+}
+
+/** Gives the number of the last record. */
+type Write = (entries: readonly SessionEntry[], options?: WriteOptions) => Promise<number | undefined>;
+
+interface WriteOptions extends AppendOptions {
+  /** Saves the files of the workspace first. */
+  readonly saves?: boolean;
+}
+
+/**
+ * Writes what is new in the files together with further lines, one append after another. That a prompt was put is written
+ * with the first lines that came of it: a log that has only the prompt could neither be resumed nor begun.
+ */
+function createPen({
+  context,
+  files,
+  workspace,
+  prompted,
+}: {
+  readonly context: AgentContext;
+  readonly files: TranscriptFiles;
+  readonly workspace: Workspace;
+  readonly prompted: SessionEntry | undefined;
+}): Write {
+  let first = prompted === undefined ? [] : [prompted];
+  let last: Promise<unknown> = Promise.resolve();
+  return (entries, { saves = false, relaxed = false } = {}) => {
+    const turn = last.then(async () => {
+      // Files first: a log that tells of a turn whose files are nowhere could not be continued.
+      const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
+      const news = [
+        ...files.takeNews(),
+        ...entries,
+        ...(saved === undefined ? [] : [{ type: "saved", workspace: saved } as const]),
+      ];
+      if (news.length === 0) {
+        await context.confirm();
+        return undefined;
+      }
+      const all = [...first, ...news] as unknown as readonly JsonValue[];
+      const seq = await context.record(all, { relaxed });
+      first = [];
+      return seq + all.length - 1;
+    });
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+}
+
+/** Before each call, of children too: what led to it is stored, and no other worker has taken over. */
+function createFence(
+  stop: AbortController,
+  store: (callId: string, tool: string) => Promise<void>,
+): HookFunction {
+  return {
+    event: "PreToolUse",
+    name: "store",
+    // Longer than any outage of the store: a call must not run because its hook took too long.
+    timeoutMs: 24 * 60 * 60 * 1000,
+    async run(input) {
+      try {
+        await store(String(input["tool_use_id"]), String(input["tool_name"]));
+        return undefined;
+      } catch (error) {
+        stop.abort(error);
+        const permissionDecisionReason = "This worker may no longer act for the agent.";
+        return {
+          hookSpecificOutput: {
+            hookEventName: "PreToolUse",
+            permissionDecision: "deny",
+            permissionDecisionReason,
+          },
+        };
+      }
+    },
+  };
+}
+
+/** The ending as it is kept, or undefined when the worker shuts down between two turns. */
+async function drive(
+  events: AsyncIterable<RunEvent>,
+  {
+    context,
+    write,
+    signal,
+  }: { readonly context: AgentContext; readonly write: Write; readonly signal: AbortSignal },
+): Promise<JsonValue | undefined> {
+  for await (const event of events) {
+    // What an aborted run still says is no part of the conversation.
+    if (signal.aborted) continue;
+    switch (event.type) {
+      case "run-ended": {
+        const ending = JSON.parse(JSON.stringify(event.ending)) as JsonValue;
+        await write([{ type: "run-ended", ending }], { saves: true });
+        return ending;
+      }
+      case "user-added":
+        // The next call, or the end, brings it to the disk before anything comes of it.
+        await write([], { saves: event.origin === "tool-results", relaxed: true });
+        if (event.origin === "tool-results" && context.draining.aborted) return undefined;
+        break;
+      case "assistant-answered":
+        // An answer with calls is stored with the first of them.
+        if (toolCallsOf(event.message).length === 0) await write([], { relaxed: true });
+        break;
+      case "context-compacted":
+        await write([]);
+        break;
+    }
+    if (event.type !== "model-streamed") context.publish(JSON.parse(JSON.stringify(event)) as JsonValue);
+  }
+  return undefined;
+}
+
+/** Answers from the log; a question without an answer is written down and ends the activation. */
+function createParkingApprover(
+  context: AgentContext,
+  progress: SessionProgress,
+  stop: AbortController,
+): { readonly approver: Approver; question(): Question | undefined } {
+  const answers = new Map(progress.answers);
+  let open: Question | undefined;
+  const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
+    const question = toQuestion(request);
+    const answer = answers.get(question.id);
+    if (answer !== undefined) {
+      await context.record([{ type: "used", question: question.id }]);
+      if (isForOneCall(answer)) answers.delete(question.id);
+      return answer;
+    }
+    if (open === undefined) {
+      open = question;
+      await context.record([{ type: "asked", question: question as unknown as JsonValue }]);
+    }
+    stop.abort(new RetinueError("parked", "The agent waits for a person."));
+    return new Promise(() => undefined);
+  };
+  const approver: Approver = {
+    approve(request, { signal }) {
+      return new Promise((resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        ask(request).then(resolve, (error) => {
+          stop.abort(error);
+          reject(error);
+        });
+      });
+    },
+  };
+  return { approver, question: () => open };
+}
+
+function toQuestion({ tool, input, reason, path }: ApprovalRequest): Question {
+  const text = JSON.stringify([tool, input, path.map(({ name }) => name)]);
+  const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
+  // Input of a call comes from a model's JSON.
+  return { id, tool, input: input as JsonValue, reason: reason, path: path.map(({ name }) => name) };
+}

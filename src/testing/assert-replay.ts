@@ -1,0 +1,34 @@
+import { fileURLToPath } from "node:url";
+import type { ReplayReport } from "../replay/replay-recording.ts";
+
+export interface AssertReplayOptions {
+  /** The folder of the project; what the recording says when absent. */
+  readonly cwd?: string;
+}
+
+/**
+ * Replays a session that `retinue replay ID --save` wrote, against the agents and settings of its project. Uses no model, no
+ * network and nothing of the person's own files. Rejects with a readable difference where prompts, tools, decisions or
+ * cost have changed.
+ */
+export async function assertReplay(
+  file: string | URL,
+  options: AssertReplayOptions = {},
+): Promise<ReplayReport> {
+  // What runs agents is loaded only by tests that replay.
+  const [{ createRuntime }, { checkSavedRecording }, { describeReplay }] = await Promise.all([
+    import("../runtime/create-runtime.ts"),
+    import("../runtime/replay/isolated-replay.ts"),
+    import("../replay/describe-replay.ts"),
+  ]);
+  const path = typeof file === "string" ? file : fileURLToPath(file);
+  const report = await checkSavedRecording(path, { project: options.cwd, make: createRuntime });
+  if (report.differences.length === 0) return report;
+  const error = new Error(
+    `The recorded session ${JSON.stringify(report.title)} would not run as it did.\n${describeReplay(report)}\n\nIf that is what you want, save the recording again.`,
+  );
+  error.name = "ReplayDifference";
+  // What matters is the difference, not where it was found.
+  error.stack = `${error.name}: ${error.message}`;
+  throw error;
+}
