@@ -68,20 +68,11 @@ export function createBoardStore(directory: string): BoardStore {
     read: () => reader.read().board,
     invalid: () => reader.read().invalid,
     async create(draft, approve) {
-      const { blockedBy = [], owner, activeForm, metadata, ...texts } = draft;
+      const { blockedBy = [] } = draft;
       const missing = refuseBlockers(reader.read().board, blockedBy);
       if (missing !== undefined) return { type: "refused", reason: missing };
       const id = await locked(() => reserveId(directory, reader.read().board));
-      const task: BoardTask = {
-        id,
-        ...texts,
-        ...(activeForm === undefined ? {} : { activeForm }),
-        status: "pending",
-        ...(owner === undefined ? {} : { owner }),
-        blocks: [],
-        blockedBy,
-        ...(metadata === undefined ? {} : { metadata }),
-      };
+      const task = taskOf(id, draft);
       const refusal = await approve?.(task);
       if (refusal !== undefined) return { type: "refused", reason: refusal };
       return locked((lock): TaskCreated => {
@@ -114,6 +105,19 @@ export function createBoardStore(directory: string): BoardStore {
         write(released, lock);
         return released;
       }),
+  };
+}
+
+function taskOf(id: string, { blockedBy = [], owner, activeForm, metadata, ...texts }: TaskDraft): BoardTask {
+  return {
+    id,
+    ...texts,
+    ...(activeForm === undefined ? {} : { activeForm }),
+    status: "pending",
+    ...(owner === undefined ? {} : { owner }),
+    blocks: [],
+    blockedBy,
+    ...(metadata === undefined ? {} : { metadata }),
   };
 }
 

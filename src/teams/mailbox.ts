@@ -86,31 +86,38 @@ export function openMailbox(options: MailboxOptions): Mailbox {
     },
     giveBack: () => taken.clear(),
     look,
-    async wait({ signal, limitMs, isAwake = () => false }) {
-      const end = Promise.withResolvers<"mail" | "timeout" | "awake">();
-      const seek = (): void => {
-        if (hasMail()) end.resolve("mail");
-        else if (isAwake()) end.resolve("awake");
-      };
-      const stop = (): void => end.reject(signal.reason);
-      const timer = limitMs === 0 ? undefined : setTimeout(() => end.resolve("timeout"), limitMs);
-      bells.add(seek);
-      signal.addEventListener("abort", stop, { once: true });
-      try {
-        if (signal.aborted) stop();
-        seek();
-        return await end.promise;
-      } finally {
-        clearTimeout(timer);
-        bells.delete(seek);
-        signal.removeEventListener("abort", stop);
-      }
-    },
+    wait: (wait) => waitForMail(wait, { hasMail, bells }),
     async [Symbol.asyncDispose]() {
       stopWatching();
       await marker.settled();
     },
   };
+}
+
+type Waited = "mail" | "timeout" | "awake";
+
+async function waitForMail(
+  { signal, limitMs, isAwake = () => false }: WaitOptions,
+  { hasMail, bells }: { readonly hasMail: () => boolean; readonly bells: Set<() => void> },
+): Promise<Waited> {
+  const end = Promise.withResolvers<Waited>();
+  const seek = (): void => {
+    if (hasMail()) end.resolve("mail");
+    else if (isAwake()) end.resolve("awake");
+  };
+  const stop = (): void => end.reject(signal.reason);
+  const timer = limitMs === 0 ? undefined : setTimeout(() => end.resolve("timeout"), limitMs);
+  bells.add(seek);
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    if (signal.aborted) stop();
+    seek();
+    return await end.promise;
+  } finally {
+    clearTimeout(timer);
+    bells.delete(seek);
+    signal.removeEventListener("abort", stop);
+  }
 }
 
 /** Marks mail as read behind the work, one step at a time. */

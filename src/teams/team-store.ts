@@ -65,12 +65,7 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
     board: notifying(board, ring),
     config: () => loadConfig(configFile, name),
     async update(change) {
-      const config = await withFileLock(configFile, (lock) => {
-        const next = change(loadConfig(configFile, name));
-        if (!lock.isHeld()) throw fileError("write", configFile, new Error("the lock was taken over"));
-        replaceWholeFile(configFile, `${JSON.stringify(next, undefined, 2)}\n`);
-        return next;
-      });
+      const config = await changeConfig(configFile, name, change);
       ring();
       return config;
     },
@@ -87,9 +82,9 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
         const { invalid } = readInbox(loadText(inboxFile(member)) ?? "");
         const entries = withRead(listEntries(inboxFile(member)), keys);
         const mail = entries.filter((entry) => readInbox(JSON.stringify([entry])).mail.length === 1);
-        const aside = moveAside(join(inboxes, `${member}.invalid.jsonl`), invalid);
+        const moved = moveAside(join(inboxes, `${member}.invalid.jsonl`), invalid);
         rewrite(member, lock, archive(join(inboxes, `${member}.history.jsonl`), mail));
-        return aside;
+        return moved;
       });
       ring();
       return aside;
@@ -103,6 +98,19 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
       };
     },
   };
+}
+
+function changeConfig(
+  file: string,
+  name: string,
+  change: (config: TeamConfig | undefined) => TeamConfig,
+): Promise<TeamConfig> {
+  return withFileLock(file, (lock) => {
+    const next = change(loadConfig(file, name));
+    if (!lock.isHeld()) throw fileError("write", file, new Error("the lock was taken over"));
+    replaceWholeFile(file, `${JSON.stringify(next, undefined, 2)}\n`);
+    return next;
+  });
 }
 
 export type OpenTeam = (places: TeamPlaces, name: string, list?: string) => TeamStore;

@@ -52,7 +52,9 @@ async function run(steps: readonly Step[], options: Parameters<typeof createSamp
   return { sample, result, [Symbol.asyncDispose]: () => sample[Symbol.asyncDispose]() };
 }
 
-test("a named agent is a teammate: it works, is idle, and works again on mail [TEA-1, TEA-5]", async () => {
+test("a named agent is a teammate: it works, is idle, and works again on mail [TEA-1, TEA-5]", {
+  timeout: 60_000,
+}, async () => {
   await using stage = await run([
     on(isLead, "It is 41", { calls: [send("ada", "Are you sure?")] }),
     on(isLead, "No, 42.", { text: "It is 42." }),

@@ -133,9 +133,9 @@ export function childrenCapability(
 const defaultWaitMs = 600_000;
 
 export function openChildren(parts: ChildrenParts): Children {
-  const { services, tasks, parent } = parts;
-  const { world } = services;
-  const options = readEnvironment(world.environment).options;
+  const { tasks, parent } = parts;
+  const { world } = parts.services;
+  const { options } = readEnvironment(world.environment);
   const mail = createChildMail(parts.readsNotices ? undefined : 0);
   const facts = spawnFacts(parts);
   const spawner = createSpawner({
@@ -159,11 +159,8 @@ export function openChildren(parts: ChildrenParts): Children {
     spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
-  const team = openTeamOf(parts, {
-    spawn: spawner.spawn,
-    authorizedSpawn: starts.start,
-    owesNotices: spawner.owesTeamNotices,
-  });
+  const { spawn, owesTeamNotices: owesNotices } = spawner;
+  const team = openTeamOf(parts, { spawn, authorizedSpawn: starts.start, owesNotices });
   const { transcripts } = world.discovered.paths;
   const messenger = createMessenger({
     tasks,

@@ -70,13 +70,7 @@ export interface SessionTeam extends AsyncDisposable {
 export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   const { world, plan, settings, tasks } = parts;
   const { paths } = world.discovered;
-  const live: Live = {
-    store: undefined,
-    mailbox: undefined,
-    hooks: undefined,
-    founding: undefined,
-    listeners: new Set(),
-  };
+  const live = newLive();
   const open = (name: string): TeamStore => {
     live.store = settings.open(paths, name, settings.taskList);
     live.stopWatching = live.store.watch(() => {
@@ -126,6 +120,16 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
       live.stopWatching?.();
       await live.mailbox?.[Symbol.asyncDispose]();
     },
+  };
+}
+
+function newLive(): Live {
+  return {
+    store: undefined,
+    mailbox: undefined,
+    hooks: undefined,
+    founding: undefined,
+    listeners: new Set(),
   };
 }
 
