@@ -97,6 +97,9 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
       "dollars 2",
     ],
   },
+  "12-team.ts": {
+    lines: ["Balances are sums of bookings, and one test covers them.", "ada idle true", "bob idle true"],
+  },
 };
 
 describe("the example programs use the package as its users do", () => {

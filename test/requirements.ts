@@ -162,15 +162,15 @@ export const requirements: readonly Requirement[] = [
   built("MCP-2", "An agent's own server lives as long as the agent, and a dead one is restarted."),
   built("MCP-3", "Retinue itself serves its agents over MCP."),
 
-  notYet("TEA-1", "A team is a lead with lasting teammates."),
-  notYet("TEA-2", "Teams keep their state in the known files."),
-  notYet("TEA-3", "Seven tools run a team."),
-  notYet("TEA-4", "Two members never hold the same task."),
-  notYet("TEA-5", "Mail arrives once and in order and wakes the idle."),
-  notYet("TEA-6", "Team hooks can send a teammate back to work."),
-  notYet("TEA-7", "A teammate honours its definition and cannot spawn."),
-  notYet("TEA-8", "Teammates run here, as processes or as panes."),
-  notYet("TEA-9", "Work is handed in by text, file or message, and failure as failure."),
+  built("TEA-1", "A team is a lead with lasting teammates."),
+  built("TEA-2", "Teams keep their state in the known files."),
+  built("TEA-3", "Seven tools run a team."),
+  built("TEA-4", "Two members never hold the same task."),
+  built("TEA-5", "Mail arrives once and in order and wakes the idle."),
+  built("TEA-6", "Team hooks can send a teammate back to work."),
+  built("TEA-7", "A teammate honours its definition and cannot spawn."),
+  built("TEA-8", "Teammates run here, as processes or as panes."),
+  built("TEA-9", "Work is handed in by text, file or message, and failure as failure."),
 
   built("CLI-1", "The command line is interactive or prints, with the flags people know."),
   built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
@@ -233,8 +233,4 @@ function built(id: string, title: string): Requirement {
 
 function partly(id: string, title: string, note: string): Requirement {
   return { id, title, state: "partly", note };
-}
-
-function notYet(id: string, title: string): Requirement {
-  return { id, title, state: "not-yet" };
 }

@@ -159,4 +159,6 @@ export type RunEvent =
   | { readonly type: "agents-interrupted"; readonly agents: readonly InterruptedAgent[] }
   /** The same call came again and again; the agent was notified. */
   | { readonly type: "loop-noticed"; readonly call: ToolUseBlock; readonly times: number }
+  /** A teammate has handed in its work and waits for mail; the ending is that of the work, not of the agent. */
+  | { readonly type: "run-idled"; readonly ending: RunEnding }
   | { readonly type: "run-ended"; readonly ending: RunEnding };

@@ -7,9 +7,10 @@ describe("hook events", () => {
     expect(hookEventNames).toHaveLength(33);
   });
 
-  it("fires exactly the promised events but those of teams [HKS-1]", () => {
+  it("fires exactly the promised events [HKS-1, TEA-6]", () => {
     const promised = `PreToolUse PostToolUse PostToolUseFailure PermissionRequest UserPromptSubmit SessionStart
-      SessionEnd Stop SubagentStart SubagentStop PreCompact PostCompact Notification`;
+      SessionEnd Stop SubagentStart SubagentStop PreCompact PostCompact Notification
+      TeammateIdle TaskCreated TaskCompleted`;
     expect([...firedHookEvents].sort()).toEqual(promised.split(/\s+/).sort());
   });
 

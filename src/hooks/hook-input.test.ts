@@ -76,6 +76,19 @@ const cases: readonly Case[] = [
     "auto",
   ],
   ["PostCompact", { trigger: "auto", summary: "S" }, { trigger: "auto", compact_summary: "S" }, "auto"],
+  [
+    "TeammateIdle",
+    { teammate: "ada", team: "squad" },
+    { teammate_name: "ada", team_name: "squad" },
+    undefined,
+  ],
+  ["TaskCreated", { taskId: "1", subject: "S" }, { task_id: "1", task_subject: "S" }, undefined],
+  [
+    "TaskCompleted",
+    { taskId: "1", subject: "S", description: "D", teammate: "ada", team: "squad" },
+    { task_id: "1", task_subject: "S", task_description: "D", teammate_name: "ada", team_name: "squad" },
+    undefined,
+  ],
 ];
 
 describe("[HKS-1, HKS-5] the JSON a hook reads", () => {

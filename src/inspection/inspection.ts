@@ -17,6 +17,50 @@ export interface Inspection {
   readonly refusals: readonly Refusal[];
   /** What is missing in the files or contradicts them. */
   readonly notes: readonly string[];
+  /** The team that the session led. */
+  readonly team?: InspectedTeam;
+}
+
+export interface InspectedTeam {
+  readonly name: string;
+  readonly members: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly agentId?: string;
+    readonly agentType?: string;
+    readonly unread: number;
+  }[];
+  readonly tasks: readonly {
+    readonly id: string;
+    readonly subject: string;
+    readonly status: string;
+    readonly owner?: string;
+    /** Those that are still open. */
+    readonly blockedBy: readonly string[];
+  }[];
+  /** Mail and changes of the board, oldest first. */
+  readonly events: readonly { readonly at: number; readonly text: string }[];
+}
+
+/** A team as lines: members and tasks, then what happened. */
+export function teamLines({ members, tasks, events }: InspectedTeam): {
+  readonly standing: readonly string[];
+  readonly events: readonly string[];
+} {
+  return {
+    standing: [
+      ...members.map(({ name, state, agentType, agentId, unread }) =>
+        [`${name}: ${state}`, agentType, agentId, unread === 0 ? undefined : `${unread} unread`]
+          .filter((text) => text !== undefined)
+          .join(", "),
+      ),
+      ...tasks.map(({ id, subject, status, owner, blockedBy }) => {
+        const blocked = blockedBy.length === 0 ? "" : `, blocked by ${blockedBy.join(", ")}`;
+        return `#${id} ${subject}: ${status}${owner === undefined ? "" : ` (${owner})`}${blocked}`;
+      }),
+    ],
+    events: events.map(({ at, text }) => `${new Date(at).toISOString().slice(11, 19)} ${text}`),
+  };
 }
 
 export interface InspectedSession {

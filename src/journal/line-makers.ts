@@ -87,7 +87,13 @@ function additionMakers(
   const joins = answers.length === 0 ? {} : { isPartOfResults: true };
   return [
     ...makers,
-    (place) => userLine(place, facts, { message: { role: "user", content: rest }, ...provenance, ...joins }),
+    (place) =>
+      userLine(place, facts, {
+        message: { role: "user", content: rest },
+        ...provenance,
+        ...joins,
+        ...(message.mail === undefined ? {} : { mail: message.mail }),
+      }),
   ];
 }
 

@@ -107,7 +107,8 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
       if (event.type === "model-retried") chain.write([lineMakers.retry(event, facts())]);
       if (event.type === "answer-lost") chain.write([lineMakers.lost(event, facts())]);
       if (event.type === "context-compacted") writeCompaction(event);
-      if (event.type === "run-ended") chain.write([lineMakers.ending(event.ending, facts())]);
+      if (event.type === "run-ended" || event.type === "run-idled")
+        chain.write([lineMakers.ending(event.ending, facts())]);
     },
     plan(plan, when) {
       records.plan(plan, when);

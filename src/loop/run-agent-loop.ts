@@ -238,7 +238,7 @@ function withReminder(message: UserMessage, { reminder }: LoopInput): UserMessag
   const blocks: readonly UserBlock[] =
     typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
   const note: TextBlock = { type: "text", text: `<system-reminder>\n${reminder}\n</system-reminder>` };
-  return { role: "user", content: [...blocks, note] };
+  return { ...message, content: [...blocks, note] };
 }
 
 function endOf(answer: ModelAnswer, shortened: LimitReached | undefined): Ending {

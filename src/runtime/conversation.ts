@@ -156,7 +156,12 @@ async function* answer(
       { ...live.parts, opened: live.agent },
       stop,
     );
-    if (ready.type === "ready") yield* events(live, { role: "user", content: ready.content }, stop);
+    if (ready.type === "ready")
+      yield* events(
+        live,
+        { role: "user", content: ready.content, ...live.parts.children.team?.takeHeld() },
+        stop,
+      );
     else yield { type: "run-ended", ending: ready.ending };
   } finally {
     live.parts.agent.skills.endTurn();

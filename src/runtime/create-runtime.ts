@@ -161,12 +161,14 @@ function createQueries({
       return findInterrupted(facts.discovered.paths.transcripts);
     },
     async inspect(id) {
-      const [{ loadInspection }, facts] = await Promise.all([
+      const [{ loadInspection }, { withTeam }, facts] = await Promise.all([
         import("../inspection/find-named-inspected.ts"),
+        import("./teams/inspect-team.ts"),
         gather(),
       ]);
-      const { transcripts } = facts.discovered.paths;
-      return loadInspection({ transcripts, written: id, now: () => facts.today().getTime() });
+      const { paths } = facts.discovered;
+      const now = (): number => facts.today().getTime();
+      return withTeam(await loadInspection({ transcripts: paths.transcripts, written: id, now }), paths);
     },
   };
 }

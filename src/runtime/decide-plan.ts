@@ -29,7 +29,10 @@ export function decidePlan(
   world: RuntimeContext,
   options: SessionSetup,
   sessionId: string,
-  found: FactsFound & { readonly outputRules: readonly PolicyRule[] },
+  found: FactsFound & {
+    readonly outputRules: readonly PolicyRule[];
+    readonly teamRules?: readonly PolicyRule[];
+  },
 ): RunPlan {
   const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
   const rights = policyFacts(world, { ...options, disallowedTools });
@@ -37,6 +40,7 @@ export function decidePlan(
     { ...options, sessionId, agentId: "main" },
     {
       ...rights,
+      rules: { ...rights.rules, deny: [...rights.rules.deny, ...(found.teamRules ?? [])] },
       ...found,
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
       limits: limitFacts(world, options),

@@ -38,7 +38,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { findOutputRules } from "./session-rules.ts";
+import { findOutputRules, findTeamRules } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {
@@ -80,6 +80,7 @@ export async function openSession<Output>(
     parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
     messages: () => opened?.messages() ?? [],
     outputs: childOutputs,
+    mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
@@ -87,6 +88,7 @@ export async function openSession<Output>(
   const { commit } = transcript;
   const main = { gathered, children, output, interactive, environment, stopwatch, commit };
   const agent = await equipMain(plan, services, main);
+  children.team?.attachHooks(agent.hooks);
   opened = createSession<Output>({
     plan,
     agent,
@@ -101,7 +103,10 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: observed(world, plan, transcript.record),
+    record: observed(world, plan, (event) => {
+      transcript.record(event);
+      children.team?.recorded(event);
+    }),
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
@@ -246,6 +251,7 @@ async function planMain(
     skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
     outputRules: await findOutputRules(files),
+    ...(world.teams === undefined ? {} : { teamRules: await findTeamRules(world.discovered.paths) }),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(world),

@@ -32,6 +32,7 @@ import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
+import { deliveredMail } from "../teams/mailbox.ts";
 import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
@@ -54,6 +55,8 @@ export interface OpenTranscript {
   readonly close: () => Promise<void>;
   /** What a resumed conversation has heard of its children. */
   readonly heard?: HeardAgents;
+  /** The team mail that a resumed conversation has. */
+  readonly mail?: ReadonlySet<string>;
 }
 
 type SessionChoice = Pick<SessionSetup, "resume" | "continue" | "forkSession" | "sessionId">;
@@ -181,7 +184,10 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     close: () => closeLog(log, options.keeping),
     ...(loaded === undefined || from !== sessionId
       ? {}
-      : { heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) } }),
+      : {
+          heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) },
+          mail: deliveredMail(loaded.records),
+        }),
   };
 }
 

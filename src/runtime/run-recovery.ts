@@ -22,7 +22,7 @@ export interface RecoveryParts {
   readonly plan: RunPlan;
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
-  readonly children: Pick<Children, "recover" | "notify" | "spawner">;
+  readonly children: Pick<Children, "recover" | "notify" | "spawner" | "team">;
   readonly commands: Pick<SessionCommands, "news">;
   /** Children that another process still has are taken from it. */
   readonly takeOver: boolean;
@@ -43,8 +43,10 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
       takeOver: parts.takeOver,
       isSettled: ({ id, lastSignAt }) => (heard.reportedAt.get(id) ?? 0) >= lastSignAt,
     });
-  const tasks = await whenSeen(await look(), look, parts.signal);
-  await settle(tasks.filter(isUnsettled), parts);
+  const found = await whenSeen(await look(), look, parts.signal);
+  await settle(found.filter(isUnsettled), parts);
+  // The team takes its own members up.
+  const tasks = found.filter(({ id }) => children.team?.isMember(id) !== true);
   const files = sessionFiles(transcripts, plan.sessionId);
   const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
   const left = parts.commands.news(plan.agent.id, (id) => heard.reportedAt.has(id));
@@ -55,6 +57,7 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   const reported: InterruptedAgent[] = [];
   for (const one of news) reported.push(...(await takeUp(one, parts)));
   for (const agent of reported) world.notice?.(interruptedLine(agent));
+  await children.team?.recover(parts.signal);
   return reported;
 }
 

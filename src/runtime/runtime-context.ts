@@ -14,6 +14,7 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
 import type { Executor } from "../tasks/executor.ts";
+import type { TeamRuntime } from "../teams/team-settings.ts";
 import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -61,6 +62,8 @@ export interface RuntimeContext {
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;
   readonly readOnlySandbox: ReadOnlySandbox;
+  /** Set where agents may form teams. */
+  readonly teams?: TeamRuntime;
   readonly keepsTranscripts: boolean;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;

@@ -69,6 +69,10 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   tools(names?: readonly string[]): readonly LoopTool[];
   /** What children in the background have reported since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
+  /** Calls back when members of the team may have written to the main agent; the result ends it. */
+  onTeamMail(listener: () => void): () => void;
+  /** Writes to a member of the team, which wakes when it is idle; false when the agent is no member. */
+  messageTeammate(agentId: string, text: string): Promise<boolean>;
 }
 
 export function createSession<Output>(parts: SessionParts): Session<Output> {
@@ -117,7 +121,13 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       });
     },
     tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
-    takeNotices: children.takeMessages,
+    takeNotices() {
+      const notices = children.takeMessages();
+      children.team?.hold(notices);
+      return notices;
+    },
+    onTeamMail: (listener) => children.team?.onMail(listener) ?? (() => undefined),
+    messageTeammate: async (agentId, text) => (await children.team?.writeTo(agentId, text)) === true,
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId }),
     planAgent: (request) => children.spawner.plan(request),
     toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),

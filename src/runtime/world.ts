@@ -26,6 +26,8 @@ import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
+import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
@@ -60,6 +62,7 @@ export function createWorld(options: RuntimeSetup): World {
     readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
+    openTeam: createTeamStores(),
   };
   const agents = createAgentSearch(shared);
   return {
@@ -82,6 +85,7 @@ interface Shared {
   readonly readOnlySandbox: ReturnType<typeof createReadOnlySandbox>;
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
   readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
+  readonly openTeam: OpenTeam;
 }
 
 interface Discovery {
@@ -205,6 +209,7 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const environment = environmentOf(place, discovered);
   return {
     ...givenParts(options),
+    ...teamsOf({ option: options.teams, environment, settings: plain }, shared.openTeam),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
@@ -286,6 +291,11 @@ function modelsOf(
     clock,
     random: Math.random,
   });
+}
+
+function teamsOf(input: TeamSettingsInput, open: OpenTeam): Pick<RuntimeContext, "teams"> {
+  const teams = readTeamSettings(input);
+  return teams === undefined ? {} : { teams: { ...teams, open } };
 }
 
 function findPlace(options: RuntimeSetup): Place {

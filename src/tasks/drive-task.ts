@@ -1,6 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
-import { sleep } from "../foundation/abortable.ts";
+import { abortable, sleep } from "../foundation/abortable.ts";
 import type { Feed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { endingOfCause } from "../loop/limit-reached.ts";
@@ -16,6 +16,8 @@ export interface TaskEntry {
   readonly done: PromiseWithResolvers<TaskState>;
   readonly detached: PromiseWithResolvers<void>;
   readonly moved: AbortController;
+  /** Set while one that was idle waits for a place. */
+  resume?: () => void;
 }
 
 /** All children of a session, as the task manager keeps them. */
@@ -41,6 +43,7 @@ export async function driveTask(table: TaskTable, entry: TaskEntry): Promise<voi
     attended: () => !entry.state.background,
     unattended: entry.moved.signal,
     takeMessages: () => entry.mail.splice(0),
+    takePlace: (signal) => takePlace(table, entry, signal),
   };
   const finished = follow(table, entry, control).catch((error: unknown) => concludeTask(table, entry, error));
   const settled = new AbortController();
@@ -62,12 +65,29 @@ function apply(table: TaskTable, entry: TaskEntry, event: RunEvent): void {
   if (hasEnded(entry.state)) return;
   entry.state = foldTask(entry.state, event, table.now());
   table.feed.publish({ event, state: entry.state });
-  if (event.type !== "run-ended") return;
+  if (event.type !== "run-ended" && event.type !== "run-idled") return;
   const { totals } = event.ending;
   table.totals = table.totals === undefined ? totals : addTotals(table.totals, totals);
   table.active.delete(entry);
   // Immediately, so that a newcomer does not get the place before those in the queue while this one still cleans up.
   startNext(table);
+}
+
+/** A child that was idle queues like one that starts, without being started again. */
+async function takePlace(table: TaskTable, entry: TaskEntry, signal: AbortSignal): Promise<void> {
+  const { active, maxRunning, queue } = table;
+  if (active.size < maxRunning) {
+    active.add(entry);
+    return;
+  }
+  const waiting = Promise.withResolvers<void>();
+  entry.resume = waiting.resolve;
+  queue.push(entry);
+  await abortable(waiting.promise, signal).finally(() => {
+    const position = queue.indexOf(entry);
+    if (position !== -1) queue.splice(position, 1);
+    delete entry.resume;
+  });
 }
 
 /** The child that waited longest gets the place that became free. */
@@ -76,6 +96,11 @@ function startNext(table: TaskTable): void {
   if (active.size >= maxRunning) return;
   const entry = queue.shift();
   if (entry === undefined) return;
+  if (entry.resume !== undefined) {
+    active.add(entry);
+    entry.resume();
+    return;
+  }
   entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };
   void driveTask(table, entry);
 }

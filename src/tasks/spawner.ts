@@ -19,6 +19,10 @@ export interface SpawnerOptions {
   readonly notify: (message: UserMessage) => void;
   /** Shows the person what went wrong beside the work. */
   readonly report?: ((message: string) => void) | undefined;
+  /** Called once for each teammate that has ended, with its result as the lead may read it. */
+  readonly teammateEnded?: (plan: ChildPlan, state: TaskState, text: string) => Promise<void>;
+  /** Called when that is done. */
+  readonly teammateSettled?: () => void;
 }
 
 export type ChildStarted =
@@ -34,6 +38,8 @@ export interface Spawner {
   plan(request: SpawnRequest): Promise<ChildPlanned>;
   /** Whether a child in the background has ended and the parent is about to be notified. */
   owesNotices(): boolean;
+  /** Whether a teammate has ended and the lead is about to be notified. */
+  owesTeamNotices(): boolean;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns without waiting for it; the state says whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
@@ -45,7 +51,7 @@ export interface Spawner {
 export function createSpawner({ children, ...options }: SpawnerOptions): Spawner {
   const { tasks } = options;
   const { refusal } = tasks;
-  const { launch, worktrees, owesNotices } = createLauncher(options);
+  const { launch, worktrees, owesNotices, owesTeamNotices } = createLauncher(options);
   /** How many starts were requested so far. */
   let calls = 0;
 
@@ -66,6 +72,7 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
   return {
     plan: children.plan,
     owesNotices,
+    owesTeamNotices,
     start,
     startPlan: (plan, { signal = new AbortController().signal } = {}) =>
       begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
@@ -82,11 +89,12 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
 }
 
 /** Gives opened children a place, follows them to their end, and notifies the parent. */
-function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "children">) {
+function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions, "children">) {
   /** Working trees that isolated children left, for the callers that wait for them. */
   const worktrees = new Map<string, KeptWorktree>();
   /** Children in the background that have ended and whose end the parent has not been notified of yet. */
   const owed = new Set<string>();
+  const owedTeam = new Set<string>();
 
   async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
     const { plan, outputFile } = child;
@@ -97,7 +105,8 @@ function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "childre
       onEvent(event, state) {
         child.record(event);
         if (event.type === "run-stalled") reportStall(event, state);
-        if (event.type === "run-ended" && state.background) owed.add(state.id);
+        if (event.type === "run-ended" && state.team !== undefined) owedTeam.add(state.id);
+        else if (event.type === "run-ended" && state.background) owed.add(state.id);
       },
       onEnd: (state) => finish(child, state),
     });
@@ -123,14 +132,18 @@ function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "childre
       worktree = await child.close(state);
     } finally {
       const { outputFile } = child;
-      if (state.background)
+      const { plan } = child;
+      if (plan.task.team !== undefined)
+        await team.teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
+      else if (state.background)
         notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
       else if (worktree !== undefined) worktrees.set(state.id, worktree);
       owed.delete(state.id);
+      if (owedTeam.delete(state.id)) team.teammateSettled?.();
     }
   }
 
-  return { launch, worktrees, owesNotices: () => owed.size > 0 };
+  return { launch, worktrees, owesNotices: () => owed.size > 0, owesTeamNotices: () => owedTeam.size > 0 };
 }
 
 /** What the caller of a started child gets: its result, or the news that it continues without the caller. */
@@ -146,7 +159,7 @@ async function outcomeOf(
     readonly signal: AbortSignal;
   },
 ): Promise<SpawnOutcome> {
-  if (plan.task.background) return launched(plan, outputFile);
+  if (plan.task.background || plan.task.team !== undefined) return launched(plan, outputFile);
   const state = await tasks.wait(plan.agent.id, { signal });
   if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
   const last = tasks.get(plan.agent.id) ?? state;
@@ -171,6 +184,7 @@ function taskOf({ agent, task }: ChildPlan) {
     parentId: task.parentId,
     ...(task.name === undefined ? {} : { name: task.name }),
     ...(task.callId === undefined ? {} : { callId: task.callId }),
+    ...(task.team === undefined ? {} : { member: task.team.member }),
   };
 }
 
@@ -243,8 +257,12 @@ function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
 }
 
 function launchedData(plan: ChildPlan, outputFile: string) {
+  const { team } = plan.task;
   return {
-    status: "async_launched",
+    status: team === undefined ? "async_launched" : "teammate_spawned",
+    ...(team === undefined
+      ? {}
+      : { teammate_id: `${team.member}@${team.team}`, name: team.member, team_name: team.team }),
     isAsync: true,
     agentId: plan.agent.id,
     description: plan.task.description,
@@ -255,6 +273,12 @@ function launchedData(plan: ChildPlan, outputFile: string) {
 }
 
 function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
+  if (task.team !== undefined)
+    return [
+      `The teammate ${JSON.stringify(task.team.member)} of the team ${JSON.stringify(task.team.team)} works now; its id is ${agent.id}.`,
+      "It reports by message and is idle when it is done; SendMessage to its name gives it more work.",
+      `What it does can be followed in ${outputFile}.`,
+    ].join("\n");
   return [
     `The agent ${JSON.stringify(task.description)} works in the background; its id is ${agent.id}.`,
     "You are notified when it has ended, with its result; continue with other work meanwhile.",

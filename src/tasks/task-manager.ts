@@ -19,6 +19,8 @@ export interface TaskControl {
   reported?(event: ReportedEvent): Promise<void>;
   /** Resolves when everything it said so far would survive a power cut. */
   commit?(): Promise<void>;
+  /** After it was idle: resolves when it has a place among those that run again. */
+  takePlace?(signal: AbortSignal): Promise<void>;
   /** Its own time, which is paused while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }
@@ -192,7 +194,8 @@ async function stopTask(table: TaskTable, id: string, by: StoppedBy): Promise<Ta
   const entry = entries.get(id);
   if (entry === undefined || hasEnded(entry.state)) return entry?.state;
   entry.controller.abort(stopReason(by));
-  const position = queue.indexOf(entry);
+  // One that was idle and waits for a place again leaves the queue by itself.
+  const position = entry.resume === undefined ? queue.indexOf(entry) : -1;
   if (position !== -1) {
     queue.splice(position, 1);
     concludeTask(table, entry, undefined);

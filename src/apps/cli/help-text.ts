@@ -8,6 +8,7 @@ Commands:
   mcp, plugin, acp       list MCP servers, plugins; mcp serve; acp: for editors
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
+  teams                  teams of agents; teams show|board|messages|stop NAME
   doctor, clean, serve   check the set-up; remove old sessions; serve a --store
 
 Running:

@@ -10,6 +10,7 @@ import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
 import { addSessionCommands, addSkillCommands } from "./add-session-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
+import { addTeamCommands } from "./add-team-commands.ts";
 import type { CliHost } from "./cli-host.ts";
 import { describe, type Invoke } from "./describe.ts";
 import { gatherLists } from "./gather-lists.ts";
@@ -68,6 +69,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
   addAgents(program, invoke);
   addSessionCommands(program, invoke);
   addTaskCommands(program, invoke);
+  addTeamCommands(program, invoke);
   addSkillCommands(program, invoke);
   addMcpCommands(program, invoke);
   addPermissions(program, invoke);

@@ -221,8 +221,15 @@ function outsidePaths(
 }
 
 function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): PermissionPolicy {
-  if (rights === undefined || rights.allow.length + rights.deny.length === 0) return policy;
-  return { ...policy, allow: [...policy.allow, ...rights.allow], deny: [...policy.deny, ...rights.deny] };
+  if (rights === undefined) return policy;
+  const { mode = policy.mode } = rights;
+  if (rights.allow.length + rights.deny.length === 0 && mode === policy.mode) return policy;
+  return {
+    ...policy,
+    mode,
+    allow: [...policy.allow, ...rights.allow],
+    deny: [...policy.deny, ...rights.deny],
+  };
 }
 
 function denied(

@@ -6,6 +6,7 @@ import type { Model } from "../../model/model.ts";
 import { isReplaced } from "../../planning/own-servers.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
+import { handInPlanTool, memberTools } from "../../planning/team-membership.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
@@ -100,7 +101,7 @@ export async function equipAgent(
   const shared: readonly Capability[] = [
     { tools: granted },
     { model: guard.pay, limits: guard.limits },
-    ...(hooks === undefined ? [] : [hooksCapability(hooks)]),
+    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(world.live === undefined ? [] : [livePolicyCapability(world.live)]),
   ];
   const [tooling, ...around] = shared;
@@ -137,6 +138,13 @@ export async function equipAgent(
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };
+}
+
+/** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
+function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
+  const { beforeEnd, ...others } = hooksCapability(hooks);
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
 /** What the host of the session changes goes around everything else of the main agent. */
@@ -213,7 +221,10 @@ function grantedTools(
   { tools, servers }: AgentServices,
   own: ChildServers | undefined,
 ): readonly Tool[] {
-  const granted = new Set(plan.tools.map(({ name }) => name));
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  // Of the tools that a team brings, a teammate has those of its membership.
+  const theirs = new Set(isTeammate ? [...memberTools, handInPlanTool] : []);
+  const granted = new Set(plan.tools.map(({ name }) => name).filter((name) => !theirs.has(name)));
   const isShared = (mcp: Tool["mcp"]): boolean =>
     mcp === undefined || own === undefined || !isReplaced(mcp.serverName, own.own);
   return [

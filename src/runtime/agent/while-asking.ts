@@ -1,9 +1,10 @@
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
-import type { Approver } from "../../permissions/approver.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
 import { type PermissionMode, withMode } from "../../permissions/permission-mode.ts";
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
 import { createSessionApprovals } from "../../permissions/rules/session-approvals.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import type { ToolContext } from "../../tools/tool.ts";
@@ -55,6 +56,12 @@ export function openAsking(
 ): {
   readonly forAgent: (plan: RunPlan) => AskPerson;
   readonly rulesFor: (agentId: string) => readonly PolicyRule[];
+  /** Puts a question of an agent that runs in another process into the same queue. */
+  readonly askFor: (
+    plan: RunPlan,
+    question: Omit<ApprovalRequest, "path" | "suggestedRules">,
+    signal: AbortSignal,
+  ) => Promise<ApprovalAnswer>;
 } {
   const queue = createAskQueue(approver);
   const approvals = createSessionApprovals();
@@ -62,7 +69,7 @@ export function openAsking(
     createAskPerson({
       queue,
       approvals,
-      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, plan.agent],
+      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, shownAs(plan)],
       get policy() {
         return plan.agent.id === main.agent.id ? withMode(plan.policy, mode?.()) : plan.policy;
       },
@@ -73,5 +80,16 @@ export function openAsking(
       },
       ...(approver.notice === undefined ? {} : { notice: approver.notice }),
     });
-  return { forAgent, rulesFor: approvals.rulesFor };
+  const askFor = (
+    plan: RunPlan,
+    question: Omit<ApprovalRequest, "path" | "suggestedRules">,
+    signal: AbortSignal,
+  ) => queue.ask({ ...question, path: [main.agent, shownAs(plan)], suggestedRules: [] }, { signal });
+  return { forAgent, askFor, rulesFor: approvals.rulesFor };
+}
+
+/** A teammate is known by its name in the team. */
+function shownAs(plan: RunPlan): RunPlan["agent"] {
+  const team = "task" in plan ? (plan as ChildPlan).task.team : undefined;
+  return team === undefined ? plan.agent : { ...plan.agent, name: team.member };
 }

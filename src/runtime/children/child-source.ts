@@ -92,6 +92,7 @@ async function openDecided(
   },
 ): Promise<OpenedChild | RefusedChild> {
   const { parts, held, options, definition, isElsewhere = false } = opening;
+  if (plan.task.team?.isProcess === true && parts.processes !== undefined) return openProcess(plan, opening);
   const unable = await prepareModel(plan, { parts, held, options });
   if (unable !== undefined) return unable;
   const { model, servers, worktree } = held;
@@ -122,6 +123,30 @@ async function openDecided(
       return watchChild({ plan, clocks: parts.clocks, line: control, run }, signal);
     },
     close: (state) => close(state, { id, record, held, parts, definition }),
+  };
+}
+
+/** A member that another process carries out: that one opens its record, its servers and its model. */
+async function openProcess(
+  plan: ChildPlan,
+  { parts, held, options }: Opening,
+): Promise<OpenedChild | RefusedChild> {
+  await held.servers?.release();
+  delete held.servers;
+  const { processes } = parts;
+  const refusal = processes?.refuse(plan) ?? options.refusal(plan.task.background);
+  if (processes === undefined || refusal !== undefined) return refused(refusal ?? "it has no process");
+  return {
+    type: "opened",
+    plan,
+    outputFile: processes.outputFile(plan.agent.id),
+    record: () => undefined,
+    news: [],
+    run: (control, signal) => processes.run(plan, control, signal),
+    async close() {
+      await parts.release(plan.agent.id);
+      return undefined;
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Message, UserMessage } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { AgentRegistry } from "../../definitions/agent-registry.ts";
 import type { Model } from "../../model/model.ts";
@@ -92,6 +93,14 @@ export interface ChildSourceParts {
   readonly refuse?: (plan: ChildPlan) => string | undefined;
   /** Shows the person what went wrong beside the work. */
   readonly report?: ((message: string) => void) | undefined;
+  /** Carries out members of a team in processes of their own. */
+  readonly processes?: MemberProcesses;
+}
+
+export interface MemberProcesses {
+  readonly refuse: (plan: ChildPlan) => string | undefined;
+  readonly run: (plan: ChildPlan, control: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  readonly outputFile: (agentId: string) => string;
 }
 
 export interface RecalledChild {

@@ -28,6 +28,7 @@ import type { CallServer } from "../servers/session-servers.ts";
 import { type CallHookDependencies, type CallHooks, createCallHooks } from "./call-hooks.ts";
 import { collectHookRules } from "./collect-hook-rules.ts";
 import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
+import { createTeamHooks, type TeamHooks } from "./create-team-hooks.ts";
 import { createHookGrants } from "./hook-grants.ts";
 import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./with-environment-file.ts";
@@ -79,6 +80,8 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   /** Takes in the hooks of a skill. */
   readonly add: (rules: readonly SourcedHookRule[]) => void;
   readonly compaction: CompactionHooks;
+  /** Tells hooks of a team's events. */
+  readonly team: TeamHooks;
   /** The last hooks run; then nothing of any hook is left. */
   readonly end: PromptHooks["end"];
 }
@@ -239,6 +242,7 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
       model: facts.model.facts.id,
       isChild: facts.child !== undefined,
     }),
+    team: createTeamHooks(common),
     takeMessages: () => mail.splice(0),
     takeStop() {
       const wanted = isStopWanted;

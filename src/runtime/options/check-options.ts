@@ -81,6 +81,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   host: thing,
   concurrency: count,
   overflow: oneOf(["queue", "refuse"]),
+  teams: flag,
   transcripts: flag,
   durability: oneOf(["sync", "os"]),
   entrypoint: text,

@@ -117,6 +117,8 @@ export interface RuntimeOptions {
   readonly concurrency?: number;
   /** What happens to one more: by default it is queued when it is waited for, and refused in the background. */
   readonly overflow?: "queue" | "refuse";
+  /** Whether agents may form teams; absent: as the environment and settings say. */
+  readonly teams?: boolean;
   /** True writes transcripts below the home folder, from which sessions can be resumed. */
   readonly transcripts?: boolean;
   /**

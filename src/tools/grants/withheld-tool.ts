@@ -9,6 +9,7 @@ type NoteCode =
   | "tool-is-disallowed"
   | "subagent-cannot-spawn"
   | "needs-agent-tool"
+  | "needs-team"
   | "memory-tool-disallowed";
 
 /** A finding about one entry, in words that name it. */
@@ -143,6 +144,10 @@ const notes: Record<NoteCode, (entry: string) => Pick<Issue, "severity" | "messa
     severity: "note",
     message: `\`${entry}\` has no effect in an agent that cannot start others.`,
     advice: "Add `Agent` to the list.",
+  }),
+  "needs-team": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect outside a team; a teammate has it without listing it.`,
   }),
   "memory-tool-disallowed": (entry) => ({
     severity: "note",

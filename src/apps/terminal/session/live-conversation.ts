@@ -30,6 +30,7 @@ export class LiveConversation implements AsyncDisposable {
   #shell: AbortController | undefined;
   #cost = 0;
   #isClosed = false;
+  readonly #forgetMail: () => void;
   /** What the person did beside the conversation; the agent reads it with the next message. */
   #asides: string[] = [];
 
@@ -45,6 +46,7 @@ export class LiveConversation implements AsyncDisposable {
       changed: (agent) => options.report({ type: "agent-changed", agent }),
     });
     void this.#followAgents();
+    this.#forgetMail = this.session.onTeamMail(() => this.continue());
   }
 
   get isBusy(): boolean {
@@ -81,9 +83,9 @@ export class LiveConversation implements AsyncDisposable {
     const commands = agentId === undefined ? this.session.moveCommands() : [];
     const agents = tasks
       .list()
-      .filter(({ id, background, status }) => {
+      .filter(({ id, background, status, team }) => {
         const isMeant = agentId === undefined || agentId === id;
-        return isMeant && !background && (status === "running" || status === "queued");
+        return isMeant && !background && team === undefined && (status === "running" || status === "queued");
       })
       .filter(({ id }) => tasks.detach(id))
       .map(({ id, description }) => {
@@ -97,6 +99,7 @@ export class LiveConversation implements AsyncDisposable {
 
   async messageAgent(agentId: string, text: string): Promise<string> {
     const { tasks } = this.session;
+    if (await this.session.messageTeammate(agentId, text)) return "Sent; the teammate reads it next.";
     const message: UserMessage = { role: "user", content: [{ type: "text", text }] };
     if (tasks.send(agentId, message)) return "Sent; it reads the message before its next step.";
     const state = tasks.get(agentId);
@@ -144,6 +147,7 @@ export class LiveConversation implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    this.#forgetMail();
     this.interrupt(new RetinueError("interrupted", "The conversation was closed."));
     await this.session[Symbol.asyncDispose]();
   }
