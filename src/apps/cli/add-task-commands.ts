@@ -41,6 +41,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
       invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
     );
   addReplay(program, invoke);
+  addStudio(program, invoke);
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
     (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
   );
@@ -82,5 +83,19 @@ function addReplay(program: Command, invoke: Invoke): void {
       invoke(async (context) =>
         (await import("./commands/replay.ts")).replay(context, words, command.optsWithGlobals()),
       ),
+    );
+}
+
+function addStudio(program: Command, invoke: Invoke): void {
+  describe(
+    program.command("studio"),
+    "Serves a page for the browser that shows sessions live, and can stop, resume and write to agents.",
+  )
+    .option("--all", "the sessions of all folders, not only of this one")
+    .option("--port <n>", "the port; a free one when left out")
+    .option("--host <address>", "listen on another address than 127.0.0.1; needs --token")
+    .option("--token <text>", "the token of the link; a random one when left out")
+    .action((options) =>
+      invoke(async (context) => (await import("../studio/studio.ts")).studio(context, options)),
     );
 }
