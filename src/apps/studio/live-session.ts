@@ -59,7 +59,8 @@ export function followAgent(
   return followFiles(place, onError, async () => {
     const isLive = hasLiveOwner(file);
     await lines.load(isLive);
-    const first = (from ??= place.all === true ? 0 : Math.max(0, fold.entries.length - firstEntries));
+    from ??= place.all === true ? 0 : Math.max(0, fold.entries.length - firstEntries);
+    const first = from;
     const changed = fold.takeChanged().filter((index) => index >= first);
     const planText = JSON.stringify(fold.plan);
     const isNewPlan = planText !== plan;

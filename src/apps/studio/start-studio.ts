@@ -222,14 +222,12 @@ function send(response: ServerResponse, status: number, type: string, body: stri
 }
 
 function fail({ options }: ServerState, response: ServerResponse, error: unknown): void {
-  if (!isRetinueError(error)) options.log(error instanceof Error ? error.message : String(error));
-  if (response.headersSent) return void response.destroy();
-  if (!isRetinueError(error)) return send(response, 500, "application/json", '{"message":"Internal error."}');
-  const { message, advice } = error;
-  send(
-    response,
-    error.code === "misuse" ? 400 : 409,
-    "application/json",
-    JSON.stringify({ message, advice }),
-  );
+  const isExpected = isRetinueError(error);
+  if (!isExpected) options.log(error instanceof Error ? error.message : String(error));
+  if (response.headersSent) response.destroy();
+  else if (isExpected) {
+    const { message, advice } = error;
+    const status = error.code === "misuse" ? 400 : 409;
+    send(response, status, "application/json", JSON.stringify({ message, advice }));
+  } else send(response, 500, "application/json", JSON.stringify({ message: "Internal error." }));
 }

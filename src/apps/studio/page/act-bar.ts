@@ -11,6 +11,12 @@ interface ActBarProps {
   readonly agentId: string;
 }
 
+const labels = {
+  session: "Resume the session with a prompt",
+  resume: "Resume this agent with a prompt",
+  message: "Message to this agent",
+} as const;
+
 /** What can be done to an agent from here: only what another process can do to it is offered. */
 export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
   const [text, setText] = useState("");
@@ -39,7 +45,7 @@ export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
     setStatus(outcome);
     setBusy(false);
   };
-  const action: StudioAction = agent.isLive ? "message" : "resume";
+  const action = agent.isLive ? "message" : "resume";
   const isEmpty = text.trim() === "" && (isMain || action === "message");
   return h(
     "form",
@@ -53,11 +59,7 @@ export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
     h(
       "label",
       {},
-      agent.isLive
-        ? "Message to this agent"
-        : isMain
-          ? "Resume the session with a prompt"
-          : "Resume this agent with a prompt",
+      labels[isMain ? "session" : action],
       h("textarea", {
         rows: 2,
         value: text,
