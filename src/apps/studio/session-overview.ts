@@ -19,14 +19,18 @@ export interface OverviewAgent extends Omit<InspectedAgent, "steps"> {
 
 const maxPrompt = 300;
 const maxResult = 300;
-/** Bars closer than this part of the whole time cannot be told apart. */
-const resolution = 800;
+/** Bars closer than this part of the whole time cannot be told apart; of many agents fewer can be sent. */
+const maxResolution = 800;
+const leastResolution = 80;
+const maxBars = 40_000;
 
 /** Pure. The main agent's answer stays whole: it is what people look for first. */
 export function overviewOf(inspection: Inspection): SessionOverview {
   const starts = inspection.agents.flatMap(({ runs }) => runs);
   const from = starts.reduce((least, span) => Math.min(least, span.from), Number.POSITIVE_INFINITY);
   const to = starts.reduce((most, span) => Math.max(most, span.to), 0);
+  const perAgent = maxBars / Math.max(1, inspection.agents.length);
+  const resolution = Math.min(maxResolution, Math.max(leastResolution, perAgent));
   const gap = Math.max(1, (to - from) / resolution);
   return { ...inspection, agents: inspection.agents.map((agent) => overviewAgent(agent, gap)) };
 }

@@ -117,7 +117,7 @@ function hostsOf(host: string, port: number): readonly string[] {
   return names.map((name) => `${name.includes(":") ? `[${name}]` : name}:${port}`.toLowerCase());
 }
 
-const publicFiles: ReadonlySet<string> = new Set(["/page.js", "/page.css"]);
+const publicFiles: ReadonlySet<string> = new Set(["/page.js", "/page.css", "/favicon.ico"]);
 
 async function answer(
   state: ServerState,
@@ -144,6 +144,8 @@ async function get(state: ServerState, url: URL, response: ServerResponse): Prom
       return send(response, 200, "text/javascript", state.page.script);
     case "/page.css":
       return send(response, 200, "text/css", state.page.style);
+    case "/favicon.ico":
+      return send(response, 204, "image/x-icon", "");
     case "/api/sessions": {
       const { scope } = state.options;
       return stream(response, (follow) => followSessions(scope, { ...follow, cache: state.cache }));

@@ -54,7 +54,7 @@ function useWindow(
     const measure = (): void => {
       const top = list.current?.getBoundingClientRect().top ?? 0;
       const first = Math.max(0, Math.floor(-top / rowHeight) - margin);
-      const last = Math.min(count, Math.ceil((innerHeight - top) / rowHeight) + margin);
+      const last = Math.min(count, Math.max(first, Math.ceil((innerHeight - top) / rowHeight) + margin));
       setRange((before) => (before[0] === first && before[1] === last ? before : [first, last]));
     };
     measure();
