@@ -28,10 +28,13 @@ for (const scenario of wanted.slice(0, count)) {
   const before = connections;
   const start = performance.now();
   const made: string[] = [];
-  const report = await sample.runtime.replay(undefined, { onRequest: (one) => made.push(JSON.stringify(one)) });
+  const report = await sample.runtime.replay(undefined, {
+    onRequest: (one) => made.push(JSON.stringify(one)),
+  });
   replayMs += performance.now() - start;
   requests += report.requests.made;
-  const isSame = report.differences.length === 0 && made.length > 0 && made.every((request) => sent.has(request));
+  const isSame =
+    report.differences.length === 0 && made.length > 0 && made.every((request) => sent.has(request));
   if (isSame && connections === before) continue;
   failed += 1;
   console.log(`${scenario.name}: ${connections - before} connections\n${describeReplay(report)}\n`);

@@ -15,6 +15,8 @@ export interface Inspection {
   readonly byModel: readonly ModelShare[];
   readonly byTool: readonly ToolShare[];
   readonly refusals: readonly Refusal[];
+  /** What people did to the session from other programs; absent when no one did. */
+  readonly acts?: readonly InspectedAct[];
   /** What is missing in the files or contradicts them. */
   readonly notes: readonly string[];
   /** The team that the session led. */
@@ -61,6 +63,17 @@ export function teamLines({ members, tasks, events }: InspectedTeam): {
     ],
     events: events.map(({ at, text }) => `${new Date(at).toISOString().slice(11, 19)} ${text}`),
   };
+}
+
+export interface InspectedAct {
+  readonly at?: number;
+  readonly action: string;
+  readonly agentId: string;
+  readonly text?: string;
+  readonly state: string;
+  readonly reason?: string;
+  /** The person, and through which program. */
+  readonly by: string;
 }
 
 export interface InspectedSession {
@@ -279,6 +292,8 @@ export interface CallStep {
   /** How long it was decided about; with a question, how long that took. */
   readonly decidedMs?: number;
   readonly asked?: boolean;
+  /** Why it was allowed, where the journal says so. */
+  readonly allowed?: string;
   /** The child it started. */
   readonly agentId?: string;
 }

@@ -51,6 +51,7 @@ function addLookCommands(program: Command, invoke: Invoke): void {
     );
   addReplay(program, invoke);
   addEval(program, invoke);
+  addStudio(program, invoke);
 }
 
 function addControlCommands(program: Command, invoke: Invoke): void {
@@ -111,5 +112,19 @@ function addEval(program: Command, invoke: Invoke): void {
       invoke(async (context) =>
         (await import("./commands/eval.ts")).evaluate(context, file, command.optsWithGlobals()),
       ),
+    );
+}
+
+function addStudio(program: Command, invoke: Invoke): void {
+  describe(
+    program.command("studio"),
+    "Serves a page for the browser that shows sessions live, and can stop, resume and write to agents.",
+  )
+    .option("--all", "the sessions of all folders, not only of this one")
+    .option("--port <n>", "the port; a free one when left out")
+    .option("--host <address>", "listen on another address than 127.0.0.1; needs --token")
+    .option("--token <text>", "the token of the link; a random one when left out")
+    .action((options) =>
+      invoke(async (context) => (await import("../studio/studio.ts")).studio(context, options)),
     );
 }
