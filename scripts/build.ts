@@ -130,6 +130,20 @@ const built = await Promise.all([
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
     },
   }),
+  // The page of the studio, which only browsers load.
+  build({
+    absWorkingDir: root,
+    entryPoints: ["src/apps/studio/page/page.ts", "src/apps/studio/page/page.css"],
+    outdir: "dist/studio",
+    bundle: true,
+    minify: true,
+    format: "iife",
+    platform: "browser",
+    target: "es2022",
+    logLevel: "warning",
+    legalComments: "none",
+    metafile: true,
+  }),
 ]);
 writeLicences(built.map(({ metafile }) => metafile));
 writeManual();

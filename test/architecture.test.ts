@@ -4,6 +4,7 @@ import { findCycles } from "./find-cycles.ts";
 import { folderOf, forbiddenImports, ownImports } from "./import-rules.ts";
 import { importTable, readTable } from "./import-table.ts";
 import { findImpureCode, hasIoMark, ioMark, isIoFolder, mayDoIo } from "./impure-code.ts";
+import { readFunctions } from "./long-functions.ts";
 import {
   isTest,
   isTypeScript,
@@ -19,7 +20,7 @@ const programs = everything.filter(isTypeScript);
 const source = programs.filter(({ path }) => path.startsWith("src/"));
 const product = source.filter((file) => !isTest(file));
 
-describe("folders import only what stands below them", () => {
+describe("folders import only what is below them", () => {
   test("every folder of src is in the import table", () => {
     const unknown = new Set(
       source.map(({ path }) => folderOf(path)).filter((name) => !importTable.has(name)),
@@ -69,7 +70,7 @@ test("processes are started in one place, where somebody listens to their errors
   );
   expect(
     starters.map(({ path }) => path),
-    "Use spawnProcess: a process that cannot be started ends the whole program where nobody listens.",
+    "Use spawnProcess: a process that cannot be started ends the whole program where no one listens.",
   ).toEqual(["src/foundation/spawn-process.ts"]);
 });
 
@@ -96,6 +97,17 @@ test("every file that is marked does I/O", () => {
 });
 
 describe("files stay small and well named", () => {
+  test("no function has more than 60 lines", () => {
+    const long = product.flatMap(({ path, text }) =>
+      readFunctions(text).flatMap(({ name, line, lines }) =>
+        lines > 60 ? [`${path}:${line} ${name} has ${lines} lines`] : [],
+      ),
+    );
+    expect(long, "Split each at its ideas; what they share can be an object that the parts take.").toEqual(
+      [],
+    );
+  });
+
   test("no file outside the tests has more than 400 lines", () => {
     const shipped = everything.filter(
       (file) => /^(src|scripts|bench|bin|examples)\//.test(file.path) && !isTest(file),

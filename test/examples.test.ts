@@ -44,7 +44,7 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
   "03-define.ts": {
     lines: [
       "code-reviewer: Read, Grep; shadows project",
-      "triage: Read, Grep, mcp__tracker__*; shadows nobody",
+      "triage: Read, Grep, mcp__tracker__*; shadows no one",
       "code-reviewer is from: project",
       'invalid-definition: The agent "../escape" is not usable: The name "../escape" cannot be used: it could lead out of a directory. Use lower-case letters, digits and hyphens.',
     ],
@@ -96,6 +96,9 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
       "Explore completed 0 calls",
       "dollars 2",
     ],
+  },
+  "12-team.ts": {
+    lines: ["Balances are sums of bookings, and one test covers them.", "ada idle true", "bob idle true"],
   },
 };
 

@@ -164,12 +164,12 @@ export function inboxLog(agent: string): string {
   return `in/${agent}`;
 }
 
-/** Where whoever watches an agent hears of it. */
+/** Where the events of an agent are published. */
 export function liveTopic(agent: string): string {
   return `live/${agent}`;
 }
 
-/** Tools and services that know this key can tell a repeated call from a new one. */
+/** Tools and services that know this key can distinguish a repeated call from a new one. */
 export function idempotencyKey(agent: string, seq: number): string {
   return `${agent}/${seq}`;
 }

@@ -57,6 +57,8 @@ export type UserBlock = TextBlock | ImageBlock | DocumentBlock | ToolResultBlock
 export interface UserMessage {
   readonly role: "user";
   readonly content: string | readonly UserBlock[];
+  /** The keys of the team mail it delivers; written down with it, so that no mail is delivered twice. Never sent. */
+  readonly mail?: readonly string[];
 }
 
 export interface AssistantMessage {

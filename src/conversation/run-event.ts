@@ -54,6 +54,8 @@ export interface RunEnding {
   readonly denials: readonly PermissionDenial[];
   /** What went wrong, as one sentence, when the status is failed. */
   readonly error?: string;
+  /** What to do about it, where that is known. */
+  readonly advice?: string;
   /** How many child agents were found cut off when the session was taken up again; absent where there were none. */
   readonly interruptedAgents?: number;
   /** The checked value, where the run was asked for typed output. */
@@ -98,8 +100,8 @@ export type RunEvent =
   /** An answer broke off; nothing of it is used, but what it took until then counts. */
   | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly cost?: number }
   /**
-   * `durationMs` counts from the request that was answered, its retries included; `intents` tell what its calls would do
-   * when repeated, for those who find them cut off; `request` tells what was asked, where that is recorded.
+   * `durationMs` counts from the request that was answered, its retries included; `intents` show what its calls would do
+   * when repeated, for those who find them cut off; `request` shows what was asked, where that is recorded.
    */
   | ({
       readonly type: "assistant-answered";
@@ -149,7 +151,7 @@ export type RunEvent =
       /** How the summary was made: by the model, or by rule because the model failed. */
       readonly by: "model" | "rule";
       readonly summary: UserMessage;
-      /** How many of the newest messages stand word for word behind the summary; the first of them is an answer. */
+      /** How many of the newest messages are word for word behind the summary; the first of them is an answer. */
       readonly kept: number;
       /** How many of those are answers, by which a transcript finds them. */
       readonly keptAnswers: number;
@@ -165,4 +167,6 @@ export type RunEvent =
   | { readonly type: "agents-interrupted"; readonly agents: readonly InterruptedAgent[] }
   /** The same call came again and again; the agent was notified. */
   | { readonly type: "loop-noticed"; readonly call: ToolUseBlock; readonly times: number }
+  /** A teammate has handed in its work and waits for mail; the ending is that of the work, not of the agent. */
+  | { readonly type: "run-idled"; readonly ending: RunEnding }
   | { readonly type: "run-ended"; readonly ending: RunEnding };

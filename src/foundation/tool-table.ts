@@ -172,7 +172,7 @@ const rows = [
   {
     name: "SendMessage",
     effect: "coordinate",
-    description: "Sends a message to a child agent.",
+    description: "Sends a message to a child agent or a member of the team.",
     needsChildren: true,
     isConcurrencySafe: true,
   },
@@ -188,9 +188,25 @@ const rows = [
     // Its text may be made by commands, and it may run in an agent that changes things.
     repeats: "unsafe",
   },
-  { name: "TaskCreate", effect: "coordinate", description: "Adds an item to the shared task list." },
-  { name: "TaskGet", effect: "coordinate", description: "Shows one item of the task list." },
-  { name: "TaskList", effect: "coordinate", description: "Shows the task list." },
+  {
+    name: "TaskCreate",
+    effect: "coordinate",
+    description: "Adds an item to the shared task list.",
+  },
+  {
+    name: "TaskGet",
+    effect: "coordinate",
+    description: "Shows one item of the task list.",
+    isConcurrencySafe: true,
+    repeats: "pure",
+  },
+  {
+    name: "TaskList",
+    effect: "coordinate",
+    description: "Shows the task list.",
+    isConcurrencySafe: true,
+    repeats: "pure",
+  },
   {
     name: "TaskOutput",
     oldNames: ["BashOutput", "BashOutputTool", "AgentOutputTool"],
@@ -205,7 +221,12 @@ const rows = [
     effect: "coordinate",
     description: "Stops a background task.",
   },
-  { name: "TaskUpdate", effect: "coordinate", description: "Changes an item of the task list." },
+  {
+    name: "TaskUpdate",
+    effect: "coordinate",
+    description: "Changes an item of the task list.",
+    needsChildren: true,
+  },
   { name: "TeamCreate", effect: "coordinate", description: "Creates a team of agents." },
   { name: "TeamDelete", effect: "coordinate", description: "Deletes a team." },
   {

@@ -21,7 +21,7 @@ export interface HookAnswer {
   readonly stop?: string;
 }
 
-/** A hook that could not say what it wanted is told apart from one that said nothing. */
+/** A hook that could not say what it wanted is distinguished from one that said nothing. */
 export type HookReading =
   | { readonly type: "answer"; readonly answer: HookAnswer }
   | { readonly type: "failed"; readonly reason: string };
@@ -36,6 +36,9 @@ export const blockEffects: Readonly<Record<FiredEvent, "deny" | "block" | "tell-
   Stop: "block",
   SubagentStop: "block",
   PreCompact: "block",
+  TeammateIdle: "block",
+  TaskCreated: "block",
+  TaskCompleted: "block",
   SessionStart: "tell-person",
   SessionEnd: "tell-person",
   SubagentStart: "tell-person",

@@ -3,13 +3,14 @@ import { hookEventNames, hookEvents, isHookEventName } from "./hook-events.ts";
 import { firedHookEvents } from "./hook-input.ts";
 
 describe("hook events", () => {
-  it("knows all 33 events that stand in people's files", () => {
+  it("knows all 33 events that are in people's files", () => {
     expect(hookEventNames).toHaveLength(33);
   });
 
-  it("fires exactly the promised events but those of teams [HKS-1]", () => {
+  it("fires exactly the promised events [HKS-1, TEA-6]", () => {
     const promised = `PreToolUse PostToolUse PostToolUseFailure PermissionRequest UserPromptSubmit SessionStart
-      SessionEnd Stop SubagentStart SubagentStop PreCompact PostCompact Notification`;
+      SessionEnd Stop SubagentStart SubagentStop PreCompact PostCompact Notification
+      TeammateIdle TaskCreated TaskCompleted`;
     expect([...firedHookEvents].sort()).toEqual(promised.split(/\s+/).sort());
   });
 
@@ -19,7 +20,15 @@ describe("hook events", () => {
     expect(hookEvents.Stop.matches).toBe("none");
   });
 
-  it.each(["pretooluse", "__proto__", "constructor", "toString", "", 3, null])("does not know %j", (name) => {
+  it.each([
+    "pretooluse",
+    "__proto__",
+    "constructor",
+    "toString",
+    "",
+    3,
+    null,
+  ])("does not recognize %j", (name) => {
     expect(isHookEventName(name)).toBe(false);
   });
 });

@@ -76,6 +76,19 @@ const cases: readonly Case[] = [
     "auto",
   ],
   ["PostCompact", { trigger: "auto", summary: "S" }, { trigger: "auto", compact_summary: "S" }, "auto"],
+  [
+    "TeammateIdle",
+    { teammate: "ada", team: "squad" },
+    { teammate_name: "ada", team_name: "squad" },
+    undefined,
+  ],
+  ["TaskCreated", { taskId: "1", subject: "S" }, { task_id: "1", task_subject: "S" }, undefined],
+  [
+    "TaskCompleted",
+    { taskId: "1", subject: "S", description: "D", teammate: "ada", team: "squad" },
+    { task_id: "1", task_subject: "S", task_description: "D", teammate_name: "ada", team_name: "squad" },
+    undefined,
+  ],
 ];
 
 describe("[HKS-1, HKS-5] the JSON a hook reads", () => {
@@ -106,7 +119,7 @@ describe("[HKS-1, HKS-5] the JSON a hook reads", () => {
   });
 });
 
-test("[HKS-7] a call of a tool of an MCP server tells whose tool it is", () => {
+test("[HKS-7] a call of a tool of an MCP server shows whose tool it is", () => {
   const server = { name: "docs", source: "user" };
   expect(hookInput("PreToolUse", { ...call, server }, situation)).toMatchObject({ mcp_server: server });
   expect(hookInput("PreToolUse", call, situation)).not.toHaveProperty("mcp_server");

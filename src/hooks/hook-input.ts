@@ -1,6 +1,6 @@
 import type { HookEventName } from "./hook-events.ts";
 
-/** One call of a tool, as hooks are told of it. */
+/** One call of a tool, as hooks are informed of it. */
 export interface CallPayload {
   readonly tool: string;
   readonly input: unknown;
@@ -34,6 +34,19 @@ export interface HookPayloads {
   };
   readonly PreCompact: { readonly trigger: string; readonly instructions: string | null };
   readonly PostCompact: { readonly trigger: string; readonly summary: string };
+  readonly TeammateIdle: { readonly teammate: string; readonly team: string };
+  readonly TaskCreated: TaskPayload;
+  readonly TaskCompleted: TaskPayload;
+}
+
+/** A task of a team's board, as hooks see it. */
+export interface TaskPayload {
+  readonly taskId: string;
+  readonly subject: string;
+  readonly description?: string;
+  /** Who created or completes it, and in which team. */
+  readonly teammate?: string;
+  readonly team?: string;
 }
 
 /** The events that happen here; the other known ones are only read. */
@@ -46,7 +59,7 @@ export interface HookSituation {
   readonly transcript: string;
   readonly cwd: string;
   readonly permissionMode?: string;
-  /** Absent for the main agent, so that its presence tells a hook that a subagent calls. */
+  /** Absent for the main agent, so that its presence shows a hook that a subagent calls. */
   readonly agentId?: string;
   readonly agentType?: string;
 }
@@ -141,7 +154,20 @@ const eventTable: EventTable = {
     fields: ({ trigger, summary }) => ({ trigger, compact_summary: summary }),
     subject: ({ trigger }) => trigger,
   },
+  TeammateIdle: { fields: ({ teammate, team }) => ({ teammate_name: teammate, team_name: team }) },
+  TaskCreated: { fields: taskFields },
+  TaskCompleted: { fields: taskFields },
 };
+
+function taskFields({ taskId, subject, description, teammate, team }: TaskPayload) {
+  return {
+    task_id: taskId,
+    task_subject: subject,
+    task_description: description,
+    teammate_name: teammate,
+    team_name: team,
+  };
+}
 
 // Object.keys widens to string; the keys of this table are exactly the events that can be fired.
 export const firedHookEvents = Object.keys(eventTable) as readonly FiredEvent[];

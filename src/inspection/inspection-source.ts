@@ -3,6 +3,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
+import { actFile } from "../journal/act-log.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
 import { errorCode, fileError } from "../storage/file-error.ts";
@@ -12,11 +13,11 @@ import type { KnownChild } from "../tasks/recovery/child-meta.ts";
 import { loadChildMeta } from "../tasks/recovery/load-child-meta.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
-import type { Inspection } from "./inspection.ts";
-import { textField } from "./read-line.ts";
+import type { InspectedAct, Inspection } from "./inspection.ts";
+import { bounded, boundedLine, defined, recordField, textField, timeOf } from "./read-line.ts";
 
 /** Reads a file of JSON lines in pieces, and the next time only what was added. */
-interface LineSource {
+export interface LineSource {
   /** Hands over each new line; `isGrowing` leaves an unfinished last line for the next time. */
   load(isGrowing: boolean): Promise<void>;
   readonly broken: number;
@@ -26,7 +27,7 @@ interface LineSource {
 const lineFeed = 0x0a;
 const pieceBytes = 8 * 1024 * 1024;
 
-function createLineSource(file: string, take: (record: JsonRecord) => void): LineSource {
+export function createLineSource(file: string, take: (record: JsonRecord) => void): LineSource {
   let at = 0;
   let broken = 0;
   let isTorn = false;
@@ -98,6 +99,8 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
   const folds = new Map<string, AgentFold>([[mainId, createAgentFold()]]);
   const children = new Map<string, ChildFile>();
   const route = createRouter(mainId);
+  const acts: InspectedAct[] = [];
+  const actLines = createLineSource(actFile(files), (record) => void acts.push(...readAct(record)));
   const main = createLineSource(files.transcript, (record) => foldOf(route(record)).add(record));
   let title: string | undefined;
 
@@ -135,6 +138,7 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       const live = liveChildren(children);
       const notes: string[] = [];
       for (const child of children.values()) notes.push(...(await loadChild(child)));
+      await actLines.load(true);
       title ??= await findTitle(transcripts, sessionId);
       const flaws = [...children].flatMap(([id, { lines }]) => describeFlaws(id, lines));
       const agents = partsOf({
@@ -144,10 +148,11 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
         now,
       });
       const session = { id: sessionId, title: title ?? "(no prompt)", file: files.transcript };
-      return inspectSession(
+      const inspection = inspectSession(
         { ...session, agents, notes: [...notes, ...describeFlaws(mainId, main), ...flaws], now },
         options.agentId,
       );
+      return acts.length === 0 ? inspection : { ...inspection, acts: [...acts] };
     },
   };
 }
@@ -215,7 +220,7 @@ function describeFlaws(id: string, { broken, isTorn }: LineSource): readonly str
 }
 
 /**
- * Tells to which agent a line of a main transcript belongs: older programs have written children into it, some without
+ * Finds the agent to which a line of a main transcript belongs: older programs have written children into it, some without
  * naming them, and those are distinguished by the line their conversation begins with.
  */
 function createRouter(main: string): (record: JsonRecord) => string {
@@ -233,4 +238,29 @@ function createRouter(main: string): (record: JsonRecord) => string {
 
 function sidechainName(uuid: string): string {
   return `sidechain-${uuid.replace(/[^A-Za-z0-9]/g, "").slice(0, 8)}`;
+}
+
+const maxActText = 2000;
+
+/** One line of the log of acts. */
+function readAct(record: JsonRecord): readonly InspectedAct[] {
+  const action = textField(record, "action");
+  if (record.type !== "retinue-act" || action === undefined) return [];
+  const by = recordField(record, "by") ?? {};
+  const text = textField(record, "text");
+  const reason = textField(record, "reason");
+  return [
+    defined({
+      at: timeOf(record),
+      action: boundedLine(action, 40),
+      agentId: boundedLine(textField(record, "agentId") ?? "main", 64),
+      text: text === undefined ? undefined : bounded(text, maxActText),
+      state: boundedLine(textField(record, "state") ?? "unknown", 40),
+      reason: reason === undefined ? undefined : bounded(reason, maxActText),
+      by: boundedLine(
+        `${textField(by, "user") ?? "unknown"} through ${textField(by, "through") ?? "unknown"}`,
+        100,
+      ),
+    }),
+  ];
 }

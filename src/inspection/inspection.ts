@@ -1,6 +1,6 @@
 import type { Usage } from "../conversation/usage.ts";
 
-/** All that a session's files tell about it, as plain data that survives JSON. Times are milliseconds since 1970. */
+/** All that a session's files show about it, as plain data that survives JSON. Times are milliseconds since 1970. */
 export interface Inspection {
   readonly version: 1;
   readonly session: InspectedSession;
@@ -15,8 +15,65 @@ export interface Inspection {
   readonly byModel: readonly ModelShare[];
   readonly byTool: readonly ToolShare[];
   readonly refusals: readonly Refusal[];
-  /** What the files lack or contradict. */
+  /** What people did to the session from other programs; absent when no one did. */
+  readonly acts?: readonly InspectedAct[];
+  /** What is missing in the files or contradicts them. */
   readonly notes: readonly string[];
+  /** The team that the session led. */
+  readonly team?: InspectedTeam;
+}
+
+export interface InspectedTeam {
+  readonly name: string;
+  readonly members: readonly {
+    readonly name: string;
+    readonly state: string;
+    readonly agentId?: string;
+    readonly agentType?: string;
+    readonly unread: number;
+  }[];
+  readonly tasks: readonly {
+    readonly id: string;
+    readonly subject: string;
+    readonly status: string;
+    readonly owner?: string;
+    /** Those that are still open. */
+    readonly blockedBy: readonly string[];
+  }[];
+  /** Mail and changes of the board, oldest first. */
+  readonly events: readonly { readonly at: number; readonly text: string }[];
+}
+
+/** A team as lines: members and tasks, then what happened. */
+export function teamLines({ members, tasks, events }: InspectedTeam): {
+  readonly standing: readonly string[];
+  readonly events: readonly string[];
+} {
+  return {
+    standing: [
+      ...members.map(({ name, state, agentType, agentId, unread }) =>
+        [`${name}: ${state}`, agentType, agentId, unread === 0 ? undefined : `${unread} unread`]
+          .filter((text) => text !== undefined)
+          .join(", "),
+      ),
+      ...tasks.map(({ id, subject, status, owner, blockedBy }) => {
+        const blocked = blockedBy.length === 0 ? "" : `, blocked by ${blockedBy.join(", ")}`;
+        return `#${id} ${subject}: ${status}${owner === undefined ? "" : ` (${owner})`}${blocked}`;
+      }),
+    ],
+    events: events.map(({ at, text }) => `${new Date(at).toISOString().slice(11, 19)} ${text}`),
+  };
+}
+
+export interface InspectedAct {
+  readonly at?: number;
+  readonly action: string;
+  readonly agentId: string;
+  readonly text?: string;
+  readonly state: string;
+  readonly reason?: string;
+  /** The person, and through which program. */
+  readonly by: string;
 }
 
 export interface InspectedSession {
@@ -46,7 +103,7 @@ export interface InspectedAgent {
   /** `main`, or the id of a child. */
   readonly id: string;
   readonly parentId?: string;
-  /** How many agents stand above it. */
+  /** How many agents are above it. */
   readonly depth: number;
   readonly agentType: string;
   readonly description: string;
@@ -152,7 +209,7 @@ export type InFlight =
 
 export type CallOutcome = "ok" | "failed" | "refused" | "interrupted" | "running" | "unanswered";
 
-/** `at` is when a step began, as far as the lines tell. Texts are cut. */
+/** `at` is when a step began, as far as the lines show. Texts are cut. */
 export type Step =
   | {
       readonly type: "prompt";
@@ -227,7 +284,7 @@ export interface CallStep {
   readonly durationMs?: number;
   readonly callId: string;
   readonly tool: string;
-  /** The argument that tells most. */
+  /** The argument that shows most. */
   readonly about: string;
   readonly outcome: CallOutcome;
   /** Why it failed or was refused. */
@@ -235,6 +292,8 @@ export interface CallStep {
   /** How long it was decided about; with a question, how long that took. */
   readonly decidedMs?: number;
   readonly asked?: boolean;
+  /** Why it was allowed, where the journal says so. */
+  readonly allowed?: string;
   /** The child it started. */
   readonly agentId?: string;
 }

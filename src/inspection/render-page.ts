@@ -9,7 +9,7 @@ import {
 } from "./describe-duration.ts";
 import { describeStep } from "./describe-step.ts";
 import { escapeHtml, type Html, html } from "./escape-html.ts";
-import type { InFlight, InspectedAgent, Inspection, Step } from "./inspection.ts";
+import { type InFlight, type InspectedAgent, type Inspection, type Step, teamLines } from "./inspection.ts";
 import { labelOf, pageTimeline } from "./page-timeline.ts";
 import { boundedLine } from "./read-line.ts";
 import { createTimeAxis } from "./time-axis.ts";
@@ -29,6 +29,7 @@ export function renderPage(inspection: Inspection): string {
   const body = html`${head(inspection)}
 ${pageTimeline(agents)}
 ${shares(inspection)}
+${teamSections(inspection)}
 ${list("Refused", inspection.refusals.slice(0, maxAgents).map(refusalText))}
 ${list(
   "In flight",
@@ -54,11 +55,17 @@ ${body.html}
 `;
 }
 
+function teamSections({ team }: Inspection): readonly Html[] {
+  if (team === undefined) return [];
+  const { standing, events } = teamLines(team);
+  return [list(`Team ${team.name}`, standing), list("Mail and board", events.slice(-maxAgents))];
+}
+
 function head({ session, takenAt, totals, agents, only }: Inspection): Html {
   const [first] = agents;
   const state =
     first === undefined ? "" : `${first.state}${first.reason === undefined ? "" : ` (${first.reason})`}`;
-  const live = session.isLive ? " The session was still open then and may have gone on." : "";
+  const live = session.isLive ? " The session was still open then and may have continued." : "";
   const place = [session.cwd, session.gitBranch].filter((text) => text !== undefined).join(", branch ");
   const { usage } = totals;
   const figures = [

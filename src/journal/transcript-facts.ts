@@ -52,6 +52,8 @@ export interface UserLineFields {
   readonly isPartOfResults?: boolean;
   readonly origin?: { readonly kind: string } | undefined;
   readonly permissionMode?: string | undefined;
+  /** The keys of the team mail that this line delivers. */
+  readonly mail?: readonly string[] | undefined;
 }
 
 /** Keys are in the order existing files have them; those without a value vanish when the line is written. */
@@ -71,6 +73,7 @@ export function userLine(place: LinePlace, facts: TranscriptFacts, fields: UserL
     toolUseResult: fields.toolUseResult,
     toolCall: fields.toolCall,
     sourceToolAssistantUUID: fields.sourceToolAssistantUUID,
+    retinueMail: fields.mail,
     ...sessionPart(facts),
   };
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import type { AssistantMessage, ToolResultBlock, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
@@ -142,7 +142,7 @@ describe("[TRN-1] events become lines", () => {
     ]);
   });
 
-  it("what nobody typed is marked, and only a person's prompt has a person as its origin", () => {
+  it("what no one typed is marked, and only a person's prompt has a person as its origin", () => {
     const { lines, writer } = start();
     writer.record(added("Reminder", "system"));
     writer.record(added("From afar", "message"));
@@ -157,7 +157,7 @@ describe("[TRN-1] events become lines", () => {
   it("a compaction begins a new chain with the summary", () => {
     const { lines, writer } = start({ leaf: "old" });
     writer.record(compacted({ keptAnswers: 0 }));
-    writer.record(added("Go on"));
+    writer.record(added("Continue"));
     expect(lines).toMatchObject([
       { subtype: "compact_boundary", parentUuid: null, logicalParentUuid: "old" },
       { parentUuid: "u1", isCompactSummary: true },
@@ -200,14 +200,14 @@ describe("[TRN-1] events become lines", () => {
     });
   });
 
-  it("[TRN-2] a boundary and its summary are written at once or not at all", () => {
+  it("[TRN-2] a boundary and its summary are written together or not at all", () => {
     const { lines, writer, fill } = start();
     writer.record(added("Task"));
     fill(true);
     expect(() => writer.record(compacted())).toThrow("full");
     expect(writer.leaf).toBe("u1");
     fill(false);
-    writer.record(added("Go on"));
+    writer.record(added("Continue"));
     expect(lines).toHaveLength(2);
   });
 
@@ -265,23 +265,25 @@ describe("on a real file", () => {
     });
     const user = (content) => writer.record({ type: "user-added", message: { role: "user", content }, origin: "prompt" });
     user("Begin");
-    for (let turn = 1; ; turn += 1) {
+    for (let turn = 1; turn <= 300; turn += 1) {
       const calls = [1, 2].map((n) => ({ type: "tool_use", id: "call_" + turn + "_" + n, name: "Read", input: { pad: "x".repeat(20_000) } }));
       writer.record({ type: "assistant-answered", id: "msg_" + turn, model: "m", stopReason: "tool_use",
         message: { role: "assistant", content: [{ type: "text", text: "Turn " + turn }, ...calls] },
         usage: { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0 } });
       process.stdout.write(turn + "\\n");
       user(calls.map(({ id }) => ({ type: "tool_result", tool_use_id: id, content: "y".repeat(20_000) })));
-    }`;
+    }
+    setInterval(() => undefined, 1000);`;
 
-  it("[TRN-2] [TRN-3] after kill -9 at any moment the file loads, nothing that was reported is missing, and it goes on", async () => {
-    for (const chunks of [1, 2, 3, 5, 8, 13]) {
-      const file = join(root, `${chunks}.jsonl`);
+  it("[TRN-2] [TRN-3] after kill -9 at any moment the file loads, nothing that was reported is missing, and it continues", async () => {
+    for (const count of [1, 2, 3, 5, 8, 13]) {
+      const file = join(root, `${count}.jsonl`);
       const child = spawn(process.execPath, ["--input-type=module", "-e", script(file)], {
         stdio: ["ignore", "pipe", "inherit"],
       });
+      onTestFinished(() => void child.kill("SIGKILL"));
       let said = "";
-      for (let taken = 0; taken < chunks; taken += 1) said += String((await once(child.stdout, "data"))[0]);
+      while (said.split("\n").length <= count) said += String((await once(child.stdout, "data"))[0]);
       child.kill("SIGKILL");
       await once(child, "exit");
       const reported = Number(said.trim().split("\n").at(-1));
@@ -299,11 +301,11 @@ describe("on a real file", () => {
         facts: () => facts,
         leaf: loaded.leaf,
       });
-      writer.record(added([...loaded.unrecorded, { type: "text", text: "Go on" }]));
+      writer.record(added([...loaded.unrecorded, { type: "text", text: "Continue" }]));
       const resumed = await loadSession(file);
       expect(resumed.unrecorded).toEqual([]);
       expect(resumed.messages.length).toBeGreaterThanOrEqual(loaded.messages.length);
-      expect(JSON.stringify(resumed.messages.at(-1))).toContain("Go on");
+      expect(JSON.stringify(resumed.messages.at(-1))).toContain("Continue");
     }
   });
 });

@@ -37,101 +37,119 @@ export interface Compactor {
   compactNow(instructions: string | undefined): AsyncGenerator<RunEvent, CompactionOutcome>;
 }
 
-/** So many compactions with hardly an answer between them mean that it fills again at once. */
-const maxInVain = 3;
+/** After this many compactions with hardly an answer between them, the context fills again immediately. */
+const maxFutile = 3;
 
 export function createCompactor(parts: CompactorParts): Compactor {
-  const { ports, messages, tally, signal } = parts;
-  const { compaction, model } = ports;
-  if (compaction === undefined) return idle;
-  const port = compaction;
-  if (compaction.recorded !== undefined) return replayCompactions(parts, compaction);
+  const { ports, messages, signal } = parts;
+  const { compaction: port, model } = ports;
+  if (port === undefined) return idle;
+  if (port.recorded !== undefined) return replayCompactions(parts, port);
   const full = fullTokens(model.facts.contextWindow);
   const fill = createContextFill(() => estimateRequestTokens({ ...parts.request(), messages: [] }), messages);
-  let prompt: UserMessage | undefined;
-  let answersSince = Number.POSITIVE_INFINITY;
-  let futileCount = 0;
-  let isRescued = false;
-
-  async function* compact(
-    trigger: "auto" | "manual",
-    limitTokens: number,
-    instructions?: string,
-  ): AsyncGenerator<RunEvent, CompactionOutcome> {
-    const outcome = yield* compactConversation(
-      {
-        trigger,
-        instructions,
-        messages,
-        prompt,
-        request: parts.request(),
-        model,
-        fill,
-        limitTokens,
-        port,
-        now: ports.now,
-      },
-      signal,
-    );
-    if (outcome.type !== "compacted") return outcome;
-    const { event, summary } = outcome;
-    tally.addAside(event.usage, summary.modelMs, event.cost);
-    messages.splice(0, messages.length, ...outcome.messages);
-    fill.replaced(messages);
-    yield event;
-    const more = await port.after?.({ trigger, summary: textOf(event.summary) }, { signal });
-    signal.throwIfAborted();
-    if (more !== undefined) {
-      messages.push(more);
-      fill.added(more);
-      yield { type: "user-added", message: more, origin: "system" };
-    }
-    return outcome;
-  }
-
-  async function* rescue(): AsyncGenerator<RunEvent, boolean> {
-    if (port.thresholdTokens === undefined || isRescued) return false;
-    isRescued = true;
-    const limit = Math.min(port.thresholdTokens, Math.floor(fill.filled() * rescueShare));
-    return (yield* compact("auto", limit)).type === "compacted";
-  }
-
+  const state: CompactorState = {
+    parts,
+    port,
+    full,
+    fill,
+    prompt: undefined,
+    answersSince: Number.POSITIVE_INFINITY,
+    futileCount: 0,
+    isRescued: false,
+  };
   return {
     added(message, isPrompt = false) {
       fill.added(message);
-      if (isPrompt && messages[0] !== message) prompt = message;
+      if (isPrompt && messages[0] !== message) state.prompt = message;
     },
     answered(message, usage, stopReason) {
       fill.added(message);
       fill.answered(usage);
-      answersSince += 1;
-      if (stopReason !== "model_context_window_exceeded") isRescued = false;
+      state.answersSince += 1;
+      if (stopReason !== "model_context_window_exceeded") state.isRescued = false;
     },
-    async *makeRoom() {
-      const threshold = port.thresholdTokens;
-      if (threshold === undefined || fill.filled() < threshold) return;
-      futileCount = answersSince <= 1 ? futileCount + 1 : 0;
-      if (futileCount >= maxInVain) throw contextFull(refillsConcurrency);
-      let outcome = yield* compact("auto", threshold);
-      // A threshold may lie below what never changes; then the work continues as long as the window lasts.
-      if (outcome.type === "impossible" && threshold < full && fill.filled() >= full)
-        outcome = yield* compact("auto", full);
-      if (outcome.type === "compacted") answersSince = 0;
-      else if (outcome.type !== "blocked" && fill.filled() >= full) throw contextFull(outcome.reason);
-    },
+    makeRoom: () => makeRoom(state),
     async *retryAfterCompaction(ask) {
       try {
         return yield* ask();
       } catch (error) {
         signal.throwIfAborted();
         const isTooLong = error instanceof ModelError && error.code === "context-too-long";
-        if (!isTooLong || !(yield* rescue())) throw error;
+        if (!isTooLong || !(yield* rescue(state))) throw error;
         return yield* ask();
       }
     },
-    rescue,
-    compactNow: (instructions) => compact("manual", port.thresholdTokens ?? full, instructions),
+    rescue: () => rescue(state),
+    compactNow: (instructions) =>
+      compact(state, { trigger: "manual", limitTokens: port.thresholdTokens ?? full, instructions }),
   };
+}
+
+interface CompactorState {
+  readonly parts: CompactorParts;
+  readonly port: NonNullable<LoopPorts["compaction"]>;
+  /** As many tokens as the window takes. */
+  readonly full: number;
+  readonly fill: ReturnType<typeof createContextFill>;
+  prompt: UserMessage | undefined;
+  answersSince: number;
+  futileCount: number;
+  isRescued: boolean;
+}
+
+interface CompactionWish {
+  readonly trigger: "auto" | "manual";
+  readonly limitTokens: number;
+  readonly instructions?: string | undefined;
+}
+
+async function* compact(
+  { parts, port, fill, prompt }: CompactorState,
+  { trigger, limitTokens, instructions }: CompactionWish,
+): AsyncGenerator<RunEvent, CompactionOutcome> {
+  const { ports, messages, tally, signal } = parts;
+  const { model, now } = ports;
+  const request = parts.request();
+  const outcome = yield* compactConversation(
+    { trigger, instructions, messages, prompt, request, model, fill, limitTokens, port, now },
+    signal,
+  );
+  if (outcome.type !== "compacted") return outcome;
+  const { event, summary } = outcome;
+  tally.addAside(event.usage, summary.modelMs, event.cost);
+  messages.splice(0, messages.length, ...outcome.messages);
+  fill.replaced(messages);
+  yield event;
+  const more = await port.after?.({ trigger, summary: textOf(event.summary) }, { signal });
+  signal.throwIfAborted();
+  if (more !== undefined) {
+    messages.push(more);
+    fill.added(more);
+    yield { type: "user-added", message: more, origin: "system" };
+  }
+  return outcome;
+}
+
+async function* makeRoom(state: CompactorState): AsyncGenerator<RunEvent, void> {
+  const { port, fill, full } = state;
+  const threshold = port.thresholdTokens;
+  if (threshold === undefined || fill.filled() < threshold) return;
+  state.futileCount = state.answersSince <= 1 ? state.futileCount + 1 : 0;
+  if (state.futileCount >= maxFutile) throw contextFull(refillsImmediately);
+  let outcome = yield* compact(state, { trigger: "auto", limitTokens: threshold });
+  // A threshold may lie below what never changes; then the work continues as long as the window lasts.
+  if (outcome.type === "impossible" && threshold < full && fill.filled() >= full)
+    outcome = yield* compact(state, { trigger: "auto", limitTokens: full });
+  if (outcome.type === "compacted") state.answersSince = 0;
+  else if (outcome.type !== "blocked" && fill.filled() >= full) throw contextFull(outcome.reason);
+}
+
+async function* rescue(state: CompactorState): AsyncGenerator<RunEvent, boolean> {
+  const { port, fill } = state;
+  if (port.thresholdTokens === undefined || state.isRescued) return false;
+  state.isRescued = true;
+  const limitTokens = Math.min(port.thresholdTokens, Math.floor(fill.filled() * rescueShare));
+  return (yield* compact(state, { trigger: "auto", limitTokens })).type === "compacted";
 }
 
 /** Applies recorded compactions where they were, and asks no model for a summary. */
@@ -189,8 +207,8 @@ async function* silently<Value>(value: Value): AsyncGenerator<RunEvent, Value> {
 /** A provider that refuses a conversation knows its own window better than we do. */
 const rescueShare = 0.6;
 
-const refillsConcurrency =
-  "The context is full: after each compaction it was filled again at once, by single results or answers that are too large for this model's window.";
+const refillsImmediately =
+  "The context is full: after each compaction it was filled again immediately, by single results or answers that are too large for this model's window.";
 
 function contextFull(reason: string): RetinueError {
   const advice = "Use a model with a larger window, fewer tools, or smaller pieces of work.";

@@ -51,7 +51,7 @@ export async function* runAgentLoop(
   };
 }
 
-type Ending = Pick<RunEnding, "status" | "reason" | "error"> & { readonly text?: string };
+type Ending = Pick<RunEnding, "status" | "reason" | "error" | "advice"> & { readonly text?: string };
 
 interface Conversation {
   readonly input: LoopInput;
@@ -116,7 +116,7 @@ export const continueRequest: UserMessage = {
   content: [
     {
       type: "text",
-      text: "Your answer broke off because the context window was full. The conversation has been shortened; go on where you broke off.",
+      text: "Your answer broke off because the context window was full. The conversation has been shortened; continue where you broke off.",
     },
   ],
 };
@@ -238,7 +238,7 @@ function withReminder(message: UserMessage, { reminder }: LoopInput): UserMessag
   const blocks: readonly UserBlock[] =
     typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
   const note: TextBlock = { type: "text", text: `<system-reminder>\n${reminder}\n</system-reminder>` };
-  return { role: "user", content: [...blocks, note] };
+  return { ...message, content: [...blocks, note] };
 }
 
 function endOf(answer: ModelAnswer, shortened: LimitReached | undefined): Ending {

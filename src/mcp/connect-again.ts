@@ -9,7 +9,7 @@ import type { McpServer } from "./mcp-server.ts";
 
 export type LinkLimits = Omit<RequestLimits, "limitMs">;
 
-/** A server over all its lives: connected at first, and again by whoever needs it after it has ended. */
+/** A server over all its lives: connected at first, and again by the one that needs it after it has ended. */
 export interface ServerLink {
   readonly server: McpServer;
   status(): McpStatus;
@@ -41,85 +41,119 @@ type Life =
 const defaultRestarts: RestartLimits = { most: 5, windowMs: 60_000, pauseMs: 250 };
 
 export function connectAgain(server: McpServer, options: LinkOptions): ServerLink {
-  const { now = () => performance.now(), restarts = defaultRestarts, onListed } = options;
-  const disposal = new AbortController();
-  let life: Life = { type: "none", status: { type: "connecting" } };
-  let listed: readonly ListedTool[] = [];
-  let connecting: Promise<void> | undefined;
-  let starts: readonly number[] = [];
-
-  async function connect(): Promise<void> {
-    const result = await connectServer(server, {
-      ...options,
-      signal: disposal.signal,
-      onListChanged: options.onListChanged,
-    });
-    if (result.type === "failed") {
-      const { reason } = result;
-      life = { type: "none", status: { type: "failed", reason } };
-      return;
-    }
-    const { connection } = result;
-    listed = result.tools;
-    life = { type: "open", connection };
-    void connection.ended.then((ending) => noteEnd(connection, ending));
-    if (disposal.signal.aborted) await connection.close();
-  }
-
-  function noteEnd(connection: ServerConnection, ending: string): void {
-    if (life.type !== "open" || life.connection !== connection) return;
-    const reason = ending === "" ? "the connection has ended" : ending;
-    life = { type: "none", status: { type: "failed", reason, advice: "The next call starts it again." } };
-  }
-
-  /** One attempt at a time, shared by all who wait for it. */
-  function connectOnce(work: () => Promise<void>): Promise<void> {
-    connecting ??= work().finally(() => {
-      connecting = undefined;
-    });
-    return connecting;
-  }
-
-  async function restart(): Promise<void> {
-    const recent = starts.filter((at) => now() - at < restarts.windowMs);
-    starts = [...recent, now()];
-    if (recent.length > 0) await sleep(restarts.pauseMs * 2 ** (recent.length - 1), disposal.signal);
-    await connect();
-    if (life.type === "open") onListed();
-  }
-
-  async function open(signal: AbortSignal): Promise<ServerConnection | string> {
-    if (life.type === "open" && life.connection.isOpen()) return life.connection;
-    if (disposal.signal.aborted) return `The MCP server ${JSON.stringify(server.name)} was closed.`;
-    const recent = starts.filter((at) => now() - at < restarts.windowMs);
-    if (connecting === undefined && recent.length >= restarts.most)
-      return tooOften(server, life, recent.length);
-    await abortable(connectOnce(restart), signal);
-    if (life.type === "open") return life.connection;
-    return `The MCP server ${JSON.stringify(server.name)} could not be started: ${reasonOf(life)}.`;
-  }
-
+  const link: LinkState = {
+    server,
+    options,
+    disposal: new AbortController(),
+    life: { type: "none", status: { type: "connecting" } },
+    listed: [],
+    connecting: undefined,
+    starts: [],
+  };
   return {
     server,
-    status: () => statusOf(life, listed.length),
-    tools: () => listed,
-    hasResources: () => life.type === "open" && life.connection.hasResources,
-    start: () => connectOnce(connect),
+    status: () => statusOf(link.life, link.listed.length),
+    tools: () => link.listed,
+    hasResources: () => link.life.type === "open" && link.life.connection.hasResources,
+    start: () => connectOnce(link, connect),
     async refresh() {
-      if (life.type !== "open") return;
-      const limits = { signal: disposal.signal, limitMs: options.startLimitMs };
-      const tools = await life.connection.listTools(limits).catch(() => undefined);
-      if (tools !== undefined) listed = tools;
+      if (link.life.type !== "open") return;
+      const limits = { signal: link.disposal.signal, limitMs: options.startLimitMs };
+      const tools = await link.life.connection.listTools(limits).catch(() => undefined);
+      if (tools !== undefined) link.listed = tools;
     },
-    ...requestsOn({ open, noteEnd, limitMs: server.timeoutMs ?? options.callLimitMs }),
+    ...requestsOn({
+      open: (signal) => openConnection(link, signal),
+      noteEnd: (connection, ending) => noteEnd(link, connection, ending),
+      limitMs: server.timeoutMs ?? options.callLimitMs,
+    }),
     async close() {
-      disposal.abort(new Error("the connection was closed"));
-      await connecting?.catch(() => undefined);
-      const last = life;
-      life = { type: "none", status: { type: "closed" } };
+      link.disposal.abort(new Error("the connection was closed"));
+      await link.connecting?.catch(() => undefined);
+      const last = link.life;
+      link.life = { type: "none", status: { type: "closed" } };
       if (last.type === "open") await last.connection.close();
     },
   };
+}
+
+interface LinkState {
+  readonly server: McpServer;
+  readonly options: LinkOptions;
+  readonly disposal: AbortController;
+  life: Life;
+  listed: readonly ListedTool[];
+  connecting: Promise<void> | undefined;
+  /** When it was started again. */
+  starts: readonly number[];
+}
+
+async function connect(link: LinkState): Promise<void> {
+  const { server, options, disposal } = link;
+  const result = await connectServer(server, {
+    ...options,
+    signal: disposal.signal,
+    onListChanged: options.onListChanged,
+  });
+  if (result.type === "failed") {
+    const { reason } = result;
+    link.life = { type: "none", status: { type: "failed", reason } };
+    return;
+  }
+  const { connection } = result;
+  link.listed = result.tools;
+  link.life = { type: "open", connection };
+  void connection.ended.then((ending) => noteEnd(link, connection, ending));
+  if (disposal.signal.aborted) await connection.close();
+}
+
+function noteEnd(link: LinkState, connection: ServerConnection, ending: string): void {
+  const { life } = link;
+  if (life.type !== "open" || life.connection !== connection) return;
+  const reason = ending === "" ? "the connection has ended" : ending;
+  link.life = { type: "none", status: { type: "failed", reason, advice: "The next call starts it again." } };
+}
+
+/** One attempt at a time, shared by all who wait for it. */
+function connectOnce(link: LinkState, work: (link: LinkState) => Promise<void>): Promise<void> {
+  link.connecting ??= work(link).finally(() => {
+    link.connecting = undefined;
+  });
+  return link.connecting;
+}
+
+async function restart(link: LinkState): Promise<void> {
+  const { options, disposal } = link;
+  const { restarts = defaultRestarts, onListed } = options;
+  const recent = recentStarts(link);
+  link.starts = [...recent, nowOf(link)];
+  if (recent.length > 0) await sleep(restarts.pauseMs * 2 ** (recent.length - 1), disposal.signal);
+  await connect(link);
+  if (link.life.type === "open") onListed();
+}
+
+function recentStarts(link: LinkState): readonly number[] {
+  const { windowMs } = link.options.restarts ?? defaultRestarts;
+  return link.starts.filter((at) => nowOf(link) - at < windowMs);
+}
+
+function nowOf({ options }: LinkState): number {
+  return options.now === undefined ? performance.now() : options.now();
+}
+
+/** The open connection, started again where it has ended, or the reason why there is none. */
+async function openConnection(link: LinkState, signal: AbortSignal): Promise<ServerConnection | string> {
+  const { server, options, disposal } = link;
+  if (link.life.type === "open" && link.life.connection.isOpen()) return link.life.connection;
+  if (disposal.signal.aborted) return `The MCP server ${JSON.stringify(server.name)} was closed.`;
+  const recent = recentStarts(link);
+  const { most } = options.restarts ?? defaultRestarts;
+  if (link.connecting === undefined && recent.length >= most)
+    return tooOften(server, link.life, recent.length);
+  await abortable(connectOnce(link, restart), signal);
+  const { life } = link;
+  if (life.type === "open") return life.connection;
+  return `The MCP server ${JSON.stringify(server.name)} could not be started: ${reasonOf(life)}.`;
 }
 
 interface Opening {
@@ -174,5 +208,5 @@ function reasonOf(life: Life): string {
 }
 
 function tooOften({ name }: McpServer, life: Life, times: number): string {
-  return `The MCP server ${JSON.stringify(name)} ended ${times + 1} times in a short while and is not started again for now: ${reasonOf(life)}. Go on without it, or look at its configuration.`;
+  return `The MCP server ${JSON.stringify(name)} ended ${times + 1} times in a short while and is not started again for now: ${reasonOf(life)}. Continue without it, or look at its configuration.`;
 }

@@ -5,7 +5,7 @@ import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { endProcessGroup } from "../foundation/end-process-group.ts";
 import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
 import { groupWatchdog, type WatchedGroup } from "../foundation/group-watchdog.ts";
-import { isRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
 import { spawnProcess } from "../foundation/spawn-process.ts";
 import { cleanTerminalText } from "../tools/terminal-cleaner.ts";
 import { within } from "./within.ts";
@@ -40,42 +40,13 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
   const exited = Promise.withResolvers<void>();
   let child: ChildProcess | undefined;
   let watched: WatchedGroup | undefined;
-  let garbage: string | undefined;
-  let garbageLength = 0;
-  let flaw: string | undefined;
   let closing: Promise<void> | undefined;
 
-  const reader = createLineReader(maxMessage, (line) => {
-    const message = readMessage(line);
+  const output = createOutputReader({
     // The types promise a message; the protocol layer checks what kind it is.
-    if (message !== undefined) transport.onmessage?.(message as never);
-    else if (line.trim() !== "") noteGarbage(line);
+    onMessage: (message) => transport.onmessage?.(message as never),
+    onFlaw: () => void transport.close(),
   });
-
-  function noteGarbage(line: string): void {
-    garbage ??= line.slice(0, 200);
-    garbageLength += line.length;
-    if (garbageLength > maxGarbage) giveUp(`wrote more than ${maxGarbage} characters that are no messages`);
-  }
-
-  function giveUp(why: string): void {
-    flaw ??= why;
-    void transport.close();
-  }
-
-  function listen(started: ChildProcess): void {
-    started.stdout?.on("data", (chunk: Buffer) => {
-      if (flaw !== undefined || reader.push(chunk)) return;
-      giveUp(`sent a message of more than ${maxMessage} bytes`);
-    });
-    started.stderr?.on("data", stderr.push);
-    for (const stream of [started.stdin, started.stdout, started.stderr])
-      stream?.on("error", () => undefined);
-    started.once("exit", () => {
-      exited.resolve();
-      void transport.close();
-    });
-  }
 
   async function endProcess(): Promise<void> {
     child?.stdin?.end();
@@ -94,9 +65,13 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       const started = await spawnServer(request);
       child = started;
       if (started.pid !== undefined) watched = groupWatchdog.watch(started.pid);
-      listen(started);
+      listen(started, { stdout: output.push, stderr: stderr.push });
+      started.once("exit", () => {
+        exited.resolve();
+        void transport.close();
+      });
       if (closing === undefined) return;
-      // Whoever closed it meanwhile could not end what was not there yet.
+      // It was closed meanwhile, when there was no process to end yet.
       await endProcess();
       throw new Error("the connection was closed while the server was being started");
     },
@@ -105,7 +80,7 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       if (stdin?.writable !== true || closing !== undefined) {
         return Promise.reject(new Error("the server's input is closed"));
       }
-      // Whoever waits for an answer has a limit, so a server that does not read holds no one up here.
+      // Every request has a time limit, so a server that does not read holds no one up here.
       stdin.write(`${JSON.stringify(message)}\n`);
       return Promise.resolve();
     },
@@ -113,9 +88,53 @@ export function connectProcess(request: ServerProcess): ProcessTransport {
       closing ??= end();
       return closing;
     },
-    describe: () => describeEnd({ child, flaw, garbage, stderr: stderr.text() }),
+    describe: () => describeEnd({ child, ...output.found(), stderr: stderr.text() }),
   };
   return transport;
+}
+
+interface OutputReader {
+  readonly push: (chunk: Buffer) => void;
+  /** What was wrong with the output, and the beginning of what was no message. */
+  found(): { readonly flaw: string | undefined; readonly garbage: string | undefined };
+}
+
+/** Reads messages from what a server prints; output that cannot be read any longer is a flaw, reported once. */
+function createOutputReader(options: {
+  readonly onMessage: (message: JsonRecord) => void;
+  readonly onFlaw: () => void;
+}): OutputReader {
+  let garbage: string | undefined;
+  let garbageLength = 0;
+  let flaw: string | undefined;
+  const fail = (reason: string): void => {
+    flaw ??= reason;
+    options.onFlaw();
+  };
+  const reader = createLineReader(maxMessage, (line) => {
+    const message = readMessage(line);
+    if (message !== undefined) options.onMessage(message);
+    else if (line.trim() !== "") {
+      garbage ??= line.slice(0, 200);
+      garbageLength += line.length;
+      if (garbageLength > maxGarbage) fail(`wrote more than ${maxGarbage} characters that are no messages`);
+    }
+  });
+  return {
+    push(chunk) {
+      if (flaw === undefined && !reader.push(chunk)) fail(`sent a message of more than ${maxMessage} bytes`);
+    },
+    found: () => ({ flaw, garbage }),
+  };
+}
+
+function listen(
+  { stdin, stdout, stderr }: ChildProcess,
+  readers: { readonly stdout: (chunk: Buffer) => void; readonly stderr: (chunk: Buffer) => void },
+): void {
+  stdout?.on("data", readers.stdout);
+  stderr?.on("data", readers.stderr);
+  for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => undefined);
 }
 
 /** Its input has ended; what is still running after its time of grace is ended, with everything it has started. */
@@ -141,7 +160,7 @@ function spawnServer(request: ServerProcess): Promise<ChildProcess> {
   });
 }
 
-function readMessage(line: string): unknown {
+function readMessage(line: string): JsonRecord | undefined {
   if (!/^\s*\{/.test(line)) return undefined;
   try {
     const value: unknown = JSON.parse(line);

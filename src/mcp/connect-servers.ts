@@ -1,5 +1,5 @@
 import { sleep } from "../foundation/abortable.ts";
-import { isRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
 import { limitText } from "../tools/limit-text.ts";
 import type { McpToolFacts, Tool } from "../tools/tool.ts";
 import type { CallEnd } from "./call-end.ts";
@@ -15,7 +15,7 @@ import { writeResult } from "./write-result.ts";
 /** A server may say as often as it likes that its tools have changed; it is asked for them this often. */
 const refreshPauseMs = 1_000;
 
-/** Connects all servers at once, each within its limit; a server that fails is a state, never an error of the others. */
+/** Connects all servers at the same time, each within its limit; a server that fails is a state, never an error of the others. */
 export function connectServers(servers: readonly McpServer[], options: McpConnectionOptions): McpConnections {
   const { notice = () => undefined } = options;
   const { taken, refused } = withoutNamesakes(servers);
@@ -38,10 +38,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
   let closing: Promise<void> | undefined;
   let ready: Promise<void> = Promise.all(links.map((link) => link.start())).then(() => {
     tools = collect();
-    for (const { server, status } of states()) {
-      if (status.type === "failed")
-        notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
-    }
+    for (const state of states()) noticeFailure(state, notice);
   });
 
   function follow(work: Promise<void>): void {
@@ -67,12 +64,9 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     states,
     async call(server, tool, input, { signal }) {
       const link = links.find((candidate) => candidate.server.name === server);
-      if (link === undefined) {
-        return { text: `There is no MCP server ${JSON.stringify(server)} here.`, isError: true };
-      }
+      if (link === undefined) return noServer(server);
       await ready;
-      const listed = link.tools().find(({ name }) => name === tool) ?? unlisted(tool);
-      return textOfCall(await link.callTool(listed, input, { signal }), options.maxResultCharacters);
+      return callByName(link, { tool, input, signal }, options.maxResultCharacters);
     },
     [Symbol.asyncDispose]() {
       disposal.abort();
@@ -80,6 +74,11 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       return closing;
     },
   };
+}
+
+function noticeFailure({ server, status }: McpServerState, notice: (text: string) => void): void {
+  if (status.type === "failed")
+    notice(`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.`);
 }
 
 /** Lists the tools of all servers. One that stays as it was stays the same object, so that prompts do not change with it. */
@@ -131,6 +130,23 @@ function rememberResourceTools(
     made.set(key, known);
     return known;
   };
+}
+
+function noServer(name: string): { readonly text: string; readonly isError: boolean } {
+  return { text: `There is no MCP server ${JSON.stringify(name)} here.`, isError: true };
+}
+
+async function callByName(
+  link: ServerLink,
+  {
+    tool,
+    input,
+    signal,
+  }: { readonly tool: string; readonly input: JsonRecord; readonly signal: AbortSignal },
+  maxCharacters: number,
+): Promise<{ readonly text: string; readonly isError: boolean }> {
+  const listed = link.tools().find(({ name }) => name === tool) ?? unlisted(tool);
+  return textOfCall(await link.callTool(listed, input, { signal }), maxCharacters);
 }
 
 function textOfCall(

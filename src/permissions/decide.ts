@@ -1,13 +1,12 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
-import { alwaysAsks, asksDespiteRules, isDevice } from "./criticality-of.ts";
+import { alwaysAsks, asksDespiteRules, isDevice, touchedPaths } from "./criticality-of.ts";
 import { grantShell } from "./grant-shell.ts";
 import { answersApprovals } from "./grants/answers-approvals.ts";
 import { isInside } from "./is-inside.ts";
 import { isMcpTool, type McpIdentity, readMcpName } from "./mcp-identity.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import { isInMemory, refuseByScopes } from "./refuse-by-scopes.ts";
-import { refuseOutside } from "./refuse-outside.ts";
 import { matchesText } from "./rules/grants-unit.ts";
 import { matchesCall, matchesPath, namesTool, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
@@ -18,7 +17,7 @@ export type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 /**
  * What let a call through. `read-only`: it can only read, inside the working directories or where rules let it read;
  * `internal`: it changes nothing outside this run; `memory`: it stays in the agent's own memory. `person` and `program`
- * are the answers of whoever was asked.
+ * are the answers of the person or program that was asked.
  */
 export type AllowedBy =
   | "read-only"
@@ -73,7 +72,7 @@ export function decide(
   const decision = withCommand(silence(decideIn(policy, request, options), policy), request, policy);
   const isAlone = policy.background === true && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
-  return { ...decision, type: "deny", reason: `${decision.reason}, and nobody can be asked here` };
+  return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
 }
 
 /** What was judged is what runs; only where nothing restricts commands, there was nothing to judge. */
@@ -129,7 +128,7 @@ function refuse(
   if (confined !== undefined) return { type: "deny", reason: confined };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isSilent = !attended || policy.background === true || policy.mode === "dontAsk";
-  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "nobody can answer here" };
+  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
   if (request.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
     return { type: "deny", reason: "settings forbid to run commands outside the sandbox" };
   return undefined;
@@ -270,4 +269,38 @@ export function removesServer(server: string, policy: Pick<PermissionPolicy, "de
 
 function isKnown<Value>(value: Value | undefined): value is Value {
   return value !== undefined;
+}
+
+/**
+ * Why settings that confine calls to the working directories refuse this one; no rule, mode or answer lifts that. What
+ * cannot be known counts as outside.
+ */
+function refuseOutside(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
+  const { confinement } = policy;
+  if (confinement === undefined || isInMemory(request, policy)) return undefined;
+  const facts = factsOf(request);
+  const opaque = facts.shell?.analysis.opaque;
+  if (opaque !== undefined)
+    return `settings confine calls to the working directories, and the command is not fully understood: ${opaque}`;
+  const { readsExcept, writes } = confinement;
+  const { workingDirectories } = policy;
+  const listed = facts.shell?.listed ?? [];
+  for (const path of [...touchedPaths(facts), ...listed].filter((candidate) => !isDevice(candidate))) {
+    const isRead = path.use === "read";
+    if (isRead ? readsExcept === undefined : writes !== true) continue;
+    const open = isRead ? [...workingDirectories, ...(readsExcept ?? [])] : workingDirectories;
+    if (!isKnownInside(path, open)) return refusal(path, isRead);
+  }
+  return undefined;
+}
+
+function isKnownInside({ forms, unknown }: PathFact, folders: readonly string[]): boolean {
+  return unknown === undefined && forms.every((form) => isInside(form, folders));
+}
+
+function refusal({ forms: [path] }: PathFact, isRead: boolean): string {
+  const [verb, key] = isRead
+    ? ["read", "blockReadsOutsideWorkingDirectories"]
+    : ["written", "blockWritesOutsideWorkingDirectories"];
+  return `${path} is not known to be inside the working directories, and nothing outside may be ${verb} (\`${key}\`)`;
 }

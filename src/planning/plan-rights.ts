@@ -10,6 +10,7 @@ import { planTools } from "./plan-tools.ts";
 import type { RunPlan } from "./run-plan.ts";
 import { refusedTools, type SearchFacts } from "./search-facts.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
+import { handInPlanTool, memberTools } from "./team-membership.ts";
 
 export interface PlannedRights {
   readonly type: "granted";
@@ -47,6 +48,7 @@ export function planRights(
     skillDeny: request.skill?.deny ?? [],
     refused: refusedTools(search),
     background,
+    ...(request.team === undefined ? {} : { forTeam: teamTools(search.policy.mode, parent.policy.mode) }),
   });
   const grant = keptGrant(planned.grant, request, facts.earlier);
   if (grant.type === "refused") return { type: "refused", reason: grant.reason };
@@ -66,6 +68,10 @@ export function planRights(
     // The parent reads these beside the result; mere remarks are shown where files are checked.
     notes: grant.notes.flatMap(({ severity, message }) => (severity === "note" ? [] : [message])),
   };
+}
+
+function teamTools(mode: PermissionMode, parent: PermissionMode): readonly string[] {
+  return mode === "plan" && parent !== "plan" ? [...memberTools, handInPlanTool] : memberTools;
 }
 
 /** A skill's own rules are added to the parent's; deny and ask rules of the parent go before what it allows. */

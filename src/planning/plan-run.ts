@@ -18,6 +18,7 @@ import { selectChildModel } from "./select-child-model.ts";
 import { type ServerInstructions, withServerInstructions } from "./server-instructions.ts";
 import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
 import { maySpawn } from "./startable-agents.ts";
+import { membershipText, type TeamMembership } from "./team-membership.ts";
 
 /** The definition that a child was decided from, without its prompt, which is in `system`, and without its functions. */
 export type PlannedDefinition = Omit<AgentDefinition, "prompt" | "behaviour" | "written">;
@@ -56,6 +57,8 @@ export interface ChildPlan extends RunPlan {
     readonly forksContext: boolean;
     /** The skill whose text is its task. */
     readonly skill?: SkillOfSpawn;
+    /** It is a teammate: idle after its work, until mail wakes it. */
+    readonly team?: TeamMembership;
   };
 }
 
@@ -162,7 +165,7 @@ function assemble({ request, facts, background, selection, rights }: Decisions):
   const { policy, tools, memory } = rights;
   const reminder = definition.criticalSystemReminder_EXPERIMENTAL;
   const servers = background ? {} : serversOfChild(facts, rights.available, tools);
-  const task = describeTask(request, facts, background);
+  const task = { ...describeTask(request, facts, background), ...membershipOf(request, facts, policy.mode) };
   return {
     sessionId: parent.sessionId,
     agent: { id: facts.agentId, name: definition.name },
@@ -180,7 +183,7 @@ function assemble({ request, facts, background, selection, rights }: Decisions):
     spawn: "none",
     policy: withSkill(policy, request.skill),
     modeFrom: rights.modeFrom,
-    system: facts.system,
+    system: task.team === undefined ? facts.system : [...facts.system, membershipText(task.team)],
     maxTurns: decideTurns(request, definition),
     ...planChildLimits({ ...request, background }, definition, { facts: facts.limits, parent }),
     ...decideEffort(request, definition),
@@ -311,6 +314,17 @@ function decideEffort(request: SpawnRequest, definition: AgentDefinition): Pick<
   if (definition.effort !== undefined)
     return { effort: { value: definition.effort, from: "the definition" } };
   return {};
+}
+
+/** A member that plans first gets the mode of its parent when its plan is approved, never a wider one. */
+function membershipOf(
+  { team }: SpawnRequest,
+  { parent }: SpawnFacts,
+  mode: PermissionMode,
+): Pick<ChildPlan["task"], "team"> {
+  if (team === undefined) return {};
+  const isPlanning = mode === "plan" && parent.policy.mode !== "plan";
+  return { team: isPlanning ? { ...team, approvedMode: parent.policy.mode } : team };
 }
 
 function describeTask(

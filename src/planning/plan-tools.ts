@@ -15,6 +15,8 @@ export interface ToolFacts extends ToolLimits {
   readonly available: readonly AvailableTool[];
   readonly own?: OwnServers;
   readonly background: boolean;
+  /** Tools that a member of a team has besides those of its definition; absent for all others. */
+  readonly forTeam?: readonly string[];
 }
 
 export interface PlannedTools {
@@ -43,6 +45,7 @@ export function planTools(facts: ToolFacts): PlannedTools {
     withheld: session.withheld,
     forMemory: session.offered,
     role: "subagent",
+    ...(facts.forTeam === undefined ? {} : { forTeam: facts.forTeam, offered: session.offered }),
     ...(isInheriting ? { inherited: inheritedLimits(parent) } : {}),
   });
   return { grant, available: narrowed.available, notes: narrowed.notes };

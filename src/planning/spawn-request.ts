@@ -2,6 +2,7 @@ import type { AgentLimits } from "../definitions/agent-limits.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
+import type { TeamMembership } from "./team-membership.ts";
 
 /** What a skill brings along that runs in an agent of its own. */
 export interface SkillOfSpawn {
@@ -44,4 +45,8 @@ export interface SpawnRequest {
   readonly skill?: SkillOfSpawn;
   /** The call that asked for it, when a model did. */
   readonly callId?: string;
+  /** The team that the call names. */
+  readonly teamName?: string;
+  /** It is a member of a team, as the session has decided. */
+  readonly team?: TeamMembership;
 }

@@ -49,14 +49,7 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
   };
   const ports: LoopPorts = {
     model: {
-      facts: {
-        id: options.modelId,
-        provider: "recorded",
-        contextWindow: Number.MAX_SAFE_INTEGER,
-        maxOutputTokens: Number.MAX_SAFE_INTEGER,
-        supportsServerTools: options.serverTools !== undefined,
-        ...(options.price === undefined ? {} : { price: options.price }),
-      },
+      facts: factsOf(options),
       async *stream(request): AsyncGenerator<ModelEvent> {
         const step = nextAnswer();
         options.onRequest(request, step);
@@ -81,16 +74,7 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
     beforeEnd: async () => saidAt(current()),
     isFinished: () => isOver("output_given"),
     isStopped: () => isOver("stopped_by_person"),
-    compaction: {
-      recorded: () => {
-        const step = current();
-        return step?.type === "compaction" ? step : undefined;
-      },
-      after: async () => {
-        const said = saidAt(current());
-        return said === undefined || sameMessage(said, continueRequest) ? undefined : said;
-      },
-    },
+    compaction: recordedCompaction(current),
     limits: {
       takeCalls: (count) => takeRecordedCalls(current(), count, run),
       shortened: () => undefined,
@@ -105,6 +89,30 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
     follow(event) {
       const step = current();
       if (step !== undefined && isRecordOf(event, step)) at += 1;
+    },
+  };
+}
+
+function factsOf({ modelId, serverTools, price }: RecordedPortsOptions): LoopPorts["model"]["facts"] {
+  return {
+    id: modelId,
+    provider: "recorded",
+    contextWindow: Number.MAX_SAFE_INTEGER,
+    maxOutputTokens: Number.MAX_SAFE_INTEGER,
+    supportsServerTools: serverTools !== undefined,
+    ...(price === undefined ? {} : { price }),
+  };
+}
+
+function recordedCompaction(current: () => RecordedStep | undefined): NonNullable<LoopPorts["compaction"]> {
+  return {
+    recorded: () => {
+      const step = current();
+      return step?.type === "compaction" ? step : undefined;
+    },
+    after: async () => {
+      const said = saidAt(current());
+      return said === undefined || sameMessage(said, continueRequest) ? undefined : said;
     },
   };
 }

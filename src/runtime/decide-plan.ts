@@ -3,9 +3,9 @@ import type { PolicyRule } from "../permissions/decide.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { limitFacts } from "./limit-facts.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import { policyFacts } from "./policy-facts.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 import { ruleNotes } from "./session-rules.ts";
 
 /** What opening a session found out for its plan. */
@@ -29,7 +29,10 @@ export function decidePlan(
   world: RuntimeContext,
   options: SessionSetup,
   sessionId: string,
-  found: FactsFound & { readonly outputRules: readonly PolicyRule[] },
+  found: FactsFound & {
+    readonly outputRules: readonly PolicyRule[];
+    readonly teamRules?: readonly PolicyRule[];
+  },
 ): RunPlan {
   const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
   const rights = policyFacts(world, { ...options, disallowedTools });
@@ -37,6 +40,7 @@ export function decidePlan(
     { ...options, sessionId, agentId: "main" },
     {
       ...rights,
+      rules: { ...rights.rules, deny: [...rights.rules.deny, ...(found.teamRules ?? [])] },
       ...found,
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
       limits: limitFacts(world, options),

@@ -3,16 +3,19 @@ import { buildSystemPrompt } from "../context/build-system-prompt.ts";
 import { gatherEnvironment } from "../context/gather-environment.ts";
 import { gatherGitState } from "../context/gather-git-state.ts";
 import { type Instructions, instructionsText } from "../context/instructions.ts";
-import type { LoadedMemory } from "../context/load-memory.ts";
+import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
+import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
-import { gatherMemory } from "./gather-memory.ts";
+import { readEnvironment } from "../settings/read-environment.ts";
 import { mayLoadIn } from "./may-load-in.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
+import type { RuleFlags } from "./session-rules.ts";
 import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {
@@ -46,7 +49,7 @@ export interface SystemPromptParts {
   readonly preloaded: PreloadedSkills;
 }
 
-/** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
+/** Gathers what the main agent is shown at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
   world,
   options,
@@ -147,4 +150,30 @@ async function promptOf(
 /** An agent that wants none of the people's instructions still gets those of the organisation. */
 function managedOnly({ files, ...rest }: Instructions): Instructions {
   return { ...rest, files: files.filter(({ kind }) => kind === "managed"), conditional: [] };
+}
+
+/** The memory of an agent of this session, as settings, rules and trust allow it. */
+async function gatherMemory(
+  world: Pick<RuntimeContext, "discovered" | "environment" | "trusted" | "disallowedTools" | "platform">,
+  options: RuleFlags,
+  definition: AgentDefinition | undefined,
+): Promise<LoadedMemory> {
+  if (definition === undefined) return { diagnostics: [] };
+  const { paths, settings } = world.discovered;
+  const isOff = readEnvironment(world.environment).options.autoMemoryDisabled === true;
+  const mayLoad = mayLoadIn(world, options, ownRules(definition, paths.cwd));
+  return loadMemory({
+    definition,
+    ...(mayLoad === undefined ? {} : { mayLoad }),
+    paths,
+    trusted: world.trusted,
+    disabled: isOff || settings.settings.plain.autoMemoryEnabled === false,
+  });
+}
+
+function ownRules({ disallowedTools = [] }: AgentDefinition, anchor: string): readonly PolicyRule[] {
+  return disallowedTools.flatMap((text) => {
+    const reading = parseRule(text, { list: "deny" });
+    return reading.type === "rule" ? [{ rule: reading.rule, anchor }] : [];
+  });
 }

@@ -1,7 +1,6 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
@@ -11,8 +10,8 @@ import type { ChildClocks } from "../tasks/watch-child.ts";
 import type { AssembledTools } from "./agent/assemble-tools.ts";
 import { createToolContexts } from "./agent/create-tool-contexts.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
-import { openAsking } from "./agent/open-asking.ts";
 import { prepareMemory } from "./agent/prepare-memory.ts";
+import { openAsking } from "./agent/while-asking.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { modelFinder } from "./choose-model.ts";
@@ -27,15 +26,20 @@ import {
   openTranscript,
   transcriptFacts,
 } from "./open-transcript.ts";
+import type { InteractiveOptions } from "./options/runtime-options.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
+import {
+  createChildOutputs,
+  createTypedOutput,
+  outputCapability,
+  type TypedOutput,
+} from "./options/typed-output.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { InteractiveOptions } from "./runtime-options.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { findOutputRules } from "./session-rules.ts";
+import { findOutputRules, findTeamRules } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
-import { createChildOutputs, createTypedOutput, outputCapability, type TypedOutput } from "./typed-output.ts";
 
 export interface OpenSessionParts {
   /** Reads the agents again. */
@@ -56,51 +60,35 @@ export async function openSession<Output>(
   const plan = await planMain(world, options, gathered);
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
-  const { durability, notice } = world;
-  const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
-  const transcript = await openTranscript({
-    ...transcriptOf(world, plan, { options, gathered }),
-    keeping,
-  });
+  const keeping = keepingOf(world, options, signal);
+  const transcript = await openTranscript({ ...transcriptOf(world, plan, { options, gathered }), keeping });
   for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
   const limited = limitFacts(world, options);
   const services: AgentServices = {
-    ...openServices(world, plan, {
-      gathered,
-      environment,
-      mode: options.interactive?.mode,
-      inbox: options.planOnly === true ? undefined : openInbox(world, plan),
-    }),
+    ...openServices(world, plan, { gathered, environment, options }),
     tree: createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
   };
   const childOutputs = createChildOutputs(outputRetries(world));
   let opened: Session<Output> | undefined;
   const children = openChildren({
+    ...childFacts(options, gathered),
     services,
     look,
-    tasks,
     takeOver: keeping.takeOver,
     parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
     messages: () => opened?.messages() ?? [],
-    context: gathered.system.child,
     outputs: childOutputs,
-    commands: gathered.commands,
-    readsNotices: options.childrenOnly !== true,
-    interactive: options.interactive,
+    mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
-  const agent = await equipMain(plan, services, {
-    gathered,
-    children,
-    output,
-    interactive: options.interactive,
-    environment,
-    stopwatch,
-    commit: transcript.commit,
-  });
+  const { interactive } = options;
+  const { commit } = transcript;
+  const main = { gathered, children, output, interactive, environment, stopwatch, commit };
+  const agent = await equipMain(plan, services, main);
+  children.team?.attachHooks(agent.hooks);
   opened = createSession<Output>({
     plan,
     agent,
@@ -110,19 +98,46 @@ export async function openSession<Output>(
     discovered: world.discovered,
     mcpServers: servers.states,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
-    history: transcript.history,
     moveCommands: () => tools.moveCommands(plan.agent.id),
-    slashCommands: options.slashCommands !== false,
-    mentions: options.mentions === true,
+    ...promptFeatures(options),
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
-    record: observed(world, plan, transcript.record),
-    commit: transcript.commit,
-    rename: transcript.rename,
+    ...kept(transcript),
+    record: observed(world, plan, (event) => {
+      transcript.record(event);
+      children.team?.recorded(event);
+    }),
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers, inbox: services.inbox }),
   });
   return opened;
+}
+
+function keepingOf({ durability, notice }: RuntimeContext, { takeOver }: SessionSetup, signal: AbortSignal) {
+  return { durability, notice, takeOver: takeOver === true, signal };
+}
+
+function promptFeatures({ slashCommands, mentions }: SessionSetup) {
+  return { slashCommands: slashCommands !== false, mentions: mentions === true };
+}
+
+/** What children take from the session as it was gathered. */
+function childFacts(
+  { childrenOnly, interactive }: Pick<SessionSetup, "childrenOnly" | "interactive">,
+  { tasks, system, commands }: GatheredSession,
+) {
+  return {
+    tasks,
+    context: system.child,
+    commands,
+    readsNotices: childrenOnly !== true,
+    interactive,
+  };
+}
+
+/** What a session uses of its transcript. */
+function kept({ history, record, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
+  return { history, record, commit, rename };
 }
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */
@@ -239,6 +254,7 @@ async function planMain(
     skills: preloaded.names,
     workingDirectories: await findWorkingDirectories(world),
     outputRules: await findOutputRules(files),
+    ...(world.teams === undefined ? {} : { teamRules: await findTeamRules(world.discovered.paths) }),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(world),
@@ -256,17 +272,17 @@ function openServices(
   {
     gathered,
     environment,
-    mode,
-    inbox,
+    options: { planOnly, interactive },
   }: {
     readonly gathered: GatheredSession;
-    readonly inbox: AgentServices["inbox"] | undefined;
     readonly environment: Map<string, string>;
-    readonly mode: (() => PermissionMode | undefined) | undefined;
+    readonly options: SessionSetup;
   },
 ): Omit<AgentServices, "tree"> {
   const { tools, servers, skills, chosenModel } = gathered;
   const { approver } = world;
+  const { projectRoot } = world.discovered.paths;
+  const inbox = planOnly === true ? undefined : openInbox(world, plan);
   return {
     ...(inbox === undefined ? {} : { inbox }),
     ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
@@ -278,11 +294,11 @@ function openServices(
     toolContext: createToolContexts(world, environment),
     ...(approver === undefined
       ? {}
-      : { asking: openAsking(approver, plan, { projectRoot: world.discovered.paths.projectRoot, mode }) }),
+      : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),
   };
 }
 
-/** What is written down is also told to those who measure. */
+/** What is written down is also reported to those who measure. */
 function observed(
   { observer }: RuntimeContext,
   plan: RunPlan,

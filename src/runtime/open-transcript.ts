@@ -32,8 +32,9 @@ import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
+import { deliveredMail } from "../teams/mailbox.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
@@ -54,6 +55,8 @@ export interface OpenTranscript {
   readonly close: () => Promise<void>;
   /** What a resumed conversation has heard of its children. */
   readonly heard?: HeardAgents;
+  /** The team mail that a resumed conversation has. */
+  readonly mail?: ReadonlySet<string>;
 }
 
 type SessionChoice = Pick<SessionSetup, "resume" | "continue" | "forkSession" | "sessionId">;
@@ -125,7 +128,7 @@ export interface Keeping {
   /** Takes files that another process holds. */
   readonly takeOver?: boolean;
   readonly signal: AbortSignal;
-  /** Tells the person what went wrong beside the work. */
+  /** Shows the person what went wrong beside the work. */
   readonly notice?: ((text: string) => void) | undefined;
 }
 
@@ -181,7 +184,10 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     close: () => closeLog(log, options.keeping),
     ...(loaded === undefined || from !== sessionId
       ? {}
-      : { heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) } }),
+      : {
+          heard: { ...readReportedAgents(loaded.records), answered: new Set(known.keys()) },
+          mail: deliveredMail(loaded.records),
+        }),
   };
 }
 
@@ -267,7 +273,7 @@ export async function waitForFile(
       const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
       const seconds = Math.ceil(maxMs / 1000);
       notice?.(
-        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it at once.`,
+        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it immediately.`,
       );
     },
   });

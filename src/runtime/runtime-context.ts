@@ -13,6 +13,8 @@ import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
+import type { Executor } from "../tasks/executor.ts";
+import type { TeamRuntime } from "../teams/team-settings.ts";
 import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -44,6 +46,8 @@ export interface RuntimeContext {
   /** Serves every session, where the program brought one. */
   readonly model?: Model;
   readonly extraTools: readonly Tool[];
+  /** Carries children out elsewhere, where the program does so. */
+  readonly wrapExecutor?: (local: Executor) => Executor;
   /** The key under which a call is known outside this process, where the program says so. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly additionalDirectories: readonly string[];
@@ -56,11 +60,13 @@ export interface RuntimeContext {
   readonly approvals?: ApprovalSettings;
   /** Hooks of the program itself, in code. */
   readonly hooks: readonly HookFunction[];
-  /** Tells the person what hooks say, and which of them failed. */
+  /** Shows the person what hooks say, and which of them failed. */
   readonly notice?: (text: string) => void;
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;
   readonly readOnlySandbox: ReadOnlySandbox;
+  /** Set where agents may form teams. */
+  readonly teams?: TeamRuntime;
   readonly keepsTranscripts: boolean;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;

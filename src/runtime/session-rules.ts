@@ -6,6 +6,7 @@ import type { PolicyRule } from "../permissions/decide.ts";
 import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../permissions/rules/rule-warning.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
+import type { Paths } from "../settings/paths.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/grants/split-entries.ts";
@@ -60,6 +61,26 @@ export async function findOutputRules({
         from: folder,
       };
     }),
+  );
+}
+
+/** Team files are for the team's tools alone: whoever could write them could speak for others. */
+export async function findTeamRules({
+  teams,
+  tasks,
+}: Pick<Paths, "teams" | "tasks">): Promise<readonly PolicyRule[]> {
+  const folders = await Promise.all(
+    [teams, tasks].map(async (folder) => ({ folder, real: await findRealPath(folder) })),
+  );
+  return folders.flatMap(({ folder, real }) =>
+    ["Read", "Edit"].map(
+      (tool): PolicyRule => ({
+        rule: { tool, canonicalTool: tool, specifier: { type: "path", anchor: "settings", pattern: "**" } },
+        anchor: folder,
+        ...(real === folder ? {} : { otherAnchors: [real] }),
+        from: "agent teams, whose files only their tools use",
+      }),
+    ),
   );
 }
 

@@ -74,7 +74,8 @@ const plainReaders = {
   strictPluginOnlyCustomization: flagOrTextList,
   subagentPromptCacheTtl: choice("5m", "1h"),
   subagentStatusLine: object,
-  teammateMode: choice("in-process", "auto", "tmux", "iterm2"),
+  teammateMode: choice("in-process", "process", "auto", "tmux", "iterm2"),
+  teams: enabledObject,
   worktree: object,
 } as const satisfies Readonly<Record<string, ValueReader<unknown>>>;
 
@@ -119,7 +120,6 @@ export const keysWithoutEffect: ReadonlySet<string> = new Set<PlainKey>([
   "statusLine",
   "subagentPromptCacheTtl",
   "subagentStatusLine",
-  "teammateMode",
 ]);
 
 /** Reported for a setting that somebody wrote and that changes nothing. */

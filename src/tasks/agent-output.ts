@@ -40,6 +40,7 @@ export function openAgentOutput(file: string): AgentOutput {
         case "context-compacted":
           say(`[the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens]`);
           break;
+        case "run-idled":
         case "run-ended":
           say(`[${event.ending.status}: ${event.ending.reason}]`);
           break;

@@ -6,11 +6,36 @@ import { checkAgentId, isAgentId, type SessionFiles } from "../journal/session-f
 export interface ControlFiles {
   readonly directory: string;
   request(agentId: string): string;
+  /** A message for a child; each has a file of its own. */
+  message(agentId: string, messageId: string): string;
 }
 
 export function controlFiles({ directory }: Pick<SessionFiles, "directory">): ControlFiles {
   const folder = join(directory, "control");
-  return { directory: folder, request: (agentId) => join(folder, `${checkAgentId(agentId)}.json`) };
+  return {
+    directory: folder,
+    request: (agentId) => join(folder, `${checkAgentId(agentId)}.json`),
+    message: (agentId, messageId) =>
+      join(folder, `${checkAgentId(agentId)}.${checkAgentId(messageId)}.message`),
+  };
+}
+
+/** The child a message is for; undefined for files that are no messages. */
+export function recipientOfMessage(fileName: string): string | undefined {
+  const [id = "", messageId = "", ending, more] = fileName.split(".");
+  const isMessage = ending === "message" && more === undefined && isAgentId(messageId);
+  return isMessage && isAgentId(id) ? id : undefined;
+}
+
+export function messageRequest(text: string): string {
+  return `${JSON.stringify({ version: 1, action: "message", text })}\n`;
+}
+
+/** The text of a message; undefined where the file holds none. */
+export function readMessageRequest(text: string): string | undefined {
+  const value = parse(text);
+  const isMessage = isRecord(value) && value.version === 1 && value.action === "message";
+  return isMessage && typeof value.text === "string" && value.text.trim() !== "" ? value.text : undefined;
 }
 
 /** The child a file speaks for; undefined for files that are not ours. */
@@ -23,12 +48,16 @@ export function stopRequest(): string {
   return `${JSON.stringify({ version: 1, action: "stop" })}\n`;
 }
 
-/** Whether the text is a wish that is understood; nothing but `stop` is. */
+/** Whether the text is a request to stop. */
 export function isStopRequest(text: string): boolean {
+  const value = parse(text);
+  return isRecord(value) && value.version === 1 && value.action === "stop";
+}
+
+function parse(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) && value.version === 1 && value.action === "stop";
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }

@@ -1,7 +1,10 @@
-import type { UserMessage } from "../conversation/message.ts";
-import type { RunEvent, SpawnStep } from "../conversation/run-event.ts";
+import type { Message, UserMessage } from "../conversation/message.ts";
+import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
+import { interruptedResults } from "../journal/interrupted-result.ts";
+import { endingOfCause } from "../loop/limit-reached.ts";
 import type { LoopInput, LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
+import { createTally } from "../loop/tally.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { Execution, Executor } from "./executor.ts";
 import type { TaskControl } from "./task-manager.ts";
@@ -13,6 +16,20 @@ export interface OpenedAgent {
   readonly prompt: (text: string, signal: AbortSignal) => Promise<UserMessage>;
   /** Runs once, whatever the end; when the agent was stopped, it must not take long. */
   readonly end: (stopped: AbortSignal) => Promise<void>;
+  /** Set for a teammate, which waits for more work when it is done. */
+  readonly standby?: Standby;
+}
+
+/** How a teammate goes from one piece of work to the next. */
+export interface Standby {
+  /** Whether it ends now instead of waiting, and how. */
+  readonly over: (ending: RunEnding) => RunEnding | undefined;
+  /** Reports how its work ended, before it counts as idle. */
+  readonly report: (ending: RunEnding) => Promise<void>;
+  /** The conversation was written down with this mail in it. */
+  readonly recorded: (mail: readonly string[]) => void;
+  /** Resolves with what it works on next; undefined when it has waited too long. */
+  readonly wait: (signal: AbortSignal) => Promise<UserMessage | undefined>;
 }
 
 export type OpenAgentHere = (plan: ChildPlan, control: TaskControl) => Promise<OpenedAgent>;
@@ -37,10 +54,74 @@ async function* run(
     const prompt = await agent.prompt(plan.task.prompt, signal);
     yield { type: "spawn-advanced", steps: steps.after };
     const takeMessages = () => [...agent.ports.takeMessages(), ...control.takeMessages()];
-    yield* runAgentLoop({ ...inputOf({ plan, history }), prompt }, { ...agent.ports, takeMessages }, signal);
+    const ports = { ...agent.ports, takeMessages };
+    if (agent.standby === undefined)
+      yield* runAgentLoop({ ...inputOf({ plan, history }), prompt }, ports, signal);
+    else yield* runTeammate({ plan, history }, { ports, standby: agent.standby, prompt, control, signal });
   } finally {
     await agent.end(signal);
   }
+}
+
+interface TeammateRun {
+  readonly ports: LoopPorts;
+  readonly standby: Standby;
+  readonly prompt: UserMessage;
+  readonly control: TaskControl;
+  readonly signal: AbortSignal;
+}
+
+/** One piece of work after the other in one conversation, each with the limits of a run; idle in between. */
+async function* runTeammate(
+  { plan, history }: Execution,
+  { ports, standby, prompt, control, signal }: TeammateRun,
+): AsyncGenerator<RunEvent> {
+  const messages: Message[] = [...history];
+  let next: UserMessage = prompt;
+  while (true) {
+    let ending: RunEnding | undefined;
+    const input = { ...inputOf({ plan, history: messages }), prompt: next };
+    for await (const event of runAgentLoop(input, ports, signal)) {
+      if (event.type === "run-ended") ending = event.ending;
+      else {
+        follow(messages, event);
+        yield event;
+        // The next event was asked for, so this one is written down.
+        if (event.type === "user-added" && event.message.mail !== undefined)
+          standby.recorded(event.message.mail);
+      }
+    }
+    // The loop always says how it ended.
+    if (ending === undefined) return;
+    const last = ending.status === "stopped" || signal.aborted ? ending : standby.over(ending);
+    if (last !== undefined) return yield { type: "run-ended", ending: last };
+    const interrupted = interruptedResults(messages);
+    if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
+    await standby.report(ending);
+    yield { type: "run-idled", ending };
+    const wait = () => standby.wait(signal);
+    const mail = await (control.stopwatch?.hold(wait) ?? wait()).catch((error: unknown) => {
+      if (signal.aborted) return undefined;
+      throw error;
+    });
+    if (mail === undefined) return yield { type: "run-ended", ending: endedIdle(ending, ports, signal) };
+    await control.takePlace?.(signal);
+    next = mail;
+  }
+}
+
+/** What it took was counted when it became idle. */
+function endedIdle({ text }: RunEnding, { now }: LoopPorts, signal: AbortSignal): RunEnding {
+  const { totals, denials } = createTally(now).result();
+  if (!signal.aborted) return { status: "completed", reason: "idle_timeout", text, totals, denials };
+  const { status, reason, error } = endingOfCause(signal.reason, true);
+  return { status, reason, text, totals, denials, ...(error === undefined ? {} : { error }) };
+}
+
+/** The conversation as the next piece of work continues it. */
+function follow(messages: Message[], event: RunEvent): void {
+  if (event.type === "user-added" || event.type === "assistant-answered") messages.push(event.message);
+  if (event.type === "context-compacted") messages.splice(0, messages.length - event.kept, event.summary);
 }
 
 function inputOf({ plan, history }: Execution): LoopInput {

@@ -1,15 +1,14 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { noUsage } from "../conversation/usage.ts";
+import { contextTokens, noUsage } from "../conversation/usage.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
-import { completedData, launchedData, launchedText } from "./launched-text.ts";
 import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "./open-child.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
-import { resultText } from "./result-text.ts";
+import { escapeControlTags, resultText } from "./result-text.ts";
 import type { TaskManager, TaskStarted } from "./task-manager.ts";
 import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
 
@@ -20,6 +19,10 @@ export interface SpawnerOptions {
   readonly notify: (message: UserMessage) => void;
   /** Shows the person what went wrong beside the work. */
   readonly report?: ((message: string) => void) | undefined;
+  /** Called once for each teammate that has ended, with its result as the lead may read it. */
+  readonly teammateEnded?: (plan: ChildPlan, state: TaskState, text: string) => Promise<void>;
+  /** Called when that is done. */
+  readonly teammateSettled?: () => void;
 }
 
 export type ChildStarted =
@@ -35,6 +38,8 @@ export interface Spawner {
   plan(request: SpawnRequest): Promise<ChildPlanned>;
   /** Whether a child in the background has ended and the parent is about to be notified. */
   owesNotices(): boolean;
+  /** Whether a teammate has ended and the lead is about to be notified. */
+  owesTeamNotices(): boolean;
   spawn(request: SpawnRequest, options: { readonly signal: AbortSignal }): Promise<SpawnOutcome>;
   /** Starts a child and returns without waiting for it; the state says whether it runs. */
   start(request: SpawnRequest, options?: StartOptions): Promise<ChildStarted>;
@@ -46,7 +51,7 @@ export interface Spawner {
 export function createSpawner({ children, ...options }: SpawnerOptions): Spawner {
   const { tasks } = options;
   const { refusal } = tasks;
-  const { launch, worktrees, owesNotices } = createLauncher(options);
+  const { launch, worktrees, owesNotices, owesTeamNotices } = createLauncher(options);
   /** How many starts were requested so far. */
   let calls = 0;
 
@@ -67,6 +72,7 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
   return {
     plan: children.plan,
     owesNotices,
+    owesTeamNotices,
     start,
     startPlan: (plan, { signal = new AbortController().signal } = {}) =>
       begin(plan.task.background, () => children.openPlan(plan, { signal, refusal })),
@@ -83,11 +89,12 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
 }
 
 /** Gives opened children a place, follows them to their end, and notifies the parent. */
-function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "children">) {
+function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions, "children">) {
   /** Working trees that isolated children left, for the callers that wait for them. */
   const worktrees = new Map<string, KeptWorktree>();
   /** Children in the background that have ended and whose end the parent has not been notified of yet. */
   const owed = new Set<string>();
+  const owedTeam = new Set<string>();
 
   async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
     const { plan, outputFile } = child;
@@ -98,7 +105,8 @@ function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "childre
       onEvent(event, state) {
         child.record(event);
         if (event.type === "run-stalled") reportStall(event, state);
-        if (event.type === "run-ended" && state.background) owed.add(state.id);
+        if (event.type === "run-ended" && state.team !== undefined) owedTeam.add(state.id);
+        else if (event.type === "run-ended" && state.background) owed.add(state.id);
       },
       onEnd: (state) => finish(child, state),
     });
@@ -124,14 +132,18 @@ function createLauncher({ tasks, notify, report }: Omit<SpawnerOptions, "childre
       worktree = await child.close(state);
     } finally {
       const { outputFile } = child;
-      if (state.background)
+      const { plan } = child;
+      if (plan.task.team !== undefined)
+        await team.teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
+      else if (state.background)
         notify(endNotice(state, { outputFile, text: textOfEnd(state, outputFile, worktree) }));
       else if (worktree !== undefined) worktrees.set(state.id, worktree);
       owed.delete(state.id);
+      if (owedTeam.delete(state.id)) team.teammateSettled?.();
     }
   }
 
-  return { launch, worktrees, owesNotices: () => owed.size > 0 };
+  return { launch, worktrees, owesNotices: () => owed.size > 0, owesTeamNotices: () => owedTeam.size > 0 };
 }
 
 /** What the caller of a started child gets: its result, or the news that it continues without the caller. */
@@ -147,7 +159,7 @@ async function outcomeOf(
     readonly signal: AbortSignal;
   },
 ): Promise<SpawnOutcome> {
-  if (plan.task.background) return launched(plan, outputFile);
+  if (plan.task.background || plan.task.team !== undefined) return launched(plan, outputFile);
   const state = await tasks.wait(plan.agent.id, { signal });
   if (signal.aborted) await stopWithCaller(tasks, plan.agent.id, signal.reason);
   const last = tasks.get(plan.agent.id) ?? state;
@@ -172,6 +184,7 @@ function taskOf({ agent, task }: ChildPlan) {
     parentId: task.parentId,
     ...(task.name === undefined ? {} : { name: task.name }),
     ...(task.callId === undefined ? {} : { callId: task.callId }),
+    ...(task.team === undefined ? {} : { member: task.team.member }),
   };
 }
 
@@ -214,4 +227,61 @@ function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "ref
   const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
   const reason = isOver === true ? interruptedReason : "not-started";
   return { status: "stopped", reason, text: "", error, denials: [], totals };
+}
+
+/** What programs and transcripts keep of a child that ended while its parent waited. */
+function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
+  const { usage } = ending.totals;
+  return {
+    // A child that has its parent's conversation was entered rather than asked.
+    status: plan.task.forksContext ? "sub_agent_entered" : "completed",
+    agentId: plan.agent.id,
+    agentType: plan.task.agentType,
+    content: [{ type: "text", text: escapeControlTags(ending.text) }],
+    endStatus: ending.status,
+    stopReason: ending.reason,
+    resolvedModel: plan.model.value,
+    totalToolUseCount: ending.totals.toolUses,
+    totalDurationMs: Math.round(ending.totals.durationMs),
+    totalTokens: contextTokens(usage) + usage.outputTokens,
+    usage: {
+      input_tokens: usage.inputTokens,
+      output_tokens: usage.outputTokens,
+      cache_creation_input_tokens: usage.cacheWriteTokens,
+      cache_read_input_tokens: usage.cacheReadTokens,
+    },
+    ...(ending.totals.cost === undefined ? {} : { totalCostUsd: ending.totals.cost }),
+    description: state.description,
+    prompt: plan.task.prompt,
+  };
+}
+
+function launchedData(plan: ChildPlan, outputFile: string) {
+  const { team } = plan.task;
+  return {
+    status: team === undefined ? "async_launched" : "teammate_spawned",
+    ...(team === undefined
+      ? {}
+      : { teammate_id: `${team.member}@${team.team}`, name: team.member, team_name: team.team }),
+    isAsync: true,
+    agentId: plan.agent.id,
+    description: plan.task.description,
+    resolvedModel: plan.model.value,
+    prompt: plan.task.prompt,
+    outputFile,
+  };
+}
+
+function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
+  if (task.team !== undefined)
+    return [
+      `The teammate ${JSON.stringify(task.team.member)} of the team ${JSON.stringify(task.team.team)} works now; its id is ${agent.id}.`,
+      "It reports by message and is idle when it is done; SendMessage to its name gives it more work.",
+      `What it does can be followed in ${outputFile}.`,
+    ].join("\n");
+  return [
+    `The agent ${JSON.stringify(task.description)} works in the background; its id is ${agent.id}.`,
+    "You are notified when it has ended, with its result; continue with other work meanwhile.",
+    `What it does can be followed in ${outputFile}; TaskOutput with its id shows how it is doing, TaskStop ends it.`,
+  ].join("\n");
 }

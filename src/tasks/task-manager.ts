@@ -1,18 +1,11 @@
 import type { UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import type { RunEvent, RunTotals } from "../conversation/run-event.ts";
 import { createFeed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { ReportedEvent } from "../journal/plan-line.ts";
-import { endedBy, givenUp } from "./given-up.ts";
-import {
-  foldTask,
-  hasEnded,
-  interruptedReason,
-  startedTask,
-  type TaskStart,
-  type TaskState,
-} from "./task-state.ts";
+import { concludeTask, driveTask, releaseTask, type TaskEntry, type TaskTable } from "./drive-task.ts";
+import { hasEnded, interruptedReason, startedTask, type TaskStart, type TaskState } from "./task-state.ts";
 
 /** What a running child knows of those who may be watching it. */
 export interface TaskControl {
@@ -28,6 +21,8 @@ export interface TaskControl {
   commit?(): Promise<void>;
   /** Gives its place to others while it waits, and takes one again before it continues; absent: it keeps its place. */
   park?<T>(wait: () => Promise<T>): Promise<T>;
+  /** After it was idle: resolves when it has a place among those that run again. */
+  takePlace?(signal: AbortSignal): Promise<void>;
   /** Its own time, which is paused while a person is asked for it. */
   readonly stopwatch?: Stopwatch;
 }
@@ -56,7 +51,7 @@ export interface TaskEvent {
 
 export type StoppedBy = "user" | "parent" | "program" | "session";
 
-/** All child agents of a session: at most so many at once, each with one driver. */
+/** All child agents of a session: at most so many at the same time, each with one driver. */
 export interface TaskManager extends AsyncDisposable {
   start(run: TaskRun): TaskStarted;
   /** Why no child could be started now, before anything is found out for it; one in the background may be refused sooner. */
@@ -65,7 +60,7 @@ export interface TaskManager extends AsyncDisposable {
   wait(id: string, options: { readonly signal: AbortSignal }): Promise<TaskState | undefined>;
   /** The state when the child has ended; detaching does not count. */
   ended(id: string): Promise<TaskState | undefined>;
-  /** Stops waiting: the caller is freed at once and the child continues unattended. */
+  /** Stops waiting: the caller is freed immediately and the child continues unattended. */
   detach(id: string): boolean;
   stop(id: string, by: StoppedBy): Promise<TaskState | undefined>;
   /** Between its turns the child reads it. False when it has ended or is not known. */
@@ -89,268 +84,145 @@ export interface TaskManagerOptions {
   readonly keptEnded?: number;
 }
 
-/** Enough for whoever looks back; a server that runs for weeks must not grow with every child. */
-const usuallyKept = 200;
-
-interface Entry {
-  state: TaskState;
-  run: TaskRun;
-  readonly controller: AbortController;
-  readonly mail: UserMessage[];
-  readonly done: PromiseWithResolvers<TaskState>;
-  readonly detached: PromiseWithResolvers<void>;
-  readonly moved: AbortController;
-}
+/** Enough to look back on; a server that runs for weeks must not grow with every child. */
+const defaultKeptEnded = 200;
 
 export function createTaskManager(options: TaskManagerOptions): TaskManager {
-  const { maxRunning, overflow, now, keptEnded = usuallyKept } = options;
-  const entries = new Map<string, Entry>();
-  /** Those that hold a place; counting all entries instead would make many children slow. */
-  const active = new Set<Entry>();
-  const queue: Entry[] = [];
-  /** Those that had given up their place and want one again; they come before the queue. */
-  const returning: { readonly entry: Entry; readonly enter: () => void }[] = [];
-  /** Those that have ended and let go of everything, oldest first. */
-  const ended = new Set<Entry>();
-  let totals: RunTotals | undefined;
-  const feed = createFeed<TaskEvent>();
-  let isClosed = false;
-
-  /** The state, with the place in the queue of one that waits. */
-  function seen(entry: Entry): TaskState {
-    if (entry.state.status !== "queued") return entry.state;
-    return { ...entry.state, queuePosition: queue.indexOf(entry) + 1 };
-  }
-
-  function refusal(background: boolean): string | undefined {
-    if (isClosed) return "the session is over";
-    const isQueued = overflow === undefined ? !background : overflow === "queue";
-    if (isQueued || active.size < maxRunning) return undefined;
-    return `max concurrent agents reached (${maxRunning})`;
-  }
-
-  function start(run: TaskRun): TaskStarted {
-    if (isClosed) return { type: "refused", reason: "the session is over", isOver: true };
-    const known = entries.get(run.start.id);
-    if (known !== undefined && !hasEnded(known.state)) {
-      return {
-        type: "refused",
-        reason: `the agent ${run.start.id} is still running; send it a message instead`,
-      };
-    }
-    const full = refusal(run.start.background);
-    if (full !== undefined) return { type: "refused", reason: full };
-    const isFull = active.size >= maxRunning;
-    const state = startedTask({ ...run.start, at: now() });
-    const entry: Entry = {
-      state: isFull ? { ...state, status: "queued", activity: "waiting for a place" } : state,
-      run,
-      controller: new AbortController(),
-      mail: [],
-      done: Promise.withResolvers(),
-      detached: Promise.withResolvers(),
-      moved: new AbortController(),
-    };
-    entries.delete(run.start.id);
-    entries.set(run.start.id, entry);
-    if (isFull) enqueue(entry);
-    else void drive(entry);
-    return { type: "started", state: seen(entry) };
-  }
-
-  function enqueue(entry: Entry): void {
-    const { order } = entry.run;
-    const at = order === undefined ? -1 : queue.findIndex(({ run }) => (run.order ?? order) > order);
-    queue.splice(at === -1 ? queue.length : at, 0, entry);
-  }
-
-  function take(entry: Entry, event: RunEvent): void {
-    if (hasEnded(entry.state)) return;
-    entry.state = foldTask(entry.state, event, now());
-    feed.publish({ event, state: entry.state });
-    if (event.type !== "run-ended") return;
-    totals = totals === undefined ? event.ending.totals : addTotals(totals, event.ending.totals);
-    active.delete(entry);
-    // Immediately, so that no one who comes while it still tidies up gets the place before those who wait.
-    next();
-  }
-
-  async function drive(entry: Entry): Promise<void> {
-    const { controller } = entry;
-    active.add(entry);
-    const line: TaskControl = {
-      attended: () => !entry.state.background,
-      unattended: entry.moved.signal,
-      takeMessages: () => entry.mail.splice(0),
-      park: (wait) => park(entry, wait),
-    };
-    const finished = follow(entry, line).catch((error: unknown) => conclude(entry, error));
-    const settled = new AbortController();
-    await Promise.race([finished, givenUp(controller.signal, settled.signal)]);
-    settled.abort();
-    conclude(entry, new RetinueError("no-end", "The agent did not say how it ended."));
-    await letGo(entry);
-  }
-
-  /** Ends a child that did not tell its own ending; whoever records it hears of it too. */
-  function conclude(entry: Entry, error: unknown): void {
-    if (hasEnded(entry.state)) return;
-    const event = endedBy(error, { state: entry.state, signal: entry.controller.signal }, now());
-    take(entry, event);
-    try {
-      entry.run.onEvent?.(event, entry.state);
-    } catch {
-      // It may be this that broke; the child has ended all the same.
-    }
-  }
-
-  async function letGo(entry: Entry): Promise<void> {
-    try {
-      await entry.run.onEnd?.(entry.state);
-    } catch {
-      // The child has ended; what its ending triggers must not take down others.
-    }
-    entry.done.resolve(entry.state);
-    forget(entry);
-  }
-
-  /** What a run was made of goes with its end; its state goes when enough others have ended after it. */
-  function forget(entry: Entry): void {
-    entry.run = { start: entry.run.start, events: nothing };
-    ended.add(entry);
-    for (const oldest of ended) {
-      if (ended.size <= keptEnded) return;
-      ended.delete(oldest);
-      if (entries.get(oldest.state.id) === oldest) entries.delete(oldest.state.id);
-    }
-  }
-
-  async function follow(entry: Entry, line: TaskControl): Promise<void> {
-    for await (const event of entry.run.events(line, entry.controller.signal)) {
-      if (hasEnded(entry.state)) return;
-      take(entry, event);
-      entry.run.onEvent?.(event, entry.state);
-    }
-  }
-
-  async function park<T>(entry: Entry, wait: () => Promise<T>): Promise<T> {
-    // Of several waits of one agent the first gives the place away.
-    const isFirst = active.delete(entry);
-    if (!isFirst) return wait();
-    entry.state = { ...entry.state, activity: "waiting for an approval" };
-    next();
-    try {
-      return await wait();
-    } finally {
-      await comeBack(entry);
-    }
-  }
-
-  async function comeBack(entry: Entry): Promise<void> {
-    const { signal } = entry.controller;
-    if (hasEnded(entry.state)) return;
-    if (active.size >= maxRunning && !signal.aborted) {
-      const entered = Promise.withResolvers<void>();
-      const place = { entry, enter: () => entered.resolve() };
-      returning.push(place);
-      signal.addEventListener("abort", place.enter, { once: true });
-      await entered.promise;
-      signal.removeEventListener("abort", place.enter);
-      const at = returning.indexOf(place);
-      if (at !== -1) returning.splice(at, 1);
-    }
-    // One that is stopped may exceed the number for the moment in which it ends.
-    if (!hasEnded(entry.state)) active.add(entry);
-  }
-
-  /** Whoever waited longest gets the place that became free. */
-  function next(): void {
-    if (active.size >= maxRunning) return;
-    const back = returning.shift();
-    if (back !== undefined) {
-      active.add(back.entry);
-      back.enter();
-      return;
-    }
-    const entry = queue.shift();
-    if (entry === undefined) return;
-    entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };
-    void drive(entry);
-  }
-
-  async function stop(id: string, by: StoppedBy): Promise<TaskState | undefined> {
+  const { maxRunning, now, keptEnded = defaultKeptEnded } = options;
+  const table: TaskTable = {
+    maxRunning,
+    now,
+    keptEnded,
+    entries: new Map(),
+    active: new Set(),
+    queue: [],
+    returning: [],
+    ended: new Set(),
+    totals: undefined,
+    feed: createFeed<TaskEvent>(),
+    isClosed: false,
+  };
+  const { entries, feed } = table;
+  const running = (id: string): TaskEntry | undefined => {
     const entry = entries.get(id);
-    if (entry === undefined || hasEnded(entry.state)) return entry?.state;
-    entry.controller.abort(stopReason(by));
-    const place = queue.indexOf(entry);
-    if (place !== -1) {
-      queue.splice(place, 1);
-      conclude(entry, undefined);
-      await letGo(entry);
-    }
-    return entry.done.promise;
-  }
-
+    return entry === undefined || hasEnded(entry.state) ? undefined : entry;
+  };
   return {
-    start,
-    refusal,
-    stop,
+    start: (run) => startTask(table, options, run),
+    refusal: (background) => refusalOf(table, options, background),
+    stop: (id, by) => stopTask(table, id, by),
     get(id) {
       const entry = entries.get(id);
-      return entry === undefined ? undefined : seen(entry);
+      return entry === undefined ? undefined : stateOf(table, entry);
     },
-    list: () => [...entries.values()].map(seen),
+    list: () => [...entries.values()].map((entry) => stateOf(table, entry)),
     takeTotals() {
-      const taken = totals;
-      totals = undefined;
-      return taken;
+      const { totals } = table;
+      table.totals = undefined;
+      return totals;
     },
     ended: async (id) => entries.get(id)?.done.promise,
-    async wait(id, { signal }) {
-      const entry = entries.get(id);
-      if (entry === undefined) return undefined;
-      const aborted = Promise.withResolvers<void>();
-      const release = (): void => aborted.resolve();
-      signal.addEventListener("abort", release, { once: true });
-      try {
-        if (signal.aborted) release();
-        await Promise.race([entry.done.promise, entry.detached.promise, aborted.promise]);
-      } finally {
-        signal.removeEventListener("abort", release);
-      }
-      return entry.state;
-    },
+    wait: (id, { signal }) => waitFor(entries.get(id), signal),
     detach(id) {
-      const entry = entries.get(id);
-      if (entry === undefined || hasEnded(entry.state)) return false;
+      const entry = running(id);
+      if (entry === undefined) return false;
       entry.state = { ...entry.state, background: true };
       entry.moved.abort(new RetinueError("detached", "The agent was moved to the background."));
       entry.detached.resolve();
       return true;
     },
-    send(id, message) {
-      const entry = entries.get(id);
-      if (entry === undefined || hasEnded(entry.state)) return false;
-      entry.mail.push(message);
-      return true;
-    },
-    takeUnread(id) {
-      const entry = entries.get(id);
-      return entry === undefined || !hasEnded(entry.state) ? [] : entry.mail.splice(0);
-    },
+    send: (id, message) => running(id)?.mail.push(message) !== undefined,
+    takeUnread: (id) => (running(id) === undefined ? (entries.get(id)?.mail.splice(0) ?? []) : []),
     watch: () => feed.subscribe(),
     async [Symbol.asyncDispose]() {
-      isClosed = true;
-      await Promise.all([...entries.keys()].map((id) => stop(id, "session")));
+      table.isClosed = true;
+      await Promise.all([...entries.keys()].map((id) => stopTask(table, id, "session")));
       feed.end();
     },
   };
 }
 
-/** One that ends because its session does is cut off, as if the process had died, and not given up. */
+/** The state, with the position in the queue of a child that waits. */
+function stateOf({ queue }: TaskTable, entry: TaskEntry): TaskState {
+  if (entry.state.status !== "queued") return entry.state;
+  return { ...entry.state, queuePosition: queue.indexOf(entry) + 1 };
+}
+
+function refusalOf(
+  { isClosed, active }: TaskTable,
+  { overflow, maxRunning }: TaskManagerOptions,
+  background: boolean,
+): string | undefined {
+  if (isClosed) return "the session is over";
+  const isQueued = overflow === undefined ? !background : overflow === "queue";
+  if (isQueued || active.size < maxRunning) return undefined;
+  return `max concurrent agents reached (${maxRunning})`;
+}
+
+function startTask(table: TaskTable, options: TaskManagerOptions, run: TaskRun): TaskStarted {
+  const { entries, active, maxRunning, now } = table;
+  const { id, background } = run.start;
+  if (table.isClosed) return { type: "refused", reason: "the session is over", isOver: true };
+  const known = entries.get(id);
+  if (known !== undefined && !hasEnded(known.state))
+    return { type: "refused", reason: `the agent ${id} is still running; send it a message instead` };
+  const reason = refusalOf(table, options, background);
+  if (reason !== undefined) return { type: "refused", reason };
+  const isFull = active.size >= maxRunning;
+  const state = startedTask({ ...run.start, at: now() });
+  const entry: TaskEntry = {
+    state: isFull ? { ...state, status: "queued", activity: "waiting for a place" } : state,
+    run,
+    controller: new AbortController(),
+    mail: [],
+    done: Promise.withResolvers(),
+    detached: Promise.withResolvers(),
+    moved: new AbortController(),
+  };
+  entries.delete(id);
+  entries.set(id, entry);
+  if (isFull) enqueue(table, entry);
+  else void driveTask(table, entry);
+  return { type: "started", state: stateOf(table, entry) };
+}
+
+function enqueue({ queue }: TaskTable, entry: TaskEntry): void {
+  const { order } = entry.run;
+  const at = order === undefined ? -1 : queue.findIndex(({ run }) => (run.order ?? order) > order);
+  queue.splice(at === -1 ? queue.length : at, 0, entry);
+}
+
+async function stopTask(table: TaskTable, id: string, by: StoppedBy): Promise<TaskState | undefined> {
+  const { entries, queue } = table;
+  const entry = entries.get(id);
+  if (entry === undefined || hasEnded(entry.state)) return entry?.state;
+  entry.controller.abort(stopReason(by));
+  // One that was idle and waits for a place again leaves the queue by itself.
+  const position = entry.resume === undefined ? queue.indexOf(entry) : -1;
+  if (position !== -1) {
+    queue.splice(position, 1);
+    concludeTask(table, entry, undefined);
+    await releaseTask(table, entry);
+  }
+  return entry.done.promise;
+}
+
+async function waitFor(entry: TaskEntry | undefined, signal: AbortSignal): Promise<TaskState | undefined> {
+  if (entry === undefined) return undefined;
+  const aborted = Promise.withResolvers<void>();
+  const release = (): void => aborted.resolve();
+  signal.addEventListener("abort", release, { once: true });
+  try {
+    if (signal.aborted) release();
+    await Promise.race([entry.done.promise, entry.detached.promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", release);
+  }
+  return entry.state;
+}
+
+/** A child that ends because its session does was interrupted, as if the process had died, and not abandoned. */
 function stopReason(by: StoppedBy): RetinueError {
   if (by === "session") return new RetinueError(interruptedReason, "The session ended before the agent did.");
   return new RetinueError(`stopped-by-${by}`, `The agent was stopped by the ${by}.`);
 }
-
-async function* nothing(): AsyncGenerator<RunEvent> {}

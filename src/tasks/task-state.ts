@@ -25,6 +25,8 @@ export interface TaskState {
   readonly toolUses: number;
   readonly cost?: number;
   readonly lastText: string;
+  /** Set for a teammate: its name in the team, and whether it waits for mail. */
+  readonly team?: { readonly member: string; readonly isIdle: boolean };
   /** While it waits for a place: 1 is next. */
   readonly queuePosition?: number;
   /** Set while nothing is heard of it: for how many milliseconds, when that was noticed. */
@@ -40,12 +42,15 @@ export interface TaskStart {
   readonly background: boolean;
   readonly parentId: string;
   readonly callId?: string;
+  /** Its name in a team. */
+  readonly member?: string;
   readonly at: number;
 }
 
-export function startedTask({ at, ...start }: TaskStart): TaskState {
+export function startedTask({ at, member, ...start }: TaskStart): TaskState {
   return {
     ...start,
+    ...(member === undefined ? {} : { team: { member, isIdle: false } }),
     status: "running",
     startedAt: at,
     lastSignAt: at,
@@ -65,7 +70,9 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     return { ...state, silentMs: event.silentMs, activity: `silent for ${seconds} s` };
   }
   const { silentMs: _silent, ...heard } = state;
-  const alive = { ...heard, lastSignAt: at };
+  const team =
+    state.team === undefined ? {} : { team: { ...state.team, isIdle: event.type === "run-idled" } };
+  const alive = { ...heard, ...team, lastSignAt: at };
   switch (event.type) {
     case "turn-started":
       return { ...alive, activity: "thinking" };
@@ -97,6 +104,8 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     }
     case "model-retried":
       return { ...alive, activity: `waiting for the model (${event.code})` };
+    case "run-idled":
+      return { ...alive, activity: "idle" };
     case "run-ended":
       return { ...alive, status: event.ending.status, endedAt: at, activity: "", ending: event.ending };
     default:

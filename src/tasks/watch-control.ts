@@ -12,14 +12,21 @@ import {
 } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { agentOfRequest, type ControlFiles, isStopRequest } from "./control-files.ts";
+import {
+  agentOfRequest,
+  type ControlFiles,
+  isStopRequest,
+  readMessageRequest,
+  recipientOfMessage,
+} from "./control-files.ts";
 import type { TaskManager } from "./task-manager.ts";
 
-/** Some file systems tell no one of changes, so the folder is also looked at this often. */
+/** Some file systems report changes to no one, so the folder is also looked at this often. */
 const pollMs = 500;
 const maxRequest = 4096;
+const maxMessage = 256 * 1024;
 
-/** The same manager, whose children other processes of the same user can stop; looks only while children run. */
+/** The same manager, whose children other processes of the same user can stop and write to; looks only while children run. */
 export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManager {
   const running = new Set<symbol>();
   let stopLooking: (() => void) | undefined;
@@ -27,12 +34,23 @@ export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManag
   async function look(): Promise<void> {
     const names = await readdir(files.directory).catch(() => []);
     for (const name of names) {
+      const recipient = recipientOfMessage(name);
+      if (recipient !== undefined) deliver(recipient, join(files.directory, name));
       const agentId = agentOfRequest(name);
       if (agentId === undefined) continue;
-      const isWanted = isOwnRequest(join(files.directory, name));
+      const isWanted = isStopRequest(readOwn(join(files.directory, name), maxRequest) ?? "");
       rmSync(join(files.directory, name), { force: true, recursive: true });
       if (isWanted) void tasks.stop(agentId, "user");
     }
+  }
+
+  /** A message for a child of another process, or one that has ended, stays: who wrote it sees that and takes it back. */
+  function deliver(agentId: string, file: string): void {
+    if (tasks.get(agentId) === undefined) return;
+    const text = readMessageRequest(readOwn(file, maxMessage) ?? "");
+    const isTaken =
+      text === undefined || tasks.send(agentId, { role: "user", content: [{ type: "text", text }] });
+    if (isTaken) rmSync(file, { force: true, recursive: true });
   }
 
   function leave(mark: symbol): void {
@@ -75,8 +93,8 @@ function startLooking(directory: string, look: () => void): () => void {
   };
 }
 
-/** A plain file of this user that no one else may write. */
-function isOwnRequest(file: string): boolean {
+/** The text of a plain file of this user that no one else may write; undefined for any other. */
+function readOwn(file: string, maxBytes: number): string | undefined {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(
@@ -86,10 +104,10 @@ function isOwnRequest(file: string): boolean {
     const status = fstatSync(descriptor);
     const isOurs = process.getuid === undefined || status.uid === process.getuid();
     const isPrivate = process.getuid === undefined || (status.mode & 0o022) === 0;
-    if (!status.isFile() || !isOurs || !isPrivate || status.size > maxRequest) return false;
-    return isStopRequest(readFileSync(descriptor, "utf8"));
+    if (!status.isFile() || !isOurs || !isPrivate || status.size > maxBytes) return undefined;
+    return readFileSync(descriptor, "utf8");
   } catch {
-    return false;
+    return undefined;
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

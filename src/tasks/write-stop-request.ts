@@ -1,7 +1,7 @@
 // @io
 import { mkdirSync, rmSync } from "node:fs";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
-import { type ControlFiles, stopRequest } from "./control-files.ts";
+import { type ControlFiles, messageRequest, stopRequest } from "./control-files.ts";
 
 /** Asks the process that runs a child to stop it; returns how to take the wish back. */
 export function writeStopRequest(files: ControlFiles, agentId: string): () => void {
@@ -9,4 +9,20 @@ export function writeStopRequest(files: ControlFiles, agentId: string): () => vo
   mkdirSync(files.directory, { recursive: true, mode: 0o700 });
   replaceWholeFile(file, stopRequest());
   return () => rmSync(file, { force: true });
+}
+
+export interface WrittenMessage {
+  readonly file: string;
+  takeBack(): void;
+}
+
+/** Leaves a message for a running child of another process; its file is gone as soon as the child has it. */
+export function writeMessageRequest(
+  files: ControlFiles,
+  message: { readonly agentId: string; readonly id: string; readonly text: string },
+): WrittenMessage {
+  const file = files.message(message.agentId, message.id);
+  mkdirSync(files.directory, { recursive: true, mode: 0o700 });
+  replaceWholeFile(file, messageRequest(message.text));
+  return { file, takeBack: () => rmSync(file, { force: true }) };
 }

@@ -55,6 +55,26 @@ function start(arguments_: readonly string[], options: InsideOptions) {
   };
 }
 
+/** The command with both its pipes, for clients of a protocol. */
+export function openInside(
+  { cwd, home }: Pick<Place, "cwd" | "home">,
+  arguments_: readonly string[],
+  environment: Readonly<Record<string, string>>,
+) {
+  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  let errors = "";
+  const running = start(arguments_, {
+    cwd,
+    environment: { HOME: home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
+    stdin,
+    out: (text) => void stdout.write(text),
+    err: (text) => {
+      errors += text;
+    },
+  });
+  return { stdin, stdout, code: running.code, errors: () => errors };
+}
+
 /** What the SDK starts in the place of a process; most programs need no process of their own. */
 export function spawnInside(
   { args, cwd, env, signal }: SpawnOptions,

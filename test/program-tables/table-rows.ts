@@ -3,10 +3,10 @@ import { gitChangingCommands } from "../../src/permissions/shell/programs/git-ch
 import { diffOptions, logOptions } from "../../src/permissions/shell/programs/git-command.ts";
 import { gitReadingCommands } from "../../src/permissions/shell/programs/git-reading-commands.ts";
 import { awkOptions } from "../../src/permissions/shell/programs/judge-awk.ts";
+import { tarOptions } from "../../src/permissions/shell/programs/judge-command.ts";
 import { gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
 import { jqOptions } from "../../src/permissions/shell/programs/judge-jq.ts";
 import { sedOptions } from "../../src/permissions/shell/programs/judge-sed.ts";
-import { tarOptions } from "../../src/permissions/shell/programs/judge-tar.ts";
 import {
   curlOptions,
   networkPrograms,

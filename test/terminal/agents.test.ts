@@ -26,9 +26,13 @@ function heldChildren(): { readonly step: ScriptedStep; readonly release: () => 
   };
 }
 
-test("a question waits as a line until it is opened, and the draft survives it [CLI-4]", async () => {
+test("a question waits as a line until it is opened, never takes keys of the draft, and the draft survives it [CLI-4]", async () => {
   const { place, pty } = await openConversation(
-    [{ text: "I make a file.", calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Done."],
+    [
+      { text: "I make a file.", calls: [{ name: "Bash", input: { command: "touch made" } }] },
+      { text: "Done.", calls: [{ name: "Bash", input: { command: "touch other" } }] },
+      "Not done.",
+    ],
     { words: ["make it"] },
   );
   await pty.shows("tab to answer");
@@ -38,25 +42,17 @@ test("a question waits as a line until it is opened, and the draft survives it [
   await pty.shows("main asks to use Bash", "touch made", "no rule allows", "Bash(touch made)");
   await afterGuard();
   pty.type("1");
-  await pty.shows("Done.", "> a draft");
+  await pty.shows("Done.", "> a draft", "tab to answer");
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
-});
-
-test("keys that were meant for a draft never answer a question [CLI-4]", async () => {
-  const { place, pty } = await openConversation(
-    [{ calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Not done."],
-    { words: ["make it"] },
-  );
-  await pty.shows("tab to answer");
   // A digit, a letter and Enter as somebody types them who has not seen the question.
-  pty.type("1 yes please");
-  await pty.shows("> 1 yes please", "tab to answer");
+  pty.type(" 1 yes please");
+  await pty.shows("> a draft 1 yes please", "tab to answer");
   // Opened by mistake in the middle of a word: the next letters go to the draft.
   pty.type(`${keys.tab}1\rxyz`);
-  await pty.shows("> 1 yes pleasexyz", "tab to answer");
-  expect(existsSync(join(place.cwd, "made"))).toBe(false);
+  await pty.shows("> a draft 1 yes pleasexyz", "tab to answer");
+  expect(existsSync(join(place.cwd, "other"))).toBe(false);
   pty.type(keys.tab);
-  await pty.shows("4 no, and tell it");
+  await pty.shows("4 no, and show it");
   await afterGuard();
   pty.type("4");
   await pty.shows("what should it do instead?");
@@ -89,14 +85,14 @@ test("the tree shows what each agent does; ctrl+b frees the caller, who hears of
     [
       children.step,
       { calls: [agentCall("look around", "child task one"), agentCall("count lines", "child task two")] },
-      "I go on without them.",
+      "I continue without them.",
       { times: "any", match: "task-notification", text: "I heard of it." },
     ],
     { words: ["start two"] },
   );
   await pty.shows("look around", "count lines", "2 agents", "Waiting for 2 agents");
   pty.type(keys.ctrlB);
-  await pty.shows("I go on without them.", "(background)");
+  await pty.shows("I continue without them.", "(background)");
   children.release();
   await pty.shows("✓ general-purpose look around", "✓ general-purpose count lines", "I heard of it.");
 });
@@ -282,17 +278,17 @@ test("questions of the agent with choices are a form [CLI-4]", async () => {
   expect(userTexts(provider)).toContain("Postgres");
 });
 
-test("ctrl+b moves a running command to the background: the agent goes on at once [BGR-3]", async () => {
+test("ctrl+b moves a running command to the background: the agent continues immediately [BGR-3]", async () => {
   const { pty, place } = await openConversation(
     [
       { calls: [{ name: "Bash", input: { command: "while [ ! -e go ]; do sleep 0.05; done; touch late" } }] },
-      "I go on.",
+      "I continue.",
     ],
     { words: ["run it", "--dangerously-skip-permissions"] },
   );
   await pty.shows("○ Bash while");
   pty.type(keys.ctrlB);
-  await pty.shows("I go on.", "The person moved the command");
+  await pty.shows("I continue.", "The person moved the command");
   expect(existsSync(join(place.cwd, "late"))).toBe(false);
   place.write("go", "");
   await expect.poll(() => existsSync(join(place.cwd, "late")), { timeout: 5000 }).toBe(true);

@@ -1,5 +1,4 @@
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
@@ -15,7 +14,16 @@ export interface HostHook {
 }
 
 /** Events that this program reports itself, because the runtime has no hook for them. */
-export const observedEvents = ["PostToolBatch", "PermissionDenied", "StopFailure"] as const;
+export const observedEvents = [
+  "PostToolBatch",
+  "PermissionDenied",
+  "StopFailure",
+  "Elicitation",
+  "ElicitationResult",
+  "PreModelSwitch",
+  "PostModelSwitch",
+  "ConfigChange",
+] as const;
 export type ObservedEvent = (typeof observedEvents)[number];
 
 /** Reads `hooks` of `initialize`. Throws where a hook could not be run: a guard must not be dropped. */
@@ -55,7 +63,7 @@ function readMatcher(event: string, value: unknown): HostHook {
 }
 
 export interface HookReports {
-  /** Tells the host that a callback failed and was passed over. */
+  /** Notifies the host that a callback failed and was passed over. */
   warn(text: string): void;
   /** Shows the start and the end of a hook, where the host asked for that. */
   started?(hook: { readonly id: string; readonly event: string }): void;

@@ -1,5 +1,4 @@
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 import type { ControlChannel } from "./control-channel.ts";
 

@@ -41,7 +41,11 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     skills: skills.filter(({ source }) => source.kind === "skill").map(({ name }) => name),
     plugins: discovered.plugins
       .filter(({ enabled }) => enabled)
-      .map(({ name, root }) => ({ name, path: root })),
+      .map(({ name, root, manifest: { version: own } }) => ({
+        name,
+        path: root,
+        ...(own === undefined ? {} : { version: own }),
+      })),
     capabilities,
     effort: plan.effort?.value ?? null,
     uuid: facts.uuid,

@@ -1,12 +1,14 @@
+import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelFacts } from "../../model/model.ts";
 import { errorCategory, errorStatus, isProviderFailure, type SdkMessage, sdkUsage } from "./sdk-messages.ts";
 
 interface ModelSum {
   readonly usage: Usage;
   readonly cost: number;
+  readonly searches: number;
 }
 
 /** What the session has used so far, by model, children included. */
@@ -15,38 +17,44 @@ export interface SessionTotals {
   /** Limits of a model, shown beside its sums. */
   know(facts: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">): void;
   cost(): number;
+  /** Lines that edits of all agents have added and removed. */
+  lines(): { readonly added: number; readonly removed: number };
   modelUsage(): JsonRecord;
 }
 
 export function createSessionTotals(): SessionTotals {
   const sums = new Map<string, ModelSum>();
+  const lines = { added: 0, removed: 0 };
   const limits = new Map<string, Pick<ModelFacts, "contextWindow" | "maxOutputTokens">>();
   return {
+    lines: () => lines,
     add(event) {
+      if (event.type === "call-finished" && !event.isError) countLines(event.call, lines);
       if (
         event.type !== "assistant-answered" &&
         event.type !== "context-compacted" &&
         event.type !== "answer-lost"
       )
         return;
-      const before = sums.get(event.model) ?? { usage: noUsage, cost: 0 };
+      const before = sums.get(event.model) ?? { usage: noUsage, cost: 0, searches: 0 };
       sums.set(event.model, {
         usage: addUsage(before.usage, event.usage),
         cost: before.cost + (event.cost ?? 0),
+        searches: before.searches + (event.type === "assistant-answered" ? countSearches(event) : 0),
       });
     },
     know: ({ id, ...rest }) => void limits.set(id, rest),
     cost: () => [...sums.values()].reduce((sum, { cost }) => sum + cost, 0),
     modelUsage: () =>
       Object.fromEntries(
-        [...sums].map(([model, { usage, cost }]) => [
+        [...sums].map(([model, { usage, cost, searches }]) => [
           model,
           {
             inputTokens: usage.inputTokens,
             outputTokens: usage.outputTokens,
             cacheReadInputTokens: usage.cacheReadTokens,
             cacheCreationInputTokens: usage.cacheWriteTokens,
-            webSearchRequests: 0,
+            webSearchRequests: searches,
             costUSD: cost,
             contextWindow: limits.get(model)?.contextWindow ?? 200_000,
             maxOutputTokens: limits.get(model)?.maxOutputTokens ?? 32_000,
@@ -54,6 +62,21 @@ export function createSessionTotals(): SessionTotals {
         ]),
       ),
   };
+}
+
+/** As far as the call says it: a file that Write replaces is not counted as removed. */
+function countLines({ name, input }: ToolUseBlock, lines: { added: number; removed: number }): void {
+  if (!isRecord(input) || (name !== "Edit" && name !== "Write")) return;
+  const count = (text: unknown): number =>
+    typeof text === "string" && text !== "" ? text.replace(/\n$/, "").split("\n").length : 0;
+  lines.added += count(name === "Edit" ? input["new_string"] : input["content"]);
+  lines.removed += name === "Edit" ? count(input["old_string"]) : 0;
+}
+
+function countSearches({ message }: Extract<RunEvent, { type: "assistant-answered" }>): number {
+  return message.content.filter(
+    (block) => block.type === "server_tool_use" && "name" in block && block.name === "web_search",
+  ).length;
 }
 
 export interface ResultContext {
@@ -66,6 +89,10 @@ export interface ResultContext {
   readonly inTools: boolean;
   /** The id of the prompt this answers. */
   readonly promptId?: string | undefined;
+  /** Where the prompt came from, where it was not the host. */
+  readonly origin?: unknown;
+  /** Prompts that wait for their turn. */
+  readonly queued?: number;
 }
 
 /** The message that ends a turn. A failure of the provider is a success with `is_error`, as programs expect it. */
@@ -96,11 +123,13 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
     terminal_reason: terminalReason(ending, context),
     ...(context.promptId === undefined ? {} : { user_message_uuid: context.promptId }),
+    ...(context.origin === undefined ? {} : { origin: context.origin }),
+    ...(context.queued === undefined ? {} : { queued_turn_count: context.queued }),
     uuid: context.uuid,
   };
 }
 
-/** The assistant message that tells of a failure of the provider; undefined where there was none. */
+/** The assistant message that shows of a failure of the provider; undefined where there was none. */
 export function failureMessage(
   ending: RunEnding,
   { sessionId, uuid, id }: { readonly sessionId: string; readonly uuid: string; readonly id: string },

@@ -143,6 +143,8 @@ export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: Turn
     uuid: randomUUID(),
     totals: state.totals,
     promptId: prompt.uuid,
+    origin: prompt.line["origin"],
+    queued: options.connection().queue.ids().length,
     interrupted: isInterrupted,
     inTools,
   });

@@ -4,10 +4,11 @@ export const helpText = `Usage: retinue [options] ["prompt"]    talk in the term
 
 Commands:
   agents, skills         list them; also: agents show NAME, agents|skills check
-  sessions, tasks        list; plan NAME, inspect|logs|stop|resume ID
-  mcp                    list MCP servers; also: mcp add|get|approve, mcp serve
+  sessions, tasks        inspect|replay|logs|stop|resume ID, plan, eval, studio
+  mcp, plugin, acp       list MCP servers, plugins; mcp serve; acp: for editors
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
+  teams                  teams of agents; teams show|board|messages|stop NAME
   doctor, clean, serve   check the set-up; remove old sessions; serve a --store
 
 Running:

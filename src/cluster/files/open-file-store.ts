@@ -6,10 +6,9 @@ import { version } from "../../foundation/version.ts";
 import { fileError } from "../../storage/file-error.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
-import type { Store } from "../store.ts";
+import type { Bus, JsonValue, Store } from "../store.ts";
 import { createFileEngine } from "./file-engine.ts";
 import { createFileLog } from "./file-log.ts";
-import { createLocalBus } from "./local-bus.ts";
 
 export interface FileStoreOptions {
   /** Milliseconds since 1970. */
@@ -59,4 +58,31 @@ function storeInUse(folder: string, pid: number | undefined): RetinueError {
       advice: "End that process first, or use a PostgreSQL store, which any number of processes can share.",
     },
   );
+}
+
+/** Events within this process. */
+function createLocalBus(): Bus {
+  const topics = new Map<string, Set<(event: JsonValue) => void>>();
+  return {
+    publish(topic, event) {
+      const text = JSON.stringify(event);
+      // Each listener gets a copy of its own, later, as it would from another process.
+      for (const listener of topics.get(topic) ?? [])
+        queueMicrotask(() => {
+          if (topics.get(topic)?.has(listener)) listener(JSON.parse(text));
+        });
+    },
+    async subscribe(topic, listener) {
+      const listeners = topics.get(topic) ?? new Set();
+      // A function that subscribes twice hears twice.
+      const own = (event: JsonValue): void => listener(event);
+      topics.set(topic, listeners.add(own));
+      return {
+        close() {
+          listeners.delete(own);
+          if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic);
+        },
+      };
+    },
+  };
 }

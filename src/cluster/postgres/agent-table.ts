@@ -22,7 +22,7 @@ export interface WakeRequest {
   readonly priority: number | undefined;
 }
 
-/** A run that this worker has begun; the token tells it from an earlier or later owner. */
+/** A run that this worker has begun; the token distinguishes it from an earlier or later owner. */
 export interface OwnedRun {
   readonly agent: string;
   readonly token: string;
@@ -31,7 +31,7 @@ export interface OwnedRun {
 }
 
 /**
- * The rows that make waking safe. While an agent is active, exactly one scheduled run stands for it, so two activations
+ * The rows that make waking safe. While an agent is active, it has exactly one scheduled run, so two activations
  * never overlap; a wake that comes while it runs raises a counter, and the run may end only if the counter is unchanged,
  * so no wake is lost.
  */
@@ -60,15 +60,16 @@ export interface AgentTable {
 }
 
 export function createAgentTable(database: Database, place: Place): AgentTable {
-  const { schema, dbosSchema, tenant } = place;
-  const table = `${schema}.agent`;
-  const one = async <Row extends object>(
-    name: string,
-    text: string,
-    values: unknown[],
-  ): Promise<Row | undefined> => (await database.query<Row>({ name, text, values: [tenant, ...values] }))[0];
-  const knownQueues = new Set<string>();
+  return {
+    ...createWaking(place),
+    ...createOwning(database, place),
+    ...createReleasing(database, place),
+  };
+}
 
+function createWaking({ schema, tenant }: Place): Pick<AgentTable, "wake"> {
+  const table = `${schema}.agent`;
+  const knownQueues = new Set<string>();
   return {
     async wake(client, { agent, activationId, needs, priority }) {
       const queue = needs === undefined ? null : queueOf(needs);
@@ -90,6 +91,21 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
         ? undefined
         : { agent, run: row.run, queue: row.queue, priority: row.priority };
     },
+  };
+}
+
+/** A run between its begin and its end, by one owner. */
+function createOwning(
+  database: Database,
+  { schema, tenant }: Place,
+): Pick<AgentTable, "begin" | "owns" | "end"> {
+  const table = `${schema}.agent`;
+  const one = async <Row extends object>(
+    name: string,
+    text: string,
+    values: unknown[],
+  ): Promise<Row | undefined> => (await database.query<Row>({ name, text, values: [tenant, ...values] }))[0];
+  return {
     async begin(agent, run, { worker, token }) {
       const row = await one<{ wakes: string }>(
         "agent-begin",
@@ -119,6 +135,16 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
       );
       return row === undefined ? "lost" : { agent, token, wakes: row.wakes };
     },
+  };
+}
+
+/** What takes a run away from its owner. */
+function createReleasing(
+  database: Database,
+  { schema, dbosSchema, tenant }: Place,
+): Pick<AgentTable, "release" | "cancel" | "cancelledOn" | "disown" | "findStranded"> {
+  const table = `${schema}.agent`;
+  return {
     async release(client, { agent, token }) {
       const { rows } = await client.query<ScheduledRun>(
         `UPDATE ${table} SET run = run + 1, run_wake = wakes, owner_worker = NULL, owner_token = NULL, updated = clock_timestamp()

@@ -3,7 +3,7 @@ import { sleep } from "../../foundation/abortable.ts";
 export interface DispatcherOptions {
   /** Looks for work and starts what there is room for. */
   readonly look: () => Promise<void>;
-  /** How long to wait when nobody calls. */
+  /** How long to wait without a call. */
   readonly intervalMs: () => number;
   readonly onError: (error: unknown) => void;
 }

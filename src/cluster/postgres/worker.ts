@@ -15,7 +15,7 @@ import type { Place } from "./schema.ts";
 
 export const cancelTopic = "engine/cancel";
 
-/** How often a worker looks for work that nobody called it for. */
+/** How often a worker looks for work that no notice announced. */
 const lookMs = 1_000;
 /** The same while notices cannot arrive. */
 const deafLookMs = 250;
@@ -206,7 +206,7 @@ async function startWithinLimit(
 
 /**
  * Finds what an outage at the wrong moment leaves behind: jobs claimed by this worker that never reached it, jobs of workers
- * that nobody knows, and agents without any job.
+ * that are not registered, and agents without any job.
  */
 function createRescue(
   { database, place, schedule, self, bus }: WorkerOptions,

@@ -16,118 +16,139 @@ export interface MessageAssembler {
 
 /** Puts a message together from the provider's stream events, passing deltas on as they come. */
 export function createMessageAssembler(requestId?: string): MessageAssembler {
-  const open = new Map<number, BlockBuilder>();
-  const content: AssistantBlock[] = [];
-  let head: { readonly id: string; readonly model: string } | undefined;
-  let usage: Usage = noUsage;
-  let stopReason: unknown;
-  let ended = false;
-
-  function builderAt(event: JsonRecord): { readonly index: number; readonly builder: BlockBuilder } {
-    const index = Number(event["index"]);
-    const builder = open.get(index);
-    if (builder === undefined) throw malformed(`${event["type"]} names block ${index}, which was not begun`);
-    return { index, builder };
-  }
-
-  function start(event: JsonRecord): ModelEvent {
-    const message = recordAt(event, "message");
-    head = { id: String(message["id"] ?? ""), model: String(message["model"] ?? "") };
-    usage = readUsage(message["usage"], usage);
-    return { type: "message-started", ...head, usage };
-  }
-
-  function beginBlock(event: JsonRecord): ModelEvent {
-    if (head === undefined) throw malformed("a block came before message_start");
-    const index = Number(event["index"]);
-    const builder = startBlock(recordAt(event, "content_block"));
-    open.set(index, builder);
-    return { type: "block-started", index, block: builder.initial };
-  }
-
-  function takeDelta(event: JsonRecord): ModelEvent | undefined {
-    const { index, builder } = builderAt(event);
-    const delta = recordAt(event, "delta");
-    switch (delta["type"]) {
-      case "text_delta":
-        builder.text += delta["text"];
-        return { type: "text-delta", index, text: String(delta["text"]) };
-      case "thinking_delta":
-        builder.text += delta["thinking"];
-        return { type: "thinking-delta", index, text: String(delta["thinking"]) };
-      case "input_json_delta":
-        builder.json += delta["partial_json"];
-        return { type: "input-delta", index, json: String(delta["partial_json"]) };
-      case "signature_delta":
-        builder.signature += delta["signature"];
-        return undefined;
-      case "citations_delta":
-        builder.citations.push(delta["citation"]);
-        return undefined;
-      default:
-        return undefined;
-    }
-  }
-
-  function endBlock(event: JsonRecord): ModelEvent | undefined {
-    const { index, builder } = builderAt(event);
-    open.delete(index);
-    const block = buildBlock(builder);
-    content.push(block);
-    return { type: "block-ended", index, block };
-  }
-
-  function endMessage(): ModelEvent {
-    if (head === undefined) throw malformed("the message ended before it began");
-    if (open.size > 0) throw malformed("the message ended inside a block");
-    const reason = readStopReason(stopReason, content);
-    ended = true;
-    const whole = withoutCalls.has(reason) ? content.filter(isReadable) : content;
-    const message: AssistantMessage = { role: "assistant", content: whole };
-    return {
-      type: "message-ended",
-      ...head,
-      message,
-      stopReason: reason,
-      usage,
-      ...(requestId === undefined ? {} : { requestId }),
-    };
-  }
-
+  const draft: Draft = {
+    requestId,
+    open: new Map(),
+    content: [],
+    head: undefined,
+    usage: noUsage,
+    stopReason: undefined,
+    ended: false,
+  };
   return {
     take(event) {
-      switch (event["type"]) {
-        case "content_block_delta":
-          return takeDelta(event);
-        case "message_start":
-          return start(event);
-        case "content_block_start":
-          return beginBlock(event);
-        case "content_block_stop":
-          return endBlock(event);
-        case "message_delta": {
-          const delta = event["delta"];
-          if (isRecord(delta)) stopReason = delta["stop_reason"] ?? stopReason;
-          usage = readUsage(event["usage"], usage);
-          return undefined;
-        }
-        case "message_stop":
-          return endMessage();
-        case "error":
-          throw streamEventError(event, requestId);
-        default:
-          return undefined;
-      }
+      const handle = handlers.get(String(event["type"]));
+      return handle?.(draft, event);
     },
     end() {
-      if (ended) return undefined;
-      if (typeof stopReason === "string" && open.size === 0) return endMessage();
+      if (draft.ended) return undefined;
+      if (typeof draft.stopReason === "string" && draft.open.size === 0) return endMessage(draft);
       throw new ModelError("stream-cut", "The provider's answer broke off before its end.", {
         ...(requestId === undefined ? {} : { requestId }),
         advice: "This passes by itself as a rule; if it does not, look for a proxy that cuts long answers.",
       });
     },
   };
+}
+
+/** A message as far as it has come. */
+interface Draft {
+  readonly requestId: string | undefined;
+  readonly open: Map<number, BlockBuilder>;
+  readonly content: AssistantBlock[];
+  head: { readonly id: string; readonly model: string } | undefined;
+  usage: Usage;
+  stopReason: unknown;
+  ended: boolean;
+}
+
+type Handler = (draft: Draft, event: JsonRecord) => ModelEvent | undefined;
+
+/** By the type of the event; the first one is by far the most frequent. */
+const handlers: ReadonlyMap<string, Handler> = new Map<string, Handler>([
+  ["content_block_delta", takeDelta],
+  ["message_start", startMessage],
+  ["content_block_start", beginBlock],
+  ["content_block_stop", endBlock],
+  ["message_delta", changeMessage],
+  ["message_stop", endMessage],
+  ["error", fail],
+]);
+
+function startMessage(draft: Draft, event: JsonRecord): ModelEvent {
+  const message = recordAt(event, "message");
+  const head = { id: String(message["id"] ?? ""), model: String(message["model"] ?? "") };
+  draft.head = head;
+  draft.usage = readUsage(message["usage"], draft.usage);
+  return { type: "message-started", ...head, usage: draft.usage };
+}
+
+function beginBlock({ head, open }: Draft, event: JsonRecord): ModelEvent {
+  if (head === undefined) throw malformed("a block came before message_start");
+  const index = Number(event["index"]);
+  const builder = startBlock(recordAt(event, "content_block"));
+  open.set(index, builder);
+  return { type: "block-started", index, block: builder.initial };
+}
+
+function builderAt(
+  { open }: Draft,
+  event: JsonRecord,
+): { readonly index: number; readonly builder: BlockBuilder } {
+  const index = Number(event["index"]);
+  const builder = open.get(index);
+  if (builder === undefined) throw malformed(`${event["type"]} names block ${index}, which was not begun`);
+  return { index, builder };
+}
+
+function takeDelta(draft: Draft, event: JsonRecord): ModelEvent | undefined {
+  const { index, builder } = builderAt(draft, event);
+  const delta = recordAt(event, "delta");
+  switch (delta["type"]) {
+    case "text_delta":
+      builder.text += delta["text"];
+      return { type: "text-delta", index, text: String(delta["text"]) };
+    case "thinking_delta":
+      builder.text += delta["thinking"];
+      return { type: "thinking-delta", index, text: String(delta["thinking"]) };
+    case "input_json_delta":
+      builder.json += delta["partial_json"];
+      return { type: "input-delta", index, json: String(delta["partial_json"]) };
+    case "signature_delta":
+      builder.signature += delta["signature"];
+      return undefined;
+    case "citations_delta":
+      builder.citations.push(delta["citation"]);
+      return undefined;
+    default:
+      return undefined;
+  }
+}
+
+function endBlock(draft: Draft, event: JsonRecord): ModelEvent {
+  const { index, builder } = builderAt(draft, event);
+  draft.open.delete(index);
+  const block = buildBlock(builder);
+  draft.content.push(block);
+  return { type: "block-ended", index, block };
+}
+
+function changeMessage(draft: Draft, event: JsonRecord): undefined {
+  const delta = event["delta"];
+  if (isRecord(delta)) draft.stopReason = delta["stop_reason"] ?? draft.stopReason;
+  draft.usage = readUsage(event["usage"], draft.usage);
+}
+
+function endMessage(draft: Draft): ModelEvent {
+  const { head, open, content, usage, requestId } = draft;
+  if (head === undefined) throw malformed("the message ended before it began");
+  if (open.size > 0) throw malformed("the message ended inside a block");
+  const reason = readStopReason(draft.stopReason, content);
+  draft.ended = true;
+  const whole = withoutCalls.has(reason) ? content.filter(isReadable) : content;
+  const message: AssistantMessage = { role: "assistant", content: whole };
+  return {
+    type: "message-ended",
+    ...head,
+    message,
+    stopReason: reason,
+    usage,
+    ...(requestId === undefined ? {} : { requestId }),
+  };
+}
+
+function fail({ requestId }: Draft, event: JsonRecord): never {
+  throw streamEventError(event, requestId);
 }
 
 /** After these nothing of a call that broke off is answered; the run ends, or continues without it. */

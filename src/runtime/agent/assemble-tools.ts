@@ -12,10 +12,10 @@ import { createShells } from "../../tools/command/shells.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import type { TaskSource } from "../../tools/task-source.ts";
 import type { Tool } from "../../tools/tool.ts";
+import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
-import { outputToolName } from "../typed-output.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];
@@ -48,7 +48,7 @@ export interface ToolParts {
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
-  world: Pick<RuntimeContext, "extraTools" | "host" | "now">,
+  world: Pick<RuntimeContext, "extraTools" | "host" | "now" | "teams">,
   { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
@@ -82,6 +82,7 @@ export function assembleTools(
       fromServers: [...fromServers, ...reading],
       replaced,
       hasSkills,
+      hasTeams: world.teams !== undefined,
       planned: servers?.planned ?? [],
     }),
     serverTools({ tools }, facts) {
@@ -103,12 +104,14 @@ function availableTools({
   fromServers,
   replaced,
   hasSkills,
+  hasTeams,
   planned,
 }: {
   readonly own: readonly Tool[];
   readonly fromServers: readonly Tool[];
   readonly replaced: ReadonlySet<string>;
   readonly hasSkills: boolean;
+  readonly hasTeams: boolean;
   readonly planned: readonly AvailableTool[];
 }): readonly AvailableTool[] {
   return [
@@ -116,6 +119,9 @@ function availableTools({
     ...(replaced.has("SendMessage")
       ? []
       : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
+    ...(hasTeams ? teamTools : [])
+      .filter((name) => !replaced.has(name))
+      .map((name) => ({ name, effect: "coordinate", origin: "builtin", forTeams: true }) as const),
     ...(hasSkills && !replaced.has("Skill")
       ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
       : []),
@@ -127,6 +133,8 @@ function availableTools({
     ...planned,
   ];
 }
+
+const teamTools = ["TeamCreate", "TeamDelete", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"];
 
 /** Providers take only such names, and no name twice. */
 function checkExtraTools(tools: readonly Tool[]): void {

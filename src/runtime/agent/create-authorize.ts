@@ -183,7 +183,7 @@ async function askPersonOf(
   const { plan, askPerson, onAsk } = dependencies;
   const { request, reason } = judged;
   if (askPerson === undefined)
-    return denied(tool, `${reason}, and nobody can be asked here`, wayOutOf(judged, plan.directory));
+    return denied(tool, `${reason}, and no one can be asked here`, wayOutOf(judged, plan.directory));
   onAsk?.({ call, tool, input });
   const directory = dependencies.directory();
   const asksEveryTime = judged.hooks === "ask";
@@ -232,8 +232,15 @@ function outsidePaths(
 }
 
 function withRights(policy: PermissionPolicy, rights: TurnRights | undefined): PermissionPolicy {
-  if (rights === undefined || rights.allow.length + rights.deny.length === 0) return policy;
-  return { ...policy, allow: [...policy.allow, ...rights.allow], deny: [...policy.deny, ...rights.deny] };
+  if (rights === undefined) return policy;
+  const { mode = policy.mode } = rights;
+  if (rights.allow.length + rights.deny.length === 0 && mode === policy.mode) return policy;
+  return {
+    ...policy,
+    mode,
+    allow: [...policy.allow, ...rights.allow],
+    deny: [...policy.deny, ...rights.deny],
+  };
 }
 
 function denied(

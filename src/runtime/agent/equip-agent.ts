@@ -5,6 +5,7 @@ import type { Model } from "../../model/model.ts";
 import { isReplaced } from "../../planning/own-servers.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
+import { handInPlanTool, memberTools } from "../../planning/team-membership.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
@@ -31,8 +32,8 @@ import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
 import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
 import type { AgentParts } from "./open-agent.ts";
-import type { openAsking } from "./open-asking.ts";
 import { peopleToAsk } from "./people-to-ask.ts";
+import type { openAsking } from "./while-asking.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
@@ -102,7 +103,7 @@ export async function equipAgent(
     { tools: granted },
     { model: guard.pay, limits: guard.limits },
     ...(services.inbox === undefined ? [] : [{ model: services.inbox.count }]),
-    ...(hooks === undefined ? [] : [hooksCapability(hooks)]),
+    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(world.live === undefined ? [] : [livePolicyCapability(world.live)]),
   ];
   const [tooling, ...around] = shared;
@@ -139,6 +140,13 @@ export async function equipAgent(
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };
+}
+
+/** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
+function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
+  const { beforeEnd, ...others } = hooksCapability(hooks);
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
 /** What the host of the session changes goes around everything else of the main agent. */
@@ -215,7 +223,10 @@ function grantedTools(
   { tools, servers }: AgentServices,
   own: ChildServers | undefined,
 ): readonly Tool[] {
-  const granted = new Set(plan.tools.map(({ name }) => name));
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  // Of the tools that a team brings, a teammate has those of its membership.
+  const theirs = new Set(isTeammate ? [...memberTools, handInPlanTool] : []);
+  const granted = new Set(plan.tools.map(({ name }) => name).filter((name) => !theirs.has(name)));
   const isShared = (mcp: Tool["mcp"]): boolean =>
     mcp === undefined || own === undefined || !isReplaced(mcp.serverName, own.own);
   return [

@@ -93,7 +93,12 @@ function foldAsking(
     livePolicy: (planned) => capabilities.reduce((last, { policy }) => policy?.(last) ?? last, planned),
     rights() {
       const rights = capabilities.flatMap((capability) => capability.rights?.() ?? []);
-      return { allow: rights.flatMap(({ allow }) => allow), deny: rights.flatMap(({ deny }) => deny) };
+      const mode = rights.findLast((one) => one.mode !== undefined)?.mode;
+      return {
+        allow: rights.flatMap(({ allow }) => allow),
+        deny: rights.flatMap(({ deny }) => deny),
+        ...(mode === undefined ? {} : { mode }),
+      };
     },
     onAsk(request) {
       for (const { onAsk } of capabilities) onAsk?.(request);

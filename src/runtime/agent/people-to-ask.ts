@@ -7,7 +7,7 @@ import type { AskPerson } from "./ask-person.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 import type { AgentOwn, AgentServices } from "./equip-agent.ts";
 import type { AgentParts } from "./open-agent.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding, shownAs } from "./while-asking.ts";
 
 /** The people and programs that can be asked; clocks stop while they are. */
 export function peopleToAsk(
@@ -39,7 +39,7 @@ export function peopleToAsk(
   };
 }
 
-const isUnattended = "it would have to be asked for, and in the background nobody is asked";
+const isUnattended = "it would have to be asked for, and in the background no one is asked";
 
 /** A child that was moved to the background asks no one any more; before that the program answers first. */
 function whileAttended(
@@ -74,7 +74,7 @@ function askAnybody(
   if (inbox === undefined)
     return person === undefined || control === undefined ? person : untilDetached(person, control);
   const { main } = inbox;
-  const path = plan.agent.id === main.id ? [main] : [main, plan.agent];
+  const path = plan.agent.id === main.id ? [main] : [main, shownAs(plan)];
   const asker = { path, policy: plan.policy, directory: plan.directory };
   const park: AskPerson["ask"] = (call, options) => {
     const wait = () => inbox.ask(call, asker, options);

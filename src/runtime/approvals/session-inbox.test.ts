@@ -12,7 +12,7 @@ import { describe, expect, it } from "vitest";
 import type { ModelRequest } from "../../model/model.ts";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import type { Step } from "../../testing/script.ts";
-import type { RuntimeOptions } from "../runtime-options.ts";
+import type { RuntimeOptions } from "../options/runtime-options.ts";
 
 const write = (file_path: string, content = "new") => ({ name: "Write", input: { file_path, content } });
 const agent = (prompt: string, more: object = {}) => ({

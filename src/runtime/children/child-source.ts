@@ -92,6 +92,7 @@ async function openDecided(
   },
 ): Promise<OpenedChild | RefusedChild> {
   const { parts, held, options, definition, isElsewhere = false } = opening;
+  if (plan.task.team?.isProcess === true && parts.processes !== undefined) return openProcess(plan, opening);
   const unable = await prepareModel(plan, { parts, held, options });
   if (unable !== undefined) return unable;
   const { model, servers, worktree } = held;
@@ -104,7 +105,8 @@ async function openDecided(
   const record = await parts.openRecord(plan);
   worktree?.begun();
   const history = record.history.length === 0 ? forked : record.history;
-  const executor = createLocalExecutor((own, control) => parts.openAgent(own, { model, control, servers }));
+  const local = createLocalExecutor((own, control) => parts.openAgent(own, { model, control, servers }));
+  const executor = parts.wrapExecutor?.(local) ?? local;
   const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
   return {
@@ -121,6 +123,30 @@ async function openDecided(
       return watchChild({ plan, clocks: parts.clocks, line: control, run }, signal);
     },
     close: (state) => close(state, { id, record, held, parts, definition }),
+  };
+}
+
+/** A member that another process carries out: that one opens its record, its servers and its model. */
+async function openProcess(
+  plan: ChildPlan,
+  { parts, held, options }: Opening,
+): Promise<OpenedChild | RefusedChild> {
+  await held.servers?.release();
+  delete held.servers;
+  const { processes } = parts;
+  const refusal = processes?.refuse(plan) ?? options.refusal(plan.task.background);
+  if (processes === undefined || refusal !== undefined) return refused(refusal ?? "it has no process");
+  return {
+    type: "opened",
+    plan,
+    outputFile: processes.outputFile(plan.agent.id),
+    record: () => undefined,
+    news: [],
+    run: (control, signal) => processes.run(plan, control, signal),
+    async close() {
+      await parts.release(plan.agent.id);
+      return undefined;
+    },
   };
 }
 

@@ -16,7 +16,6 @@ import { readEnvironment } from "../../settings/read-environment.ts";
 import { createChildMail } from "../../tasks/child-mail.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
-import { createSendMessageTool } from "../../tasks/create-send-message-tool.ts";
 import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { createMessenger } from "../../tasks/messenger.ts";
 import type { RefusedChild } from "../../tasks/open-child.ts";
@@ -28,25 +27,29 @@ import { hasEnded } from "../../tasks/task-state.ts";
 import type { ChildClocks } from "../../tasks/watch-child.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
+import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { Capability } from "../agent/capability.ts";
 import { type AgentServices, equipAgent } from "../agent/equip-agent.ts";
 import { openAgent, toolsOf } from "../agent/open-agent.ts";
 import { prepareMemory } from "../agent/prepare-memory.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
+import type { InteractiveOptions } from "../options/runtime-options.ts";
+import { type ChildOutputs, childOutputCapability } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { InteractiveOptions } from "../runtime-options.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
-import { type ChildOutputs, childOutputCapability } from "../typed-output.ts";
+import { createMemberProcesses } from "../teams/create-member-processes.ts";
+import { openTeamMember } from "../teams/open-team-member.ts";
+import { createParentMail, openTeamOf } from "../teams/parent-mail.ts";
+import type { SessionTeam, SessionTeamParts } from "../teams/session-team.ts";
 import { openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./child-source.ts";
 import type { MadeWorktree } from "./decide-child.ts";
-import { listedAgents } from "./listed-agents.ts";
 import { preapprove } from "./preapprove.ts";
 import { refusePlan } from "./program-functions.ts";
 import { runChildRecovery } from "./run-child-recovery.ts";
-import { spawnFacts } from "./spawn-facts.ts";
+import { listedAgents, spawnFacts } from "./spawn-facts.ts";
 
 /** What the children of a session share with it. */
 export interface ChildrenParts {
@@ -71,6 +74,8 @@ export interface ChildrenParts {
   readonly readsNotices: boolean;
   /** Takes children also from another process that holds them. */
   readonly takeOver: boolean;
+  /** The team mail that the conversation has, and how it is kept. */
+  readonly mail: Pick<SessionTeamParts, "delivered" | "commit">;
   /** A person is at the session, who need not wait for the background. */
   readonly interactive: InteractiveOptions | undefined;
 }
@@ -90,6 +95,8 @@ export interface Children {
   /** Queues a message for the parent, which reads it between its turns. */
   readonly notify: (message: UserMessage) => void;
   readonly takeMessages: () => readonly UserMessage[];
+  /** The team that the session leads; absent where there are no teams. */
+  readonly team?: SessionTeam;
   /** Before the parent ends: waits for children in the background, and gives their news. */
   readonly beforeEnd: (signal: AbortSignal) => Promise<UserMessage | undefined>;
 }
@@ -109,21 +116,25 @@ export function childrenCapability(
     tools: [
       ...(granted.has("Agent") ? [children.tool] : []),
       ...(granted.has("SendMessage") && !replacesMessages ? [children.messageTool] : []),
+      ...(children.team?.tools ?? []).filter(({ name }) => granted.has(name)),
     ],
     messages: children.takeMessages,
     // Children in the background are waited for before hooks learn that the work is over.
     beforeEnd: (_text, { signal }) => children.beforeEnd(signal),
     attach: ({ authorize }) => children.attach(authorize),
-    dispose: () => Promise.resolve(tasks[Symbol.asyncDispose]()),
+    async dispose() {
+      await tasks[Symbol.asyncDispose]();
+      await children.team?.[Symbol.asyncDispose]();
+    },
   };
 }
 
 const defaultWaitMs = 600_000;
 
 export function openChildren(parts: ChildrenParts): Children {
-  const { services, tasks, parent } = parts;
-  const { world } = services;
-  const options = readEnvironment(world.environment).options;
+  const { tasks, parent } = parts;
+  const { world } = parts.services;
+  const { options } = readEnvironment(world.environment);
   const mail = createChildMail(parts.readsNotices ? undefined : 0);
   const facts = spawnFacts(parts);
   const spawner = createSpawner({
@@ -131,6 +142,8 @@ export function openChildren(parts: ChildrenParts): Children {
     children: openSource(parts, facts),
     report: world.notice,
     notify: mail.put,
+    teammateEnded: async (plan, state, text) => team?.ended(plan, state, text),
+    teammateSettled: () => team?.look(),
   });
   const tool = createAgentTool({
     agents: listedAgents(
@@ -141,9 +154,12 @@ export function openChildren(parts: ChildrenParts): Children {
     background: options.backgroundTasksDisabled !== true,
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
-    spawn: spawner.spawn,
+    teams: world.teams !== undefined && parts.readsNotices,
+    spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
+  const { spawn, owesTeamNotices: owesNotices } = spawner;
+  const team = openTeamOf(parts, { spawn, authorizedSpawn: starts.start, owesNotices });
   const { transcripts } = world.discovered.paths;
   const messenger = createMessenger({
     tasks,
@@ -161,18 +177,17 @@ export function openChildren(parts: ChildrenParts): Children {
     toolsOf: (plan) => plannedTools(plan, parts),
     notify: mail.put,
     tool,
-    messageTool: createSendMessageTool(messenger),
-    takeMessages: mail.takeAll,
-    async beforeEnd(signal) {
-      const isBusy = (): boolean =>
-        spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task));
-      if (mail.isEmpty() && isBusy() && parts.interactive === undefined)
-        await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
-      // A question may wait for days, and its agent with it; once it is answered, the agent has its time again.
-      while (mail.isEmpty() && !signal.aborted && isBusy() && (services.inbox?.waiting() ?? 0) > 0)
-        await mail.wait(signal, options.printBackgroundWaitMs ?? defaultWaitMs);
-      return mail.takeOne();
-    },
+    messageTool: createSendMessageTool({ messenger, seat: team?.seat }),
+    ...(team === undefined ? {} : { team }),
+    ...createParentMail({
+      mail,
+      team,
+      isBusy: () => spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task)),
+      hasQuestions: () => (parts.services.inbox?.waiting() ?? 0) > 0,
+      limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
+      notice: world.notice,
+      isInteractive: parts.interactive !== undefined,
+    }),
   };
 }
 
@@ -208,6 +223,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     ...(asking === undefined ? {} : { approved: asking.rulesFor }),
     servers: servers.connectFor,
     model: (chosen) => modelOf(chosen, parts),
+    ...(world.wrapExecutor === undefined ? {} : { wrapExecutor: world.wrapExecutor }),
     worktree: (child, { signal }) => isolate(child, world, signal),
     ...(approver === undefined
       ? {}
@@ -228,6 +244,9 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     clocks: parts.clocks,
     release: tools.release,
     refuse: (plan) => refusePlan(plan, services),
+    ...(world.teams === undefined || !parts.readsNotices
+      ? {}
+      : { processes: createMemberProcesses(services, parent.plan) }),
     report: world.notice,
   });
 }
@@ -248,20 +267,30 @@ async function openChildAgent(
 ): Promise<OpenedAgent> {
   await prepareMemory(plan, services.world.notice);
   const output = outputs.of(plan.agent.id);
-  const { parts } = await equipAgent(plan, services, {
+  const { team } = plan.task;
+  const member =
+    team === undefined ? undefined : await openTeamMember(plan, team, { world: services.world, control });
+  const stopwatch = control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree);
+  const { parts, hooks } = await equipAgent(plan, services, {
     definition: plan.definition,
     model,
-    stopwatch: control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree),
+    stopwatch,
     commit: control.commit,
     child: {
       control,
       servers,
-      waiting: parent.stopwatch,
-      last: output === undefined ? [] : [childOutputCapability(output)],
+      // No one waits for a teammate, so only its own clock stops while a person is asked.
+      waiting: member === undefined ? parent.stopwatch : stopwatch,
+      last: [
+        ...(output === undefined ? [] : [childOutputCapability(output)]),
+        ...(member === undefined ? [] : [member.capability]),
+      ],
     },
   });
+  member?.attachHooks(hooks);
   const agent = openAgent(plan, parts);
   return {
+    ...(member === undefined ? {} : { standby: member.standby }),
     ports: agent.ports,
     async prompt(text, signal) {
       const content = [{ type: "text", text } as const];

@@ -28,6 +28,7 @@ import type { CallServer } from "../servers/session-servers.ts";
 import { type CallHookDependencies, type CallHooks, createCallHooks } from "./call-hooks.ts";
 import { collectHookRules } from "./collect-hook-rules.ts";
 import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
+import { createTeamHooks, type TeamHooks } from "./create-team-hooks.ts";
 import { createHookGrants } from "./hook-grants.ts";
 import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./with-environment-file.ts";
@@ -74,11 +75,13 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   readonly takeMessages: LoopPorts["takeMessages"];
   /** Whether a hook has said since the last question that the run must end. */
   readonly takeStop: () => boolean;
-  /** Tells hooks that a person is about to be asked; does not wait for them. */
+  /** Notifies hooks that a person is about to be asked; does not wait for them. */
   readonly notify: (request: CallRequest) => void;
   /** Takes in the hooks of a skill. */
   readonly add: (rules: readonly SourcedHookRule[]) => void;
   readonly compaction: CompactionHooks;
+  /** Tells hooks of a team's events. */
+  readonly team: TeamHooks;
   /** The last hooks run; then nothing of any hook is left. */
   readonly end: PromptHooks["end"];
 }
@@ -106,7 +109,7 @@ export interface SessionHookFacts {
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
   readonly directory: () => string;
-  /** Set for a child: its start and end are told instead of the session's. */
+  /** Set for a child: its start and end are reported instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
   /** Around a model that a hook asks: its calls are the agent's. */
   readonly pay?: (model: Model) => Model;
@@ -163,7 +166,7 @@ function createRunner(
   { mail, notify }: { readonly mail: UserMessage[]; readonly notify: (text: string) => void },
 ): HookRunner {
   const { world, plan, environment } = facts;
-  const { discovered } = world;
+  const { discovered, observer } = world;
   const { settings } = discovered.settings;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
@@ -185,18 +188,14 @@ function createRunner(
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
-  });
-  const { observer } = world;
-  const measured: HookRunner =
-    observer === undefined
-      ? created
+    ...(observer === undefined
+      ? {}
       : {
-          ...created,
-          fire: (event, payload, options) =>
-            observer.hook(plan, event, () => created.fire(event, payload, options)),
-        };
-  if (environment === undefined) return measured;
-  return withEnvironmentFile(measured, {
+          measure: <Outcome>(event: string, run: () => Promise<Outcome>) => observer.hook(plan, event, run),
+        }),
+  });
+  if (environment === undefined) return created;
+  return withEnvironmentFile(created, {
     file: environmentFile,
     environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
     directory: discovered.paths.cwd,
@@ -243,6 +242,7 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
       model: facts.model.facts.id,
       isChild: facts.child !== undefined,
     }),
+    team: createTeamHooks(common),
     takeMessages: () => mail.splice(0),
     takeStop() {
       const wanted = isStopWanted;
@@ -275,7 +275,7 @@ function createReport(notice: RuntimeContext["notice"]): (text: string) => void 
     try {
       notice?.(text);
     } catch {
-      // There is no one left to tell.
+      // There is no one left to notify.
     }
   };
 }

@@ -20,7 +20,7 @@ import {
 import type { DecisionDifference, ReplayOptions } from "../../replay/replay-recording.ts";
 import type { AgentNow } from "../../replay/replay-run.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { SessionOptions } from "../runtime-options.ts";
+import type { SessionOptions } from "../options/runtime-options.ts";
 import type { Session } from "../session.ts";
 
 export interface AgentsNow extends Required<Pick<ReplayOptions, "now" | "decisions">>, AsyncDisposable {
@@ -48,19 +48,9 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
   const sessions = new Map<string, Promise<Session>>();
   const decisions = new Map<RecordedRun, Promise<Decided | undefined>>();
 
-  function sessionFor({ agent, options, plan }: RecordedRun, isMain: boolean): Promise<Session> {
-    const { permissionMode, ...given } = options;
-    const mode = permissionMode === undefined ? undefined : parsePermissionMode(permissionMode);
-    const asked: SessionOptions = {
-      ...given,
-      ...(agent === undefined ? {} : { agent }),
-      ...(mode === undefined ? {} : { permissionMode: mode }),
-      ...(isMain ? changes : {}),
-      planOnly: true,
-      childrenOnly: true,
-      model: standIn(plan),
-    };
-    const key = JSON.stringify([asked, decidedText(plan?.model)]);
+  function sessionFor(run: RecordedRun, isMain: boolean): Promise<Session> {
+    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? changes : {}) };
+    const key = JSON.stringify([asked, decidedText(run.plan?.model)]);
     const session = sessions.get(key) ?? open(asked);
     sessions.set(key, session);
     return session;
@@ -104,6 +94,20 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
       const open = await Promise.allSettled(sessions.values());
       for (const session of open) if (session.status === "fulfilled") await session.value.close();
     },
+  };
+}
+
+/** What was said about the session, for one that only plans. */
+function optionsOf({ agent, options, plan }: RecordedRun): SessionOptions {
+  const { permissionMode, ...given } = options;
+  const mode = permissionMode === undefined ? undefined : parsePermissionMode(permissionMode);
+  return {
+    ...given,
+    ...(agent === undefined ? {} : { agent }),
+    ...(mode === undefined ? {} : { permissionMode: mode }),
+    planOnly: true,
+    childrenOnly: true,
+    model: standIn(plan),
   };
 }
 
@@ -195,7 +199,7 @@ function agentNow(recording: Recording, { steps }: RecordedRun, { plan, tools }:
   };
 }
 
-/** What servers cost is not in the catalog, and then the recorded cost stands. */
+/** What servers cost is not in the catalog, and then the recorded cost is. */
 function priceOf(model: string): Price | undefined {
   return lookUpModel(model).facts.price;
 }

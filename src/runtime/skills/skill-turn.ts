@@ -1,10 +1,13 @@
 import type { Model } from "../../model/model.ts";
+import type { PermissionMode } from "../../permissions/permission-mode.ts";
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
 
 /** Rules that hold beside those of the plan. */
 export interface TurnRights {
   readonly allow: readonly PolicyRule[];
   readonly deny: readonly PolicyRule[];
+  /** The mode in place of that of the plan. */
+  readonly mode?: PermissionMode;
 }
 
 export interface TurnChanges extends TurnRights {

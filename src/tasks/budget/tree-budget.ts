@@ -57,99 +57,19 @@ export function createTreeBudget(
   { unknownPrice = "allow" }: TreeBudgetOptions = {},
 ): TreeBudget {
   const tree = createAccount("of the whole tree", limits);
-  const waiters: Waiter[] = [];
-
-  /** In the order of arrival: one that came later does not take what an earlier one waits for. */
-  function decideWaiting(): void {
-    while (waiters[0]?.decide() === true) waiters.shift();
-  }
-
-  function reservation(accounts: readonly Account[], need: CallNeed, output: number): Reservation {
-    const amount = amountOf(need, output);
-    let isOpen = true;
-    for (const account of accounts) account.hold(amount);
-    const limit = output < need.maxOutput ? refusalOf(accounts, need, need.maxOutput) : undefined;
-    return {
-      type: "reserved",
-      maxOutput: output,
-      ...(limit === undefined ? {} : { shortened: limit }),
-      renew(spent) {
-        for (const account of accounts) account.pay(spent);
-        const left = leftOf(accounts);
-        return left.usd < 0 || left.tokens < 0 ? refusalOf(accounts, need, output) : undefined;
-      },
-      settle(spent) {
-        if (!isOpen) return;
-        isOpen = false;
-        for (const account of accounts) {
-          account.release(amount);
-          account.pay(spent);
-        }
-        decideWaiting();
-      },
-    };
-  }
-
-  function decide(accounts: readonly Account[], need: CallNeed): Reserved | "wait" {
-    if (
-      unknownPrice === "refuse" &&
-      need.price === undefined &&
-      accounts.some(({ usd }) => usd !== undefined)
-    )
-      return { type: "refused", ...unpriced(need) };
-    const now = affordableOutput(need, leftOf(accounts));
-    if (now >= need.maxOutput) return reservation(accounts, need, need.maxOutput);
-    const comfortable = Math.min(comfortableOutput, need.maxOutput);
-    const least = Math.min(leastOutput, need.maxOutput);
-    if (now >= comfortable) {
-      // The rest is left for the others, who would have to wait for this answer otherwise.
-      const half = affordableOutput(need, halfOf(leftOf(accounts)));
-      return reservation(accounts, need, Math.min(now, Math.max(comfortable, half)));
-    }
-    const ever = affordableOutput(need, everLeft(accounts));
-    if (ever >= least && ever > now) return "wait";
-    if (now >= least) return reservation(accounts, need, now);
-    return { type: "refused", ...refusalOf(accounts, need, least) };
-  }
-
-  async function reserve(
-    accounts: readonly Account[],
-    need: CallNeed,
-    { signal }: { readonly signal: AbortSignal },
-  ): Promise<Reserved> {
-    signal.throwIfAborted();
-    const answer = Promise.withResolvers<Reserved>();
-    const waiter: Waiter = {
-      decide() {
-        const decided = decide(accounts, need);
-        if (decided === "wait") return false;
-        answer.resolve(decided);
-        return true;
-      },
-    };
-    waiters.push(waiter);
-    decideWaiting();
-    try {
-      return await abortable(answer.promise, signal);
-    } catch (error) {
-      const at = waiters.indexOf(waiter);
-      if (at !== -1) waiters.splice(at, 1);
-      // Granted in the same moment as it was stopped.
-      else
-        void answer.promise.then((given) => (given.type === "reserved" ? given.settle(nothing) : undefined));
-      decideWaiting();
-      throw error;
-    }
-  }
-
+  const line = createLine();
   return {
     spent: tree.spent,
     refusal: () => exhausted(tree),
     agent(own) {
       const accounts = [createAccount("of the agent", own), tree];
+      const decide = (need: CallNeed): Reserved | "wait" =>
+        unknownPrice === "refuse" && isUnpriced(accounts, need)
+          ? { type: "refused", ...unpriced(need) }
+          : decideReservation(accounts, need, line.decideWaiting);
       return {
         isLimited: accounts.some(({ usd, tokens }) => usd !== undefined || tokens !== undefined),
-        reserve: (need, options) => reserve(accounts, need, options),
+        reserve: (need, { signal }) => line.enter(() => decide(need), signal),
         takeCalls: (count) => takeCalls(accounts, count),
         refusal(need) {
           const least = Math.min(leastOutput, need.maxOutput);
@@ -160,6 +80,102 @@ export function createTreeBudget(
       };
     },
   };
+}
+
+/** Those that wait for a reservation, in the order of arrival. */
+interface WaitingLine {
+  /** Decides for the first ones, until one has to wait: a later one does not take what an earlier one waits for. */
+  decideWaiting(): void;
+  enter(decide: () => Reserved | "wait", signal: AbortSignal): Promise<Reserved>;
+}
+
+function createLine(): WaitingLine {
+  const waiters: Waiter[] = [];
+  const decideWaiting = (): void => {
+    while (waiters[0]?.decide() === true) waiters.shift();
+  };
+  return {
+    decideWaiting,
+    async enter(decide, signal) {
+      signal.throwIfAborted();
+      const answer = Promise.withResolvers<Reserved>();
+      const waiter: Waiter = {
+        decide() {
+          const decided = decide();
+          if (decided === "wait") return false;
+          answer.resolve(decided);
+          return true;
+        },
+      };
+      waiters.push(waiter);
+      decideWaiting();
+      try {
+        return await abortable(answer.promise, signal);
+      } catch (error) {
+        const at = waiters.indexOf(waiter);
+        if (at !== -1) waiters.splice(at, 1);
+        // It was granted in the moment it was stopped.
+        else void answer.promise.then((given) => given.type === "reserved" && given.settle(nothing));
+        decideWaiting();
+        throw error;
+      }
+    },
+  };
+}
+
+function decideReservation(
+  accounts: readonly Account[],
+  need: CallNeed,
+  onSettled: () => void,
+): Reserved | "wait" {
+  const reserve = (output: number): Reservation => createReservation(accounts, { need, output }, onSettled);
+  const now = affordableOutput(need, leftOf(accounts));
+  if (now >= need.maxOutput) return reserve(need.maxOutput);
+  const comfortable = Math.min(comfortableOutput, need.maxOutput);
+  const least = Math.min(leastOutput, need.maxOutput);
+  if (now >= comfortable) {
+    // The rest is left for the others, who would have to wait for this answer otherwise.
+    const half = affordableOutput(need, halfOf(leftOf(accounts)));
+    return reserve(Math.min(now, Math.max(comfortable, half)));
+  }
+  const ever = affordableOutput(need, everLeft(accounts));
+  if (ever >= least && ever > now) return "wait";
+  if (now >= least) return reserve(now);
+  return { type: "refused", ...refusalOf(accounts, need, least) };
+}
+
+function createReservation(
+  accounts: readonly Account[],
+  { need, output }: { readonly need: CallNeed; readonly output: number },
+  onSettled: () => void,
+): Reservation {
+  const amount = amountOf(need, output);
+  let isOpen = true;
+  for (const account of accounts) account.hold(amount);
+  const limit = output < need.maxOutput ? refusalOf(accounts, need, need.maxOutput) : undefined;
+  return {
+    type: "reserved",
+    maxOutput: output,
+    ...(limit === undefined ? {} : { shortened: limit }),
+    renew(spent) {
+      for (const account of accounts) account.pay(spent);
+      const left = leftOf(accounts);
+      return left.usd < 0 || left.tokens < 0 ? refusalOf(accounts, need, output) : undefined;
+    },
+    settle(spent) {
+      if (!isOpen) return;
+      isOpen = false;
+      for (const account of accounts) {
+        account.release(amount);
+        account.pay(spent);
+      }
+      onSettled();
+    },
+  };
+}
+
+function isUnpriced(accounts: readonly Account[], { price }: CallNeed): boolean {
+  return price === undefined && accounts.some(({ usd }) => usd !== undefined);
 }
 
 const nothing: Amount = { usd: 0, tokens: 0 };

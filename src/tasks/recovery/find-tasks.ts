@@ -14,7 +14,7 @@ import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 
-/** A child agent of any session of a project, as the files tell it. */
+/** A child agent of any session of a project, as recorded in the files. */
 export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly id: string;
   readonly sessionId: string;
@@ -32,6 +32,8 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly callId?: string;
   /** Its plan was written down; where it was not, another program wrote the transcript, and may not say how it ended. */
   readonly hasPlan: boolean;
+  /** Of a running one: the call it waits for now. */
+  readonly current?: InFlightCall;
   /** Of an interrupted one: the calls of which no one knows what became of them. */
   readonly inFlight?: readonly InFlightCall[];
   /** Of an interrupted one: whether its task is known, so that it can be resumed. */
@@ -54,7 +56,7 @@ export interface FindTasksOptions {
   readonly idPrefix?: string;
   /** Only those of this session. */
   readonly sessionId?: string;
-  /** Takes none for running: whoever asks is about to take them from the process that has them. */
+  /** Takes none for running: the one that asks is about to take them from the process that has them. */
   readonly takeOver?: boolean;
   /** Leaves those that ended by themselves out where this says so; only the end of their file is read then. */
   readonly isSettled?: (ended: Pick<FoundTask, "id" | "lastSignAt">) => boolean;
@@ -149,7 +151,7 @@ function optional<Name extends string>(name: Name, value: string | undefined): P
 
 type Standing = Pick<
   FoundTask,
-  "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed" | "runsOn"
+  "state" | "queuePosition" | "current" | "inFlight" | "canResume" | "isStopOwed" | "runsOn"
 >;
 
 /** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
@@ -160,14 +162,16 @@ function standingOf(
 ): Standing {
   if (isRunning) {
     const number = loadQueueNumber(queueMarkFile(transcript));
+    const current = foldChildRun(records).inFlight.at(-1);
     return {
       state: "running",
+      ...(current === undefined ? {} : { current }),
       ...(number === undefined ? {} : { queuePosition: number }),
       ...optional("runsOn", unseenMachine(transcript)),
     };
   }
   const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
-  // Whoever finds one cut off writes that down as its ending.
+  // The one that finds one cut off writes that down as its ending.
   if (reported !== undefined && reason !== interruptedReason) return { state: reported, ...owed };
   const { hasBegun, last, inFlight } = foldChildRun(records);
   return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };

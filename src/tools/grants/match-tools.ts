@@ -13,6 +13,8 @@ export interface AvailableTool {
   readonly server?: string;
   /** It works on child agents, so only those who can start some have it. */
   readonly needsChildren?: true;
+  /** It belongs to a team: a lead has it, and members get it with their membership. */
+  readonly forTeams?: true;
   /** The pair as rules know it; its tool is whole where the name had to be shortened. */
   readonly mcp?: McpIdentity;
 }

@@ -18,6 +18,9 @@ export interface GrantRequest {
   readonly inherited?: ReadonlyMap<string, readonly string[]>;
   /** Where the tools that `memory` adds are taken from: all of `available` and perhaps more, in the same order. */
   readonly forMemory?: readonly AvailableTool[];
+  /** Tools of the team that a member has although its definition does not list them, taken from `offered`. */
+  readonly forTeam?: readonly string[];
+  readonly offered?: readonly AvailableTool[];
   readonly role: "main" | "subagent";
 }
 
@@ -66,6 +69,8 @@ export function grantTools({
   withheld = [],
   inherited,
   forMemory,
+  forTeam = [],
+  offered = available,
   role,
 }: GrantRequest): ToolGrant {
   const notes: Issue[] = [];
@@ -86,7 +91,7 @@ export function grantTools({
       : addMemoryTools(granted, { available: forMemory ?? available, withheld, denied, notes });
   return {
     type: "granted",
-    tools,
+    tools: [...tools, ...teamTools({ forTeam, offered, denied, granted: tools })],
     spawn,
     exclusions: denied.exclusions,
     notes,
@@ -95,7 +100,8 @@ export function grantTools({
 
 /** TLS-7 is structural: whatever spawns is out of a subagent's reach. */
 function mayHave(tool: AvailableTool, role: GrantRequest["role"]): boolean {
-  return role === "main" || (tool.effect !== "spawn" && tool.needsChildren !== true);
+  if (role === "main") return true;
+  return tool.effect !== "spawn" && tool.needsChildren !== true && tool.forTeams !== true;
 }
 
 /** Tools that work on child agents mean nothing to those who can start none. */
@@ -112,7 +118,9 @@ function withoutChildTools(
   },
 ): readonly GrantedTool[] {
   const names = new Set(
-    available.flatMap(({ name, needsChildren }) => (needsChildren === true ? [name] : [])),
+    available.flatMap(({ name, needsChildren, forTeams }) =>
+      needsChildren === true || forTeams === true ? [name] : [],
+    ),
   );
   for (const [index, text] of entries.entries()) {
     if (names.has(parseToolEntry(text).name) && granted.some(({ name }) => names.has(name)))
@@ -184,8 +192,10 @@ function describeLoss(
 ): Issue[] {
   const lost = tools.filter((tool) => !context.reachable.has(tool));
   if (lost.length === 0 || text.includes("*")) return [];
-  const isSpawn = lost.some((tool) => !mayHave(tool, context.role));
-  return [issue(isSpawn ? "subagent-cannot-spawn" : "tool-is-disallowed", text, path)];
+  const withheld = lost.filter((tool) => !mayHave(tool, context.role));
+  if (withheld.length === 0) return [issue("tool-is-disallowed", text, path)];
+  const isTeams = withheld.every(({ forTeams }) => forTeams === true);
+  return [issue(isTeams ? "needs-team" : "subagent-cannot-spawn", text, path)];
 }
 
 function addLimits(before: Limits | undefined, more: Limits): Limits {
@@ -259,6 +269,33 @@ function addMemoryTools(
   }
   return available.flatMap(({ name }) => byName.get(name) ?? []);
 }
+
+/** What denies a tool denies it in a team too; the tool to hand in a plan is only there for members. */
+function teamTools({
+  forTeam,
+  offered,
+  denied,
+  granted,
+}: {
+  readonly forTeam: readonly string[];
+  readonly offered: readonly AvailableTool[];
+  readonly denied: Denials;
+  readonly granted: readonly GrantedTool[];
+}): readonly GrantedTool[] {
+  const own = new Set(granted.map(({ name }) => name));
+  return forTeam
+    .filter((name) => !own.has(name) && !denied.whole.has(name) && isOffered(name, offered))
+    .map((name) => {
+      const deny = denied.scoped.get(name);
+      return { name, ...(deny === undefined ? {} : { deny }) };
+    });
+}
+
+function isOffered(name: string, offered: readonly AvailableTool[]): boolean {
+  return name === handInPlan || offered.some((tool) => tool.name === name && tool.origin === "builtin");
+}
+
+const handInPlan = "ExitPlanMode";
 
 function refuse(entries: readonly string[], role: GrantRequest["role"], notes: readonly Issue[]): ToolGrant {
   const reasons = notes.filter(({ path }) => path[0] === "tools").map(({ message }) => message);

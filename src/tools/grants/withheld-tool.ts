@@ -9,6 +9,7 @@ type NoteCode =
   | "tool-is-disallowed"
   | "subagent-cannot-spawn"
   | "needs-agent-tool"
+  | "needs-team"
   | "memory-tool-disallowed";
 
 /** A finding about one entry, in words that name it. */
@@ -82,7 +83,7 @@ function renamed(
     path,
     message: isOldName
       ? `\`${entry}\` is an old name; it was taken as \`${meaning.name}\`.`
-      : `Tool names heed upper and lower case; \`${entry}\` was taken as \`${meaning.name}\`.`,
+      : `Tool names are case-sensitive; \`${entry}\` was taken as \`${meaning.name}\`.`,
     advice: `Write \`${meaning.name}\`.`,
   };
 }
@@ -143,6 +144,10 @@ const notes: Record<NoteCode, (entry: string) => Pick<Issue, "severity" | "messa
     severity: "note",
     message: `\`${entry}\` has no effect in an agent that cannot start others.`,
     advice: "Add `Agent` to the list.",
+  }),
+  "needs-team": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect outside a team; a teammate has it without listing it.`,
   }),
   "memory-tool-disallowed": (entry) => ({
     severity: "note",

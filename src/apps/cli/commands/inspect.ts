@@ -3,6 +3,7 @@ import { sleep } from "../../../foundation/abortable.ts";
 import { findNamedInspected } from "../../../inspection/find-named-inspected.ts";
 import type { Inspection } from "../../../inspection/inspection.ts";
 import { createInspectionSource, type InspectionSource } from "../../../inspection/inspection-source.ts";
+import { withTeam } from "../../../runtime/teams/inspect-team.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { fileError } from "../../../storage/file-error.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
@@ -33,7 +34,9 @@ export async function inspect(
   const transcripts = transcriptsOf(host);
   const written = words.length === 0 ? undefined : words.join(" ");
   const wanted = await findNamedInspected(transcripts, written);
-  const source = createInspectionSource({ transcripts, ...wanted, now: Date.now });
+  const read = createInspectionSource({ transcripts, ...wanted, now: Date.now });
+  const paths = createPaths(host);
+  const source: InspectionSource = { load: async () => withTeam(await read.load(), paths) };
   const { stdout } = host;
   const view = {
     paint: createPaint(stdout.isColourAllowed),

@@ -3,7 +3,17 @@ import type { CliHost } from "../cli-host.ts";
 /** Commands that only make sense with a store. */
 const storeCommands = new Set(["serve", "store", "answer"]);
 /** Commands that look into a store where one is named. */
-const sharedCommands = new Set(["tasks", "logs", "stop", "resume", "inspect", "clean", "run-plan"]);
+const sharedCommands = new Set([
+  "tasks",
+  "logs",
+  "stop",
+  "resume",
+  "inspect",
+  "clean",
+  "run-plan",
+  "plan",
+  "doctor",
+]);
 
 /** Whether arguments are about agents in a store rather than in this process. */
 export function namesStore(

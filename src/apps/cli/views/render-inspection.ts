@@ -7,7 +7,14 @@ import {
   describeTotalCost,
 } from "../../../inspection/describe-duration.ts";
 import { describeStep } from "../../../inspection/describe-step.ts";
-import type { InFlight, InspectedAgent, Inspection, Refusal, Step } from "../../../inspection/inspection.ts";
+import {
+  type InFlight,
+  type InspectedAgent,
+  type Inspection,
+  type Refusal,
+  type Step,
+  teamLines,
+} from "../../../inspection/inspection.ts";
 import { type BarKind, barsOf, createTimeAxis, type TimeAxis } from "../../../inspection/time-axis.ts";
 import type { Paint } from "./paint.ts";
 import { plural } from "./render-diagnostics.ts";
@@ -36,6 +43,7 @@ export function renderInspection(inspection: Inspection, options: InspectionView
     renderTime(agents, options),
     renderModels(inspection, options),
     renderTools(inspection, options),
+    ...renderTeam(inspection, options),
     renderList("REFUSED", inspection.refusals.slice(0, maxRefusals).map(refusalLine), options),
     renderList("IN FLIGHT", agents.flatMap(inFlightLines), options),
     renderList("NOTES", inspection.notes, options),
@@ -44,6 +52,17 @@ export function renderInspection(inspection: Inspection, options: InspectionView
     ),
   ];
   return sections.filter((section) => section !== "").join("\n");
+}
+
+const maxTeamEvents = 60;
+
+function renderTeam({ team }: Inspection, options: InspectionViewOptions): readonly string[] {
+  if (team === undefined) return [];
+  const { standing, events } = teamLines(team);
+  return [
+    renderList(`TEAM ${team.name}`, standing, options),
+    renderList("MAIL AND BOARD", events.slice(-maxTeamEvents), options),
+  ];
 }
 
 function renderHead(

@@ -2,10 +2,64 @@ import { cleanText, cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim, type Style } from "../screen/style.ts";
 import { firstLine, plural } from "../text/format.ts";
 import { type CompletionSources, findOffer, type Offer, offerRows } from "./completion.ts";
-import { type Draft, draftOf } from "./draft.ts";
+import { type Draft, draftOf, emptyDraft } from "./draft.ts";
 import { Editor } from "./editor.ts";
 import type { KeyPress } from "./key.ts";
-import { PromptHistory } from "./prompt-history.ts";
+
+const maxEntries = 500;
+
+/** Earlier prompts, newest first; going back keeps the draft, coming forward again gives it back. */
+class PromptHistory {
+  #entries: string[] = [];
+  #at = -1;
+  #isLoaded = false;
+  #draft: Draft = emptyDraft;
+
+  get isLoaded(): boolean {
+    return this.#isLoaded;
+  }
+
+  /** What was sent in earlier sessions; what was sent in this one stays newer. */
+  load(entries: readonly string[]): void {
+    this.#isLoaded = true;
+    this.#entries = [...new Set([...this.#entries, ...entries])].slice(0, maxEntries);
+  }
+
+  add(text: string): void {
+    this.#entries = [text, ...this.#entries.filter((entry) => entry !== text)].slice(0, maxEntries);
+    this.#at = -1;
+  }
+
+  get isBrowsing(): boolean {
+    return this.#at >= 0;
+  }
+
+  older(current: Draft): Draft | undefined {
+    const entry = this.#entries[this.#at + 1];
+    if (entry === undefined) return undefined;
+    if (this.#at === -1) this.#draft = current;
+    this.#at += 1;
+    return draftOf(entry);
+  }
+
+  newer(): Draft | undefined {
+    if (this.#at < 0) return undefined;
+    this.#at -= 1;
+    const entry = this.#entries[this.#at];
+    return entry === undefined ? this.#draft : draftOf(entry);
+  }
+
+  leave(): void {
+    this.#at = -1;
+  }
+
+  /** The newest entry that holds the words, after `skip` others that do. */
+  search(words: string, skip: number): string | undefined {
+    const wanted = words.toLowerCase();
+    if (wanted === "") return undefined;
+    return this.#entries.filter((entry) => entry.toLowerCase().includes(wanted))[skip];
+  }
+}
 
 export interface PromptView {
   readonly rows: readonly Row[];
@@ -42,7 +96,7 @@ export class PromptBox {
     return this.#offer !== undefined;
   }
 
-  /** Whether the cursor stands in the last line. */
+  /** Whether the cursor is in the last line. */
   get isAtEnd(): boolean {
     const { lines, row } = this.editor.layout(this.#layoutWidth);
     return row === lines.length - 1;

@@ -1,14 +1,15 @@
 import { createInterface, type Interface } from "node:readline";
 import { Conversation } from "../app/conversation.ts";
+import { guardMs } from "../questions/question-desk.ts";
 import { rowText } from "../screen/row.ts";
-import type {
-  AgentSnapshot,
-  Question,
-  ReportTopic,
-  SessionEvent,
-  TerminalSession,
+import {
+  type AgentSnapshot,
+  type Question,
+  type ReportTopic,
+  reportTopics,
+  type SessionEvent,
+  type TerminalSession,
 } from "../session/terminal-session.ts";
-import { reportTopics } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { describeQuestion, readAnswer } from "./plain-questions.ts";
 
@@ -21,7 +22,7 @@ export interface PlainAppOptions {
   readonly onExit: () => void;
 }
 
-const help = `Write a message and press enter. A backslash at the end of a line goes on in the next.
+const help = `Write a message and press enter. A backslash at the end of a line continues in the next.
 /yes  /always  /no [message]   answer the question that was asked
 /answer [words]                answer questions with choices, by number or in your own words
 /stop                          interrupt the turn
@@ -37,6 +38,7 @@ export class PlainApp {
   readonly #options: PlainAppOptions;
   readonly #conversation: Conversation;
   readonly #questions = new Map<string, Question>();
+  #guardedUntil = 0;
   readonly #agents = new Map<string, AgentSnapshot["state"]>();
   #lines: Interface | undefined;
   #forget: (() => void) | undefined;
@@ -119,7 +121,9 @@ export class PlainApp {
     const [question] = this.#questions.values();
     const answer = question === undefined ? undefined : readAnswer(question, command, words);
     if (question === undefined) this.#say("Nothing is asked now.");
-    else if (answer === undefined) this.#say(describeQuestion(question));
+    // An answer that comes this soon after the question before it was meant for that one.
+    else if (answer === undefined || this.#options.now() < this.#guardedUntil)
+      this.#say(describeQuestion(question));
     else this.#options.session.answer(question.id, answer);
   }
 
@@ -134,10 +138,21 @@ export class PlainApp {
       this.#conversation.replay(event.earlier);
     }
     if (event.type === "agent-changed") this.#tellAgent(event.agent);
-    if (event.type === "question-closed") this.#questions.delete(event.questionId);
+    const isNext = event.type === "question-closed" && this.#close(event.questionId);
     this.#print();
+    const [next] = this.#questions.values();
+    if (isNext && next !== undefined) this.#say(describeQuestion(next));
     if (event.type === "question-asked") this.#ask(event.question);
     if (event.type === "turn-ended") this.#say("Ready.");
+  }
+
+  /** Whether the question that is now the first has not been read out yet. */
+  #close(questionId: string): boolean {
+    const [first] = this.#questions.keys();
+    this.#questions.delete(questionId);
+    if (first !== questionId || this.#questions.size === 0) return false;
+    this.#guardedUntil = this.#options.now() + guardMs;
+    return true;
   }
 
   #ask(question: Question): void {

@@ -2,7 +2,7 @@ import type { Row } from "./row.ts";
 import { type PaintedRow, RowPainter } from "./row-painter.ts";
 import type { Palette } from "./style.ts";
 
-/** What is to be seen below the finished text, and where the cursor stands in it; without a cursor it is hidden. */
+/** What is to be seen below the finished text, and where the cursor is in it; without a cursor it is hidden. */
 export interface Frame {
   /** Each must be narrower than the window. */
   readonly rows: readonly Row[];
@@ -16,6 +16,8 @@ export interface ScreenOptions {
   readonly palette: Palette;
   /** Whether the terminal wraps old lines anew when it becomes narrower; most do. */
   readonly reflows?: boolean;
+  /** Whether the cursor then moves down by all lines that were added, those below it included, as in xterm.js. */
+  readonly movesCursorByAll?: boolean;
 }
 
 const beginSync = "\u001b[?2026h";
@@ -33,7 +35,7 @@ export class InlineScreen {
   readonly #painter: RowPainter;
   #finished: Row[] = [];
   #shown: readonly PaintedRow[] = [];
-  /** Row of the live part in which the cursor stands. */
+  /** Row of the live part in which the cursor is. */
   #at = 0;
   #column = -1;
   /** Columns of the window when the live part was painted; 0 before the first frame. */
@@ -77,7 +79,7 @@ export class InlineScreen {
     if (out + cursor !== "") this.#options.write(out + cursor);
   }
 
-  /** The next frame is painted where the cursor stands then, as if nothing had been shown before. */
+  /** The next frame is painted where the cursor is then, as if nothing had been shown before. */
   forget(): void {
     this.#shown = [];
     this.#at = 0;
@@ -135,8 +137,10 @@ export class InlineScreen {
 
   /** After the terminal has wrapped the rows above the cursor anew, they may take more lines than before. */
   #rowsAbove(columns: number): number {
-    const above = this.#shown.slice(0, this.#at);
-    return above.reduce((sum, { width }) => sum + Math.max(1, Math.ceil(width / Math.max(1, columns))), 0);
+    const linesOf = ({ width }: PaintedRow): number => Math.max(1, Math.ceil(width / Math.max(1, columns)));
+    const count = (rows: readonly PaintedRow[]): number => rows.reduce((sum, one) => sum + linesOf(one), 0);
+    if (this.#options.movesCursorByAll === true) return this.#at + count(this.#shown) - this.#shown.length;
+    return count(this.#shown.slice(0, this.#at)) + Math.floor(Math.max(0, this.#column) / columns);
   }
 
   #moveTo(target: number): string {

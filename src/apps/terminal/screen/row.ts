@@ -1,5 +1,5 @@
+import { widthOf } from "../../cli/views/strip-control-characters.ts";
 import { terminalText } from "../../cli/views/terminal-text.ts";
-import { cellWidth, clusters } from "./cell-width.ts";
 import { plain, type Style } from "./style.ts";
 
 /** A piece of a row. Its text holds nothing a terminal would act on, because only `span` makes one. */
@@ -11,7 +11,7 @@ export interface Span {
 /** One line of the screen. Rows are never changed, so what was made of one can be kept beside it. */
 export type Row = readonly Span[];
 
-/** Makes text from anywhere fit for a row: control characters become visible escapes, tabs and line ends blanks. */
+/** Makes text from anywhere fit for a row: control characters become visible escapes, tabs and line ends spaces. */
 export function span(text: string, style: Style = plain): Span {
   return { text: cleanText(text), style };
 }
@@ -97,4 +97,39 @@ export function spreadRow(left: Row, right: Row, width: number): Row {
   const gap = width - rowWidth(left) - rowWidth(right);
   if (gap < 1) return cutRow(left, width);
   return [...left, { text: " ".repeat(gap), style: plain }, ...right];
+}
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** What a person sees as one character each. What finds them is made with the first text that needs it: that takes a while. */
+function clusters(text: string): readonly string[] {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return Array.from(segmenter.segment(text), ({ segment }) => segment);
+}
+
+const known = new Map<string, number>();
+const maxKnown = 2000;
+
+/** Cells that a text takes which is not plain ASCII. */
+function cellWidth(text: string): number {
+  let width = 0;
+  for (const cluster of clusters(text)) width += clusterWidth(cluster);
+  return width;
+}
+
+function clusterWidth(cluster: string): number {
+  const cached = known.get(cluster);
+  if (cached !== undefined) return cached;
+  const width = measure(cluster);
+  if (known.size >= maxKnown) known.clear();
+  known.set(cluster, width);
+  return width;
+}
+
+/** An emoji of any number of parts takes two cells; marks take none, but those that are next to their letter take one. */
+function measure(cluster: string): number {
+  if (/^\p{RGI_Emoji}$/v.test(cluster)) return 2;
+  const [base = "", ...marks] = Array.from(cluster);
+  const beside = marks.filter((mark) => /^\p{Spacing_Mark}$/u.test(mark)).length;
+  return Math.min(2, widthOf(base) + beside);
 }

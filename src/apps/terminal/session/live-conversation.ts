@@ -4,6 +4,7 @@ import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { endingAdvice } from "../../cli/views/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import { planReminder } from "./plan-mode.ts";
@@ -29,6 +30,7 @@ export class LiveConversation implements AsyncDisposable {
   #shell: AbortController | undefined;
   #cost = 0;
   #isClosed = false;
+  readonly #forgetMail: () => void;
   /** What the person did beside the conversation; the agent reads it with the next message. */
   #asides: string[] = [];
 
@@ -44,6 +46,7 @@ export class LiveConversation implements AsyncDisposable {
       changed: (agent) => options.report({ type: "agent-changed", agent }),
     });
     void this.#followAgents();
+    this.#forgetMail = this.session.onTeamMail(() => this.continue());
   }
 
   get isBusy(): boolean {
@@ -62,7 +65,7 @@ export class LiveConversation implements AsyncDisposable {
     this.#asides.push(text);
   }
 
-  /** Sends the next message, or what agents in the background have to tell, when nothing runs. */
+  /** Sends the next message, or what agents in the background have to report, when nothing runs. */
   continue(): void {
     if (this.#turn !== undefined || this.#isClosed) return;
     const text = this.#options.queue.takeFirst();
@@ -80,9 +83,9 @@ export class LiveConversation implements AsyncDisposable {
     const commands = agentId === undefined ? this.session.moveCommands() : [];
     const agents = tasks
       .list()
-      .filter(({ id, background, status }) => {
+      .filter(({ id, background, status, team }) => {
         const isMeant = agentId === undefined || agentId === id;
-        return isMeant && !background && (status === "running" || status === "queued");
+        return isMeant && !background && team === undefined && (status === "running" || status === "queued");
       })
       .filter(({ id }) => tasks.detach(id))
       .map(({ id, description }) => {
@@ -96,6 +99,7 @@ export class LiveConversation implements AsyncDisposable {
 
   async messageAgent(agentId: string, text: string): Promise<string> {
     const { tasks } = this.session;
+    if (await this.session.messageTeammate(agentId, text)) return "Sent; the teammate reads it next.";
     const message: UserMessage = { role: "user", content: [{ type: "text", text }] };
     if (tasks.send(agentId, message)) return "Sent; it reads the message before its next step.";
     const state = tasks.get(agentId);
@@ -105,7 +109,7 @@ export class LiveConversation implements AsyncDisposable {
       ...(state === undefined ? {} : { description: state.description }),
     });
     await handle.id;
-    return "It goes on in the background with your message.";
+    return "It continues in the background with your message.";
   }
 
   watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void {
@@ -143,6 +147,7 @@ export class LiveConversation implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
+    this.#forgetMail();
     this.interrupt(new RetinueError("interrupted", "The conversation was closed."));
     await this.session[Symbol.asyncDispose]();
   }
@@ -165,7 +170,7 @@ export class LiveConversation implements AsyncDisposable {
     }
     this.#turn = undefined;
     const status = ending?.status ?? (turn.signal.aborted ? "stopped" : "failed");
-    const reason = error ?? ending?.error;
+    const reason = error ?? (ending === undefined ? undefined : describeEnding(ending));
     const isTold = reason !== undefined && status !== "stopped" && status !== "completed";
     report({ type: "turn-ended", outcome: { status, ...(isTold ? { error: reason } : {}) } });
     this.continue();
@@ -195,7 +200,7 @@ export class LiveConversation implements AsyncDisposable {
       this.#tracker.hear(news);
       const { event, state } = news;
       if (event.type === "assistant-answered" || event.type === "run-ended") this.#tellCost();
-      // What it has to tell arrives when it has let go of everything.
+      // What it has to report arrives when it has let go of everything.
       if (event.type === "run-ended" && state.background)
         void tasks.ended(state.id).then(() => this.continue());
     }
@@ -209,11 +214,17 @@ export class LiveConversation implements AsyncDisposable {
   }
 }
 
-/** Stands before a command that a person ran at the prompt. */
+/** Precedes a command that a person ran at the prompt. */
 export const shellAside = "I ran this command at the prompt:";
 
 function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], string> {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+/** What went wrong and what to do about it. */
+function describeEnding(ending: RunEnding): string | undefined {
+  const advice = endingAdvice(ending);
+  return ending.error === undefined || advice === undefined ? ending.error : `${ending.error} ${advice}`;
 }
 
 export function describeError(error: unknown): string {

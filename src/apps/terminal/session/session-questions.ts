@@ -1,7 +1,16 @@
+import { readFile, stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../permissions/approver.ts";
+import { diffLines } from "../../../tools/line-diff.ts";
+import { findOccurrences, replaceRanges } from "../../../tools/replace-ranges.ts";
 import type { HostQuestion } from "../../../tools/tool-host.ts";
-import { previewDiff } from "./preview-diff.ts";
-import type { PermissionQuestion, Question, QuestionAnswer, SessionEvent } from "./terminal-session.ts";
+import type {
+  FileDiff,
+  PermissionQuestion,
+  Question,
+  QuestionAnswer,
+  SessionEvent,
+} from "./terminal-session.ts";
 
 interface OpenQuestion {
   readonly question: Question;
@@ -19,7 +28,7 @@ export interface PlanDecision {
   readonly message: string;
 }
 
-/** Questions of agents to the person: each is told as an event and waits until it is answered or its run is stopped. */
+/** Questions of agents to the person: each is reported as an event and waits until it is answered or its run is stopped. */
 export class SessionQuestions {
   readonly #report: (event: SessionEvent) => void;
   readonly #directory: string;
@@ -65,7 +74,7 @@ export class SessionQuestions {
     }
   }
 
-  /** AskUserQuestion. Whoever closes it without an answer lets the agent decide. */
+  /** AskUserQuestion. The one that closes it without an answer lets the agent decide. */
   async askForm(
     questions: readonly HostQuestion[],
     { signal, agent }: { readonly signal: AbortSignal; readonly agent?: { id: string; name: string } },
@@ -176,4 +185,39 @@ function subjectOf(input: Readonly<Record<string, unknown>>): string {
     if (typeof value === "string" && value !== "") return value;
   }
   return JSON.stringify(input, undefined, 2);
+}
+
+const maxBytes = 1024 * 1024;
+
+/** What a call would change in a file; undefined where that cannot be reported before it runs. */
+async function previewDiff(
+  tool: string,
+  input: Readonly<Record<string, unknown>>,
+  directory: string,
+): Promise<FileDiff | undefined> {
+  const { file_path: path, content, old_string: old, new_string: changed } = input;
+  if (typeof path !== "string") return undefined;
+  const before = await textOf(resolve(directory, path));
+  if (before === undefined) return undefined;
+  if (tool === "Write" && typeof content === "string") return toDiff(path, before, content);
+  if (tool !== "Edit" || typeof old !== "string" || typeof changed !== "string") return undefined;
+  if (old === "") return before === "" ? toDiff(path, before, changed) : undefined;
+  const found = findOccurrences(before, old);
+  const ranges = input["replace_all"] === true ? found : found.slice(0, 1);
+  return ranges.length === 0 ? undefined : toDiff(path, before, replaceRanges(before, ranges, changed));
+}
+
+function toDiff(path: string, before: string, after: string): FileDiff | undefined {
+  const { hunks } = diffLines(before, after);
+  return hunks.length === 0 ? undefined : { path, hunks };
+}
+
+/** A file that is not there yet is empty; one that cannot be shown is undefined. */
+async function textOf(file: string): Promise<string | undefined> {
+  try {
+    const { size } = await stat(file);
+    return size > maxBytes ? undefined : await readFile(file, "utf8");
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ENOENT" ? "" : undefined;
+  }
 }

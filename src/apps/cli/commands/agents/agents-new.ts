@@ -17,10 +17,9 @@ import { type CommandContext, misuse } from "../../session-options.ts";
 import { createPaint, type Paint } from "../../views/paint.ts";
 import { wrap } from "../../views/strip-control-characters.ts";
 import { writeNewFile } from "../../write-new-file.ts";
-import { folderFor, type NewOptions, type NewScope } from "./folder-for.ts";
 import { type NewAgent, starterFile } from "./starter-file.ts";
 
-/** `retinue agents new NAME`: writes a definition that passes the check, and never over another without being told to. */
+/** `retinue agents new NAME`: writes a definition that passes the check, and never over another unless asked to. */
 export async function agentsNew(
   context: CommandContext,
   argument: string | undefined,
@@ -183,7 +182,7 @@ async function askForAgent(
   return { ...options, name, description, tools, model, scope: scope === "user" ? "user" : "project" };
 }
 
-/** Tools for the work itself; whoever needs those for coordination knows their names. */
+/** Tools for the work itself; the one that needs those for coordination knows their names. */
 const defaultTools = builtinTools
   .filter(({ effect }) => ["read", "edit", "execute", "network"].includes(effect))
   .map(({ name }) => name);
@@ -278,4 +277,24 @@ function complaint(
   issues: readonly { readonly severity: string; readonly message: string; readonly advice?: string }[],
 ): Complaint | undefined {
   return issues.find(({ severity }) => severity !== "note");
+}
+
+interface NewOptions {
+  readonly name?: string;
+  readonly description?: string;
+  readonly tools?: string;
+  readonly model?: string;
+  readonly scope?: string;
+  readonly prompt?: string;
+  readonly force?: boolean;
+}
+
+type NewScope = "project" | "user";
+
+/** The nearest agents folder there is, or the one at the project's root. */
+function folderFor(scope: NewScope, { discovered }: GatheredSession): string {
+  const { agents, projectRoot } = discovered.paths;
+  if (scope === "user") return agents.user;
+  const existing = agents.project.find((folder) => existsSync(folder));
+  return existing ?? join(projectRoot, ".claude", "agents");
 }

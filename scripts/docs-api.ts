@@ -1,0 +1,13 @@
+/** `npm run docs:api`: writes the reference of the library, docs/api, from its types and their comments. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { apiReference } from "./api-reference.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const pages = apiReference((path) => readFileSync(join(root, path), "utf8"));
+mkdirSync(join(root, "docs/api"), { recursive: true });
+for (const name of readdirSync(join(root, "docs/api")))
+  if (!pages.has(`docs/api/${name}`)) rmSync(join(root, "docs/api", name));
+for (const [path, text] of pages) writeFileSync(join(root, path), text);
+console.log(`${pages.size} pages in docs/api.`);

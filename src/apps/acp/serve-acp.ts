@@ -1,0 +1,171 @@
+import { statSync } from "node:fs";
+import { isAbsolute } from "node:path";
+import type * as Acp from "@agentclientprotocol/sdk";
+import type { AgentContext, McpServer, SessionUpdate } from "@agentclientprotocol/sdk";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
+import { version } from "../../foundation/version.ts";
+import type { AgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
+import { checkSessionOptions } from "../cli/check-session-options.ts";
+import type { CliHost } from "../cli/cli-host.ts";
+import { exitCodeOf } from "../cli/end-signal.ts";
+import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
+import type { CommandContext } from "../cli/session-options.ts";
+import { type AcpSession, openAcpSession } from "./acp-session.ts";
+import { createAskEditor } from "./ask-editor.ts";
+
+interface AcpServer {
+  readonly acp: typeof Acp;
+  readonly context: CommandContext;
+  readonly options: PrintOptions & AgentSdkOptions;
+  readonly sessions: Map<string, AcpSession>;
+}
+
+/** `retinue acp`: serves an editor over stdin and stdout by the Agent Client Protocol, until its input ends. */
+export async function serveAcp(
+  context: CommandContext,
+  options: PrintOptions & AgentSdkOptions,
+): Promise<number> {
+  const { host } = context;
+  checkSessionOptions(context.session, host.cwd);
+  readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
+  const acp = await import("@agentclientprotocol/sdk");
+  const server: AcpServer = { acp, context, options, sessions: new Map() };
+  const stop = new AbortController();
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
+  const connection = createAgent(server).connect(streamOf(server, stop.signal));
+  stop.signal.addEventListener("abort", () => connection.close(), { once: true });
+  try {
+    await connection.closed;
+    return stop.signal.aborted ? exitCodeOf(stop.signal.reason) : 0;
+  } finally {
+    forget();
+    stop.abort();
+    await Promise.allSettled([...server.sessions.values()].map((each) => each[Symbol.asyncDispose]()));
+  }
+}
+
+function streamOf({ acp, context: { host } }: AcpServer, signal: AbortSignal): Acp.Stream {
+  const decoder = new TextDecoder();
+  const output = new WritableStream<Uint8Array>({
+    write: (bytes) => host.stdout.write(decoder.decode(bytes, { stream: true })),
+  });
+  return acp.ndJsonStream(output, ReadableStream.from(bytesOf(host, signal)));
+}
+
+async function* bytesOf({ stdin }: CliHost, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder();
+  for await (const line of stdin.lines({ signal })) yield encoder.encode(`${line}\n`);
+}
+
+function createAgent(server: AcpServer): Acp.AgentApp {
+  const { acp, sessions } = server;
+  const { agent: methods } = acp.methods;
+  return acp
+    .agent({ name: "retinue" })
+    .onRequest(methods.initialize, () => ({
+      protocolVersion: acp.PROTOCOL_VERSION,
+      agentInfo: { name: "retinue", title: "Retinue", version },
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: true, audio: false, embeddedContext: true },
+        mcpCapabilities: { http: true, sse: true },
+        sessionCapabilities: { close: {} },
+      },
+      authMethods: [],
+    }))
+    .onRequest(methods.authenticate, () => ({}))
+    .onRequest(methods.session.new, async ({ params, client }) => {
+      const session = await open(server, client, params);
+      return { sessionId: session.id, modes: session.modes() };
+    })
+    .onRequest(methods.session.load, async ({ params, client }) => {
+      const { sessionId: resume, ...rest } = params;
+      return { modes: (await open(server, client, { ...rest, resume })).modes() };
+    })
+    .onRequest(methods.session.setMode, ({ params }) =>
+      answering(server, () => {
+        find(server, params.sessionId).setMode(params.modeId);
+        return {};
+      }),
+    )
+    .onRequest(methods.session.prompt, ({ params }) =>
+      answering(server, async () => ({
+        stopReason: await find(server, params.sessionId).prompt(params.prompt),
+      })),
+    )
+    .onRequest(methods.session.close, async ({ params }) => {
+      const session = find(server, params.sessionId);
+      sessions.delete(session.id);
+      await session[Symbol.asyncDispose]();
+      return {};
+    })
+    .onNotification(methods.session.cancel, ({ params }) => sessions.get(params.sessionId)?.cancel());
+}
+
+interface Opening {
+  readonly cwd: string;
+  readonly mcpServers: readonly McpServer[];
+  readonly additionalDirectories?: readonly string[] | null;
+  readonly resume?: string;
+}
+
+async function open(server: AcpServer, client: AgentContext, given: Opening): Promise<AcpSession> {
+  const { acp, context, options, sessions } = server;
+  const { cwd, mcpServers, additionalDirectories, resume } = given;
+  if (!isAbsolute(cwd) || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
+    throw acp.RequestError.invalidParams({ cwd }, "cwd must be the absolute path of a folder");
+  const own: CommandContext = { ...context, host: { ...context.host, cwd } };
+  const { session: update, requestPermission } = clientOf(server, client);
+  const session = await answering(server, () =>
+    openAcpSession({
+      context: own,
+      options,
+      request: readPrintOptions(options, { words: [], cwd, session: context.session }),
+      mcpServers,
+      additionalDirectories: additionalDirectories ?? [],
+      ...(resume === undefined ? {} : { resume }),
+      send: update,
+      ask: (sessionId) => createAskEditor(sessionId, requestPermission),
+      mayBypass:
+        options.dangerouslySkipPermissions === true || options.allowDangerouslySkipPermissions === true,
+    }),
+  );
+  sessions.set(session.id, session);
+  // An editor knows the session by the answer to this request, which is sent first.
+  if (resume === undefined) setImmediate(() => session.introduce());
+  else session.introduce();
+  return session;
+}
+
+function clientOf({ acp }: AcpServer, client: AgentContext) {
+  const { session: methods } = acp.methods.client;
+  return {
+    // An editor that has gone reads nothing more; the connection ends by itself.
+    session: (sessionId: string, update: SessionUpdate): void =>
+      void client.notify(methods.update, { sessionId, update }).catch(() => undefined),
+    requestPermission: (request: Acp.RequestPermissionRequest, signal: AbortSignal | undefined) =>
+      client.request(
+        methods.requestPermission,
+        request,
+        signal === undefined ? {} : { cancellationSignal: signal },
+      ),
+  };
+}
+
+function find({ acp, sessions }: AcpServer, id: string): AcpSession {
+  const session = sessions.get(id);
+  if (session === undefined)
+    throw acp.RequestError.invalidParams({ sessionId: id }, `no session ${id} is open`);
+  return session;
+}
+
+/** What goes wrong is an error answer with its sentence and advice. */
+async function answering<Result>({ acp }: AcpServer, work: () => Result | Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isRetinueError(error)) throw error;
+    const advice = error.advice === undefined ? "" : ` ${error.advice}`;
+    throw acp.RequestError.internalError({ code: error.code }, `${error.message}${advice}`);
+  }
+}

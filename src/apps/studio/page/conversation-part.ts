@@ -1,0 +1,101 @@
+import { type ComponentChild, h } from "preact";
+import type { ConversationEntry, FileEdit } from "../../../inspection/conversation-fold.ts";
+import { describeDuration } from "../../../inspection/describe-duration.ts";
+import { describeStep } from "../../../inspection/describe-step.ts";
+import { diffLines } from "./diff-lines.ts";
+import { agentLink, type Place } from "./route.ts";
+
+interface ConversationProps {
+  readonly entries: readonly ConversationEntry[];
+  /** How many earlier entries are not here. */
+  readonly from: number;
+  readonly place: Place;
+  readonly onEarlier: () => void;
+}
+
+/** What was said and done, oldest first. The browser lays out only what is near the screen. */
+export function ConversationPart({ entries, from, place, onEarlier }: ConversationProps): ComponentChild {
+  return h(
+    "section",
+    { "aria-labelledby": "conversation" },
+    h("h2", { id: "conversation" }, "Conversation"),
+    from === 0 ? null : h("button", { type: "button", onClick: onEarlier }, `Show ${from} earlier entries`),
+    h(
+      "ol",
+      { class: "conversation" },
+      entries.map((entry, at) => h("li", { key: from + at }, h(Entry, { entry, place }))),
+    ),
+  );
+}
+
+function Entry({ entry, place }: { entry: ConversationEntry; place: Place }): ComponentChild {
+  switch (entry.type) {
+    case "prompt":
+      return entry.isMeta
+        ? h("details", {}, h("summary", {}, "From the runtime"), h("div", { class: "text" }, entry.text))
+        : h("div", { class: "prompt" }, h("h3", {}, "Prompt"), h("div", { class: "text" }, entry.text));
+    case "text":
+      return h("div", { class: "text" }, entry.text);
+    case "thinking":
+      return h("details", {}, h("summary", {}, "Thinking"), h("div", { class: "text soft" }, entry.text));
+    case "call":
+      return h(Call, { call: entry, place });
+    case "note": {
+      const { what, detail, isBad } = describeStep(entry.step);
+      return h("p", { class: isBad ? "bad" : "soft" }, `${what}: ${detail}`);
+    }
+  }
+}
+
+type CallEntry = Extract<ConversationEntry, { type: "call" }>;
+
+function Call({ call, place }: { call: CallEntry; place: Place }): ComponentChild {
+  const { tool, about, outcome, durationMs, edits = [] } = call;
+  return h(
+    "details",
+    { class: `call ${outcome}`, open: edits.length > 0 },
+    h(
+      "summary",
+      {},
+      h("b", {}, tool),
+      ` ${about} `,
+      outcome === "ok" ? null : h("span", { class: `badge ${outcome}` }, outcome),
+      h("span", { class: "soft" }, ` ${describeDuration(durationMs)}`),
+    ),
+    h("p", { class: outcome === "refused" ? "bad" : "soft" }, decisionOf(call)),
+    edits.map((edit, at) => h(Diff, { key: at, edit })),
+    edits.length > 0 ? null : h("pre", { tabIndex: 0, "aria-label": "Arguments" }, call.input),
+    call.result === undefined ? null : h("pre", { tabIndex: 0, "aria-label": "Result" }, call.result),
+    call.agentId === undefined
+      ? null
+      : h("a", { href: agentLink(place, call.agentId) }, "Open the agent it started"),
+  );
+}
+
+/** Why the call was allowed or refused, as far as the journal says. */
+function decisionOf({ outcome, asked, decidedMs, reason, allowed }: CallEntry): string {
+  const took = decidedMs === undefined ? "" : ` Deciding took ${describeDuration(decidedMs)}.`;
+  if (outcome === "refused")
+    return `Refused${asked === true ? " by a person" : ""}: ${reason ?? "no reason was written down"}.${took}`;
+  if (outcome === "running") return "Not decided or not finished yet.";
+  const failure = reason === undefined ? "" : ` It ${outcome}: ${reason}`;
+  const by = allowed ?? (asked === true ? "a person said yes" : "by rules and mode, without a question");
+  return `Allowed: ${by}.${took}${failure}`;
+}
+
+function Diff({ edit }: { edit: FileEdit }): ComponentChild {
+  return h(
+    "figure",
+    { class: "diff" },
+    h("figcaption", {}, edit.file),
+    h(
+      "pre",
+      { tabIndex: 0, "aria-label": `Changes of ${edit.file}` },
+      diffLines(edit.before, edit.after).map(({ kind, text }, at) =>
+        h("span", { key: at, class: kind }, `${signs[kind]}${text}\n`),
+      ),
+    ),
+  );
+}
+
+const signs = { same: "  ", removed: "- ", added: "+ " } as const;

@@ -1,0 +1,47 @@
+/** Which session, and in which project it is. */
+export interface Place {
+  readonly project: string;
+  readonly id: string;
+}
+
+export type Route =
+  | { readonly type: "sessions" }
+  | { readonly type: "session"; readonly place: Place }
+  | { readonly type: "agent"; readonly place: Place; readonly agentId: string }
+  | { readonly type: "compare"; readonly left: Place; readonly right: Place };
+
+/** Total: what names nothing is the list of sessions. */
+export function readRoute(hash: string): Route {
+  const [kind, project, id, third, fourth] = hash.replace(/^#\/?/, "").split("/").map(decoded);
+  if (project === undefined || id === undefined) return { type: "sessions" };
+  const place = { project, id };
+  if (kind === "session") return { type: "session", place };
+  if (kind === "agent" && third !== undefined) return { type: "agent", place, agentId: third };
+  if (kind === "compare" && third !== undefined && fourth !== undefined)
+    return { type: "compare", left: place, right: { project: third, id: fourth } };
+  return { type: "sessions" };
+}
+
+export function sessionLink({ project, id }: Place): string {
+  return link("session", project, id);
+}
+
+export function agentLink({ project, id }: Place, agentId: string): string {
+  return link("agent", project, id, agentId);
+}
+
+export function compareLink(left: Place, right: Place): string {
+  return link("compare", left.project, left.id, right.project, right.id);
+}
+
+function link(...parts: readonly string[]): string {
+  return `#/${parts.map(encodeURIComponent).join("/")}`;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,82 @@
+import { randomBytes } from "node:crypto";
+import { userInfo } from "node:os";
+import { basename } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createPaths } from "../../settings/paths.ts";
+import type { CliHost } from "../cli/cli-host.ts";
+import { exitCodeOf } from "../cli/end-signal.ts";
+import { type CommandContext, misuse } from "../cli/session-options.ts";
+import { startStudio } from "./start-studio.ts";
+
+export interface StudioCommandOptions {
+  readonly port?: string;
+  readonly host?: string;
+  readonly token?: string;
+  readonly all?: boolean;
+}
+
+const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
+
+/** `retinue studio`: serves the page until the person ends it. */
+export async function studio({ host }: CommandContext, options: StudioCommandOptions): Promise<number> {
+  const address = options.host ?? "127.0.0.1";
+  if (!loopback.has(address) && options.token === undefined)
+    throw misuse(
+      `--host ${address} lets other computers reach the studio, so it needs a token that you choose.`,
+      "Add --token with at least 16 characters, such as `openssl rand -hex 32` prints.",
+    );
+  const { projects, transcripts } = createPaths(host);
+  const leave = new AbortController();
+  const forget = host.onInterrupt((reason) => leave.abort(reason));
+  const running = await startStudio({
+    scope: { projects, ...(options.all === true ? {} : { project: basename(transcripts) }) },
+    host: address,
+    port: readPort(options.port),
+    token: readToken(options.token),
+    acting: { user: userName(host), program: ownProgram(), environment: host.environment, cwd: host.cwd },
+    log: (message) => host.stderr.write(`retinue: ${message}\n`),
+  });
+  host.stdout.write(`Studio: ${running.link}\n`);
+  host.stderr.write("Open the link in a browser. Ctrl+C ends the studio.\n");
+  try {
+    await new Promise<void>((resolve) => {
+      leave.signal.addEventListener("abort", () => resolve(), { once: true });
+      host.stdout.closed?.addEventListener("abort", () => resolve(), { once: true });
+    });
+  } finally {
+    forget();
+    await running.close();
+  }
+  return leave.signal.aborted ? exitCodeOf(leave.signal.reason) : 0;
+}
+
+function readPort(text: string | undefined): number {
+  if (text === undefined) return 0;
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port <= 65_535) return port;
+  throw misuse(`Invalid --port ${JSON.stringify(text)}.`, "Write a number from 0 to 65535.");
+}
+
+function readToken(given: string | undefined): string {
+  if (given === undefined) return randomBytes(24).toString("base64url");
+  if (/^[\x21-\x7e]{16,512}$/.test(given)) return given;
+  throw misuse(
+    "The token of --token cannot be used.",
+    "It needs 16 to 512 visible ASCII characters, such as `openssl rand -hex 32` prints.",
+  );
+}
+
+function userName({ environment }: CliHost): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return environment["USER"] ?? "unknown";
+  }
+}
+
+/** The command that runs now: from the built program it is two folders up, from the source three. */
+function ownProgram(): { readonly file: string; readonly arguments: readonly string[] } {
+  const isBuilt = /[\\/]dist[\\/]cli[\\/]/.test(fileURLToPath(import.meta.url));
+  const path = isBuilt ? "../../bin/retinue.js" : "../../../bin/retinue.js";
+  return { file: process.execPath, arguments: [fileURLToPath(new URL(path, import.meta.url))] };
+}

@@ -1,0 +1,200 @@
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import type { AgentInput } from "../../definitions/define-agent.ts";
+import { isRecord, shown } from "../../foundation/json-record.ts";
+import { nearestName } from "../../foundation/nearest-name.ts";
+import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
+import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { LanguageModel } from "../../model/language-model.ts";
+import type { Model } from "../../model/model.ts";
+import type { ChildLimits } from "../../tasks/child-limits.ts";
+import { checkOptions, invalid, isModelObject } from "./check-options.ts";
+import type { ModelInput, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
+import type { RuntimeSetup, SessionSetup } from "./runtime-setup.ts";
+
+/** A tool as a program gives it, before it is brought into the shape of ours. */
+export interface GivenTool {
+  readonly name: string;
+  readonly tool: Readonly<Record<string, unknown>>;
+}
+
+/** What is said about tools: which built-in ones exist, and those of the program. */
+export interface GivenTools {
+  readonly names?: readonly string[];
+  readonly objects: readonly GivenTool[];
+}
+
+export interface NormalizedRuntime {
+  readonly setup: RuntimeSetup;
+  readonly tools: GivenTools;
+  readonly model: Model | LanguageModel | undefined;
+  /** What sessions get that say nothing themselves. */
+  readonly session: Pick<SessionSetup, "model" | "tools">;
+  readonly childLimits: Partial<ChildLimits>;
+}
+
+/** Checks the options of a runtime, and brings the shapes of other libraries into ours. */
+export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRuntime {
+  checkOptions("createRuntime", options);
+  const {
+    store: _store,
+    agents,
+    tools,
+    model,
+    env,
+    hooks,
+    onWarning,
+    concurrency,
+    overflow,
+    transcripts,
+    settings,
+    ...same
+  } = options;
+  const given = readTools(tools);
+  return {
+    setup: {
+      ...same,
+      ...(env === undefined ? {} : { environment: env }),
+      ...(agents === undefined ? {} : { agents: readAgents(agents) }),
+      ...(hooks === undefined ? {} : { hooks: readHooks(hooks) }),
+      ...(onWarning === undefined ? {} : { notice: onWarning }),
+      // Where they are asked for, the environment may still switch them off.
+      ...(transcripts === true ? {} : { transcripts: false }),
+      ...(options.settingSources === undefined ? { restrictionsOnly: true } : {}),
+      ...(settings === undefined
+        ? {}
+        : { settings: typeof settings === "string" ? settings : JSON.stringify(settings) }),
+    },
+    tools: given,
+    model: typeof model === "string" ? undefined : model,
+    session: {
+      ...(typeof model === "string" ? { model } : {}),
+      ...(given.names === undefined ? {} : { tools: given.names }),
+    },
+    childLimits: {
+      ...(concurrency === undefined ? {} : { maxRunning: concurrency }),
+      ...(overflow === undefined ? {} : { overflow }),
+    },
+  };
+}
+
+export interface NormalizedSession<Output> {
+  readonly setup: SessionSetup<Output>;
+  readonly tools: readonly GivenTool[];
+  /** What the session itself says; a name goes before a model of the runtime. */
+  readonly model: ModelInput | undefined;
+}
+
+/** The options of a session, with the runtime's where it says nothing. */
+export function normalizeSessionOptions<Output>(
+  options: SessionOptions<Output>,
+  usual: NormalizedRuntime["session"],
+): NormalizedSession<Output> {
+  const { model, tools, ...same } = options;
+  const { names, objects } = readTools(tools);
+  const chosen = model ?? usual.model;
+  const name = typeof chosen === "string" ? chosen : undefined;
+  // Tools of the session alone take nothing away from the built-in ones.
+  const listed = names ?? (Array.isArray(tools) && tools.length === 0 ? [] : usual.tools);
+  return {
+    setup: {
+      ...same,
+      ...(name === undefined ? {} : { model: name }),
+      ...(listed === undefined ? {} : { tools: listed }),
+    },
+    tools: objects,
+    model,
+  };
+}
+
+/** A list of names and tools, or tools by name. */
+function readTools(given: unknown): GivenTools {
+  if (given === undefined) return { objects: [] };
+  if (!Array.isArray(given)) {
+    if (!isRecord(given)) throw invalid("The option tools must be a list of tools and names, or an object.");
+    return { objects: Object.entries(given).map(([name, tool]) => readTool(tool, name)) };
+  }
+  const names = given.filter((entry): entry is string => typeof entry === "string");
+  const objects = given.filter((entry) => typeof entry !== "string").map((tool) => readTool(tool));
+  return { ...(names.length > 0 ? { names } : {}), objects };
+}
+
+function readTool(tool: unknown, key?: string): GivenTool {
+  if (!isRecord(tool))
+    throw invalid(`A tool must be an object with a name and a call, but is ${shown(tool)}.`);
+  const name = typeof tool["name"] === "string" ? tool["name"] : key;
+  if (name === undefined || name === "") throw invalid("A tool in the option tools has no name.");
+  if (!callNames.some((method) => typeof tool[method] === "function"))
+    throw invalid(`The tool ${shown(name)} has no function call(input, context).`);
+  return { name, tool };
+}
+
+/** What a tool's function is called here, in the AI SDK and in the Agent SDK. */
+export const callNames = ["call", "execute", "handler"] as const;
+
+function readAgents(given: NonNullable<RuntimeOptions["agents"]>): readonly (AgentDefinition | AgentInput)[] {
+  const list: readonly unknown[] = Array.isArray(given)
+    ? given
+    : Object.entries(given).map(([name, agent]) => (isRecord(agent) ? { ...agent, name } : agent));
+  for (const agent of list) {
+    if (!isRecord(agent))
+      throw invalid(`An agent must be an object with name, description and prompt, but is ${shown(agent)}.`);
+    if (typeof agent["name"] !== "string") throw invalid("An agent in the option agents has no name.");
+  }
+  // What else is in it is checked by defineAgent, which names the field.
+  return list as readonly (AgentDefinition | AgentInput)[];
+}
+
+function readHooks(given: NonNullable<RuntimeOptions["hooks"]>): readonly HookFunction[] {
+  if (isHookList(given)) {
+    for (const hook of given) checkHook(hook);
+    return given;
+  }
+  return Object.entries(given).flatMap(([event, entries]) => {
+    checkEvent(event);
+    return (Array.isArray(entries) ? entries : [entries]).flatMap((entry) => readMatcher(event, entry));
+  });
+}
+
+function isHookList(given: NonNullable<RuntimeOptions["hooks"]>): given is readonly HookFunction[] {
+  return Array.isArray(given);
+}
+
+function checkHook(hook: unknown): void {
+  if (!isRecord(hook)) throw invalid(`A hook must be an object with event and run, but is ${shown(hook)}.`);
+  checkEvent(hook["event"]);
+  if (typeof hook["run"] !== "function")
+    throw invalid(`A hook for ${shown(hook["event"])} has no function run(input, options).`);
+}
+
+function checkEvent(event: unknown): asserts event is FiredEvent {
+  const fired: readonly string[] = firedHookEvents;
+  if (typeof event === "string" && fired.includes(event)) return;
+  const nearest = typeof event === "string" ? nearestName(event, fired) : undefined;
+  const hint = nearest === undefined ? `The events are ${fired.join(", ")}.` : `Did you mean ${nearest}?`;
+  throw invalid(`${shown(event)} is not an event that hooks can handle. ${hint}`);
+}
+
+/** One entry under an event: a function, or functions with a matcher. */
+function readMatcher(event: FiredEvent, entry: unknown): readonly HookFunction[] {
+  const { matcher, hooks, timeout } =
+    typeof entry === "function" ? { hooks: [entry] } : asRecord(event, entry);
+  if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== "function"))
+    throw invalid(`The hooks for ${event} must be functions, or { matcher, hooks: [functions] }.`);
+  return hooks.map((hook) => ({
+    event,
+    ...(typeof matcher === "string" ? { matcher } : {}),
+    ...(typeof timeout === "number" ? { timeoutMs: timeout * 1000 } : {}),
+    run: (input, options) => hook(input, input["tool_use_id"], options),
+  }));
+}
+
+function asRecord(event: string, entry: unknown): Readonly<Record<string, unknown>> {
+  if (isRecord(entry)) return entry;
+  throw invalid(`The hooks for ${event} must be functions, or { matcher, hooks: [functions] }.`);
+}
+
+/** Whether the program wrote the model itself; any other object is one of the AI SDK. */
+export function isOwnModel(model: Model | LanguageModel): model is Model {
+  if (!isModelObject(model)) return false;
+  return typeof Reflect.get(model, "stream") === "function" && isRecord(Reflect.get(model, "facts"));
+}

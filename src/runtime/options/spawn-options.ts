@@ -1,0 +1,82 @@
+import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { ModelInput, SessionOptions } from "./runtime-options.ts";
+import type { OutputSchema } from "./typed-output.ts";
+
+/** What is said about a child of a session; its rights come from the session. */
+export interface ChildOptions<Output = unknown>
+  extends Partial<
+    Pick<
+      SpawnRequest,
+      | "description"
+      | "model"
+      | "resume"
+      | "keepTools"
+      | "background"
+      | "maxTurns"
+      | "limits"
+      | "name"
+      | "isolation"
+      | "effort"
+      | "systemPrompt"
+      | "appendSystemPrompt"
+    >
+  > {
+  readonly permissionMode?: NonNullable<SpawnRequest["mode"]>;
+  /** The schema that the result must match. */
+  readonly output?: OutputSchema<Output>;
+  /** Stops the child. */
+  readonly signal?: AbortSignal;
+}
+
+/** What is said about a child that the runtime starts: also the rights of the session that is opened for it. */
+export interface SpawnOptions<Output = unknown>
+  extends Omit<ChildOptions<Output>, "model">,
+    Pick<SessionOptions, (typeof sessionKeys)[number]> {
+  readonly model?: ModelInput;
+}
+
+/** The options that belong to the session of a child rather than to the child. */
+const sessionKeys = [
+  "skipPermissions",
+  "tools",
+  "allowedTools",
+  "disallowedTools",
+  "maxBudgetUsd",
+  "permissionPromptTool",
+] as const;
+
+/** Undefined where nothing is said about the session, so that children can share one. */
+export function sessionOptionsOf(
+  options: SpawnOptions,
+  { hasModel }: { readonly hasModel: boolean },
+): SessionOptions | undefined {
+  const given: [string, unknown][] = sessionKeys.map((key) => [key, options[key]]);
+  const { model } = options;
+  // A model that the runtime was given answers for all, unless a session has one of its own.
+  if (hasModel || typeof model !== "string") given.push(["model", model]);
+  const said = given.filter(([, value]) => value !== undefined);
+  return said.length === 0 ? undefined : Object.fromEntries(said);
+}
+
+/** A child as a program asks for it. */
+export function spawnRequestOf(agentType: string, prompt: string, options: SpawnOptions): SpawnRequest {
+  const { permissionMode, output: _output, signal: _signal, model, ...given } = options;
+  const ofSession: readonly string[] = sessionKeys;
+  const own = Object.entries({ ...given, ...(typeof model === "string" ? { model } : {}) }).filter(
+    ([key, value]) => !ofSession.includes(key) && value !== undefined,
+  );
+  return {
+    description: describeTask(agentType, prompt),
+    ...Object.fromEntries(own),
+    ...(permissionMode === undefined ? {} : { mode: permissionMode }),
+    agentType,
+    prompt,
+    origin: "program",
+  };
+}
+
+/** A few words for people, where the program gave none. */
+export function describeTask(agentType: string, prompt: string): string {
+  const words = prompt.trim().split(/\s+/).slice(0, 6).join(" ");
+  return `${agentType}: ${words.slice(0, 60)}`;
+}

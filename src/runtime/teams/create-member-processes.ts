@@ -1,0 +1,92 @@
+import { sessionFiles } from "../../journal/session-files.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import type { TeamMembership } from "../../planning/team-membership.ts";
+import { agentOutputFile } from "../../tasks/agent-output-file.ts";
+import { setMember } from "../../teams/member.ts";
+import { openTeamStore } from "../../teams/team-store.ts";
+import type { AgentServices } from "../agent/equip-agent.ts";
+import type { MemberProcesses } from "../children/decide-child.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import {
+  type MemberAnswer,
+  type MemberQuestion,
+  openPane,
+  refuseMemberProcess,
+  runMemberProcess,
+} from "./member-process.ts";
+
+/** Members of a session's team in processes of their own; their questions reach the same program and person. */
+export function createMemberProcesses(services: AgentServices, main: RunPlan): MemberProcesses {
+  const { world, asking } = services;
+  const { paths } = world.discovered;
+  const files = sessionFiles(paths.transcripts, main.sessionId);
+  const canAsk = world.canUseTool !== undefined || asking !== undefined;
+  return {
+    refuse: (plan) => refuseMemberProcess(plan) ?? refusePane(world),
+    outputFile: (agentId) => agentOutputFile(files, agentId),
+    run: (plan, control, signal) =>
+      runMemberProcess(plan, {
+        control,
+        signal,
+        environment: world.environment,
+        home: paths.home,
+        trusted: world.trusted,
+        report: world.notice,
+        onStart(pid) {
+          const { team } = plan.task;
+          if (team !== undefined)
+            void showMember(team, pid, world).catch((error: unknown) => world.notice?.(messageOf(error)));
+        },
+        ...(canAsk ? { ask: (question, stop) => answerFor(plan, question, { services, signal: stop }) } : {}),
+      }),
+  };
+}
+
+/** As for an agent of this process: the program first, then the person. */
+async function answerFor(
+  plan: ChildPlan,
+  { tool, input, callId, reason }: MemberQuestion,
+  { services, signal }: { readonly services: AgentServices; readonly signal: AbortSignal },
+): Promise<MemberAnswer> {
+  const { world, asking } = services;
+  const said = await world.canUseTool?.(tool, input, {
+    signal,
+    agentId: plan.agent.id,
+    callId,
+    reason,
+    suggestedRules: () => [],
+    outsidePaths: () => [],
+  });
+  if (said !== undefined && said.behavior !== "ask")
+    return said.behavior === "allow"
+      ? { behavior: "allow", ...(said.updatedInput === undefined ? {} : { updatedInput: said.updatedInput }) }
+      : { behavior: "deny", ...(said.message === undefined ? {} : { message: said.message }) };
+  const answer = await asking?.askFor(plan, { callId, tool, input, reason }, signal);
+  if (answer?.type === "allow") return { behavior: "allow" };
+  const message = answer?.message?.trim() ?? "";
+  return {
+    behavior: "deny",
+    message: message === "" ? "the person refused it" : `the person refused it and says: ${message}`,
+  };
+}
+
+/** Panes are asked for by name, and there is no tmux to open them in. */
+function refusePane({ teams, environment }: RuntimeContext): string | undefined {
+  if (teams?.mode !== "tmux" || (environment["TMUX"] ?? "") !== "") return undefined;
+  return 'teammateMode "tmux" needs a tmux session around this one; start tmux first, or use "process"';
+}
+
+/** Writes down where a member runs, and opens its pane where panes are wanted. */
+async function showMember(team: TeamMembership, pid: number, world: RuntimeContext): Promise<void> {
+  const { paths } = world.discovered;
+  const store = (world.teams?.open ?? openTeamStore)(paths, team.team, team.taskList);
+  await setMember(store, team.member, { pid });
+  if (world.teams?.mode !== "tmux") return;
+  const tmuxPaneId = await openPane(team, { environment: world.environment, home: paths.home });
+  await setMember(store, team.member, { tmuxPaneId });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,225 @@
+// @io
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { noUsage } from "../../conversation/usage.ts";
+import { isRecord } from "../../foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import { runProcess } from "../../foundation/run-process.ts";
+import { spawnProcess } from "../../foundation/spawn-process.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
+
+/** A call of a member that has to be asked about, as it comes from its process. */
+export interface MemberQuestion {
+  readonly id: string;
+  readonly tool: string;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly callId: string;
+  readonly reason: string;
+}
+
+export interface MemberAnswer {
+  readonly behavior: "allow" | "deny";
+  readonly message?: string;
+  readonly updatedInput?: Readonly<Record<string, unknown>>;
+}
+
+export interface MemberProcessOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly home: string;
+  readonly trusted: boolean;
+  /** Absent where no one can be asked. */
+  readonly ask?: (question: MemberQuestion, signal: AbortSignal) => Promise<MemberAnswer>;
+  readonly report?: ((text: string) => void) | undefined;
+  /** Called with the number of the process when it runs. */
+  readonly onStart: (pid: number) => void;
+}
+
+/** Kinds of functions of the program that reach a process of its own: those that answer questions. */
+const forwarded: ReadonlySet<string> = new Set(["approver", "canUseTool", "ask", "onEnd"]);
+
+/** Why a member cannot run in a process of its own. */
+export function refuseMemberProcess(plan: ChildPlan): string | undefined {
+  const stuck = (plan.functions ?? []).filter(({ kind }) => !forwarded.has(kind));
+  if (stuck.length > 0) {
+    const list = stuck.map(({ kind, name }) => `${kind} ${JSON.stringify(name)}`).join(", ");
+    return `it needs functions of this program, which another process does not have: ${list}; use teammateMode "in-process"`;
+  }
+  const { cost, tokens } = plan.treeLimits ?? {};
+  if (cost === undefined && tokens === undefined) return undefined;
+  return 'a budget of the whole tree is only kept within one process; use teammateMode "in-process"';
+}
+
+/** Carries out the plan of a member in a process of its own, and passes on what happens there. */
+export async function* runMemberProcess(
+  plan: ChildPlan,
+  {
+    control,
+    signal,
+    ...options
+  }: MemberProcessOptions & { readonly control: TaskControl; readonly signal: AbortSignal },
+): AsyncGenerator<RunEvent> {
+  const child = await spawnProcess(
+    process.execPath,
+    [findProgram(), "run-teammate", ...(options.trusted ? ["--trust"] : [])],
+    {
+      cwd: plan.sessionDirectory,
+      env: { ...options.environment, HOME: options.home },
+      stdio: ["pipe", "pipe", "pipe"],
+    },
+  );
+  const { stdin, stdout, stderr } = child;
+  if (stdin === null || stdout === null || stderr === null)
+    throw new RetinueError("no-pipes", "It has no pipes.");
+  if (child.pid !== undefined) options.onStart(child.pid);
+  const exited = new Promise<string>((resolve) => {
+    child.on("close", (code, killedBy) => resolve(killedBy ?? `exit code ${code}`));
+  });
+  const say = (line: object): void => void stdin.write(`${JSON.stringify(line)}\n`);
+  const errors = createErrorTail(stderr, options.report);
+  const kill = stopOnAbort(child, say, signal);
+  const over = new AbortController();
+  let isIdle = false;
+  let hasEnded = false;
+  try {
+    const { team: { isProcess: _here, ...team } = {}, ...task } = plan.task;
+    say({ type: "start", plan: { ...plan, task: { ...task, team } }, asks: options.ask !== undefined });
+    for await (const line of createInterface({ input: stdout })) {
+      const message = readMessage(line);
+      if (message?.type === "ask")
+        void answer(message.question, { ask: options.ask, say, signal: over.signal });
+      if (message?.type !== "event") continue;
+      if (isIdle && message.event.type !== "run-ended")
+        await control.takePlace?.(signal).catch(() => undefined);
+      isIdle = message.event.type === "run-idled";
+      hasEnded ||= message.event.type === "run-ended";
+      yield message.event;
+    }
+    const how = await exited;
+    if (!hasEnded) yield { type: "run-ended", ending: diedEnding(how, errors(), signal) };
+  } finally {
+    over.abort();
+    kill();
+  }
+}
+
+const paneLimitMs = 10_000;
+
+/** Opens a tmux pane that shows a member; gives its id, or throws with what tmux said. */
+export async function openPane(
+  { team, member }: { readonly team: string; readonly member: string },
+  { environment, home }: Pick<MemberProcessOptions, "environment" | "home">,
+): Promise<string> {
+  const { CLAUDE_CONFIG_DIR: config } = environment;
+  // A pane has the environment of the tmux server, which may be another.
+  const variables = [`HOME=${home}`, ...(config === undefined ? [] : [`CLAUDE_CONFIG_DIR=${config}`])];
+  const words = [
+    ...["split-window", "-d", "-P", "-F", "#{pane_id}"],
+    ...variables.flatMap((variable) => ["-e", variable]),
+    ...[process.execPath, findProgram(), "teams", "watch"],
+  ];
+  const { exitCode, stdout, stderr } = await runProcess({
+    file: "tmux",
+    arguments: [...words, team, member],
+    directory: home,
+    environment: Object.fromEntries(
+      Object.entries({ ...environment, HOME: home }).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      ),
+    ),
+    signal: AbortSignal.timeout(paneLimitMs),
+    maxBytes: 10_000,
+  });
+  if (exitCode === 0) return stdout.trim();
+  throw new RetinueError("no-pane", `tmux could not open a pane for ${member}: ${stderr.trim()}`);
+}
+
+/** How long a process may take to end after it was asked to. */
+const graceMs = 5000;
+
+type Child = Awaited<ReturnType<typeof spawnProcess>>;
+
+/** Gives back how to end the process now, whatever it does. */
+function stopOnAbort(child: Child, say: (line: object) => void, signal: AbortSignal): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => {
+    say({ type: "stop", code: isRetinueError(signal.reason) ? signal.reason.code : "aborted" });
+    timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  child.on("close", () => clearTimeout(timer));
+  return () => {
+    signal.removeEventListener("abort", stop);
+    child.stdin?.end();
+    if (child.exitCode === null && child.signalCode === null)
+      timer ??= setTimeout(() => child.kill("SIGKILL"), graceMs);
+  };
+}
+
+async function answer(
+  question: MemberQuestion,
+  {
+    ask,
+    say,
+    signal,
+  }: {
+    readonly ask: MemberProcessOptions["ask"];
+    readonly say: (line: object) => void;
+    readonly signal: AbortSignal;
+  },
+): Promise<void> {
+  const refusal: MemberAnswer = { behavior: "deny", message: "no one can be asked here" };
+  const given = (await ask?.(question, signal).catch(() => refusal)) ?? refusal;
+  if (!signal.aborted) say({ type: "answer", id: question.id, ...given });
+}
+
+type MemberMessage =
+  | { readonly type: "event"; readonly event: RunEvent }
+  | { readonly type: "ask"; readonly question: MemberQuestion };
+
+/** Lines of our own program; anything else on its output is passed over. */
+function readMessage(line: string): MemberMessage | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (!isRecord(value)) return undefined;
+    // Both ends are the same version of the same program.
+    if (value["type"] === "event" || value["type"] === "ask") return value as unknown as MemberMessage;
+  } catch {
+    // Not one of ours.
+  }
+  return undefined;
+}
+
+/** What a process said last on its error output. */
+function createErrorTail(
+  stream: NodeJS.ReadableStream,
+  report: MemberProcessOptions["report"],
+): () => string {
+  const lines: string[] = [];
+  createInterface({ input: stream }).on("line", (line) => {
+    lines.push(line);
+    if (lines.length > 5) lines.shift();
+    report?.(line.replace(/^retinue: /, ""));
+  });
+  return () => lines.join("\n");
+}
+
+function diedEnding(how: string, errors: string, signal: AbortSignal): RunEnding {
+  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
+  const error = `Its process ended (${how}).${errors === "" ? "" : ` ${errors}`}`;
+  if (!signal.aborted)
+    return { status: "failed", reason: "process_died", text: "", error, totals, denials: [] };
+  const reason = isRetinueError(signal.reason) ? signal.reason.code : "aborted";
+  return { status: "stopped", reason, text: "", totals, denials: [] };
+}
+
+/** The command beside this file, whether it runs from the sources or from the package. */
+export function findProgram(): string {
+  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+    const program = join(folder, "bin", "retinue.js");
+    if (existsSync(program) || dirname(folder) === folder) return program;
+  }
+}

@@ -1,0 +1,93 @@
+import type { UserMessage } from "../../conversation/message.ts";
+import type { ChildMail } from "../../tasks/child-mail.ts";
+import type { Children, ChildrenParts } from "../children/open-children.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import { openSessionTeam, type SessionTeam, type SessionTeamParts } from "./session-team.ts";
+
+/** The team that a session leads; none where teams are off, and where no main agent reads its mail. */
+export function openTeamOf(
+  parts: ChildrenParts,
+  spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn" | "owesNotices">,
+): SessionTeam | undefined {
+  const { world } = parts.services;
+  if (world.teams === undefined || !parts.readsNotices) return undefined;
+  const { registry } = world.discovered;
+  return openSessionTeam({
+    world,
+    settings: world.teams,
+    plan: parts.parent.plan,
+    tasks: parts.tasks,
+    ...spawning,
+    ...parts.mail,
+    forksContext(agentType = "general-purpose") {
+      const found = registry.find(agentType);
+      return found.type === "found" && found.agent.definition.forkContext === true;
+    },
+  });
+}
+
+export interface ParentMailParts {
+  readonly mail: ChildMail;
+  readonly team: SessionTeam | undefined;
+  /** Children in the background run, or have ended and are about to say so. */
+  readonly isBusy: () => boolean;
+  /** Questions of agents wait in the inbox. */
+  readonly hasQuestions: () => boolean;
+  readonly limitMs: number;
+  readonly notice: RuntimeContext["notice"];
+  /** A person is at the session and need not wait. */
+  readonly isInteractive: boolean;
+}
+
+/** What a main agent reads between its turns and waits for at its end: notices of children, and mail of its team. */
+export function createParentMail({
+  mail,
+  team,
+  isBusy,
+  hasQuestions,
+  limitMs,
+  notice,
+  isInteractive,
+}: ParentMailParts): Pick<Children, "takeMessages" | "beforeEnd"> {
+  const teamMail = (): readonly UserMessage[] => {
+    const message = team?.takeMail();
+    return message === undefined ? [] : [message];
+  };
+
+  async function waitForNews(signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const stop = AbortSignal.any([signal, over.signal]);
+    const waits = [
+      ...(isBusy() ? [mail.wait(stop, limitMs)] : []),
+      ...(team?.isBusy() === true ? [team.wait(stop, limitMs)] : []),
+    ];
+    if (waits.length > 0) await Promise.race(waits);
+    over.abort();
+  }
+
+  /** The run ends although members still work: the person learns who is stopped with it. */
+  function reportWorking(): undefined {
+    const names = team?.working() ?? [];
+    if (names.length > 0)
+      notice?.(
+        `The run ended while teammates were still working: ${names.join(", ")}. Continue the session to resume them.`,
+      );
+  }
+
+  return {
+    takeMessages: () => [...mail.takeAll(), ...teamMail()],
+    async beforeEnd(signal) {
+      const [first] = teamMail();
+      if (first !== undefined) return first;
+      if (mail.isEmpty() && !isInteractive) await waitForNews(signal);
+      while (true) {
+        const news = mail.takeOne() ?? teamMail()[0];
+        if (news !== undefined || isInteractive) return news;
+        // A question may wait for days, and its agent with it; once it is answered, the agent has its time again.
+        const isAwaited = hasQuestions() && (isBusy() || team?.isBusy() === true);
+        if (!isAwaited || signal.aborted) return reportWorking();
+        await waitForNews(signal);
+      }
+    },
+  };
+}

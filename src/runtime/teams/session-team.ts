@@ -1,0 +1,210 @@
+import type { UserMessage } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import type { Spawn } from "../../tasks/create-agent-tool.ts";
+import type { TaskManager } from "../../tasks/task-manager.ts";
+import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
+import { createBoardTools } from "../../teams/create-board-tools.ts";
+import { createTeamTools } from "../../teams/create-team-tools.ts";
+import { openMailbox } from "../../teams/mailbox.ts";
+import type { Seat } from "../../teams/seat.ts";
+import { implicitTeamName, leadName, personName } from "../../teams/team-names.ts";
+import type { TeamRuntime } from "../../teams/team-settings.ts";
+import type { TeamStore } from "../../teams/team-store.ts";
+import type { Tool } from "../../tools/tool.ts";
+import type { SessionHooks } from "../hooks/session-hooks.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import { findTeamOf } from "./find-team.ts";
+import { createTeam, type Founding, foundTeam, type Live, removeTeam } from "./found-team.ts";
+import { recoverMembers, reportEnd, reviveMember, spawnInTeam } from "./team-members.ts";
+
+export interface SessionTeamParts {
+  readonly world: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
+  readonly settings: TeamRuntime;
+  readonly plan: RunPlan;
+  readonly tasks: TaskManager;
+  /** Starts a child without asking anybody. */
+  readonly spawn: Spawn;
+  /** Starts a child as if a call of the Agent tool had asked for it. */
+  readonly authorizedSpawn: Spawn;
+  /** Whether a member has ended and the lead is about to be notified. */
+  readonly owesNotices: () => boolean;
+  /** Whether an agent type starts with its parent's conversation; such a child is no teammate. */
+  readonly forksContext: (agentType: string | undefined) => boolean;
+  /** Keys of the mail that the lead's conversation has. */
+  readonly delivered: ReadonlySet<string>;
+  readonly commit?: (() => Promise<void>) | undefined;
+}
+
+/** The team that a session leads, from its first member on. */
+export interface SessionTeam extends AsyncDisposable {
+  readonly seat: Seat;
+  readonly tools: readonly Tool[];
+  /** Starts a teammate where the call asks for one, else an ordinary child. */
+  readonly spawn: Spawn;
+  takeMail(): UserMessage | undefined;
+  recorded(event: RunEvent): void;
+  /** What a host has taken and puts into the next prompt; its keys go into the journal with that prompt. */
+  hold(messages: readonly UserMessage[]): void;
+  takeHeld(): Pick<UserMessage, "mail">;
+  /** Calls back when there may be mail for the lead; the result ends it. */
+  onMail(listener: () => void): () => void;
+  /** A message of the person to a member, by the id of its agent. */
+  writeTo(taskId: string, text: string): Promise<boolean>;
+  /** The names of members that work now. */
+  working(): readonly string[];
+  /** Whether there may be mail for the lead soon. */
+  isBusy(): boolean;
+  /** Lets a lead that waits look again. */
+  look(): void;
+  /** Resolves with mail for the lead, when no member works any more, or after the time. */
+  wait(signal: AbortSignal, limitMs: number): Promise<void>;
+  ended(plan: ChildPlan, state: TaskState, text: string): Promise<void>;
+  isMember(taskId: string): boolean;
+  /** After a crash: takes members up again that worked or have mail. */
+  recover(signal: AbortSignal): Promise<void>;
+  attachHooks(hooks: SessionHooks | undefined): void;
+}
+
+export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
+  const { world, plan, settings, tasks } = parts;
+  const { paths } = world.discovered;
+  const live = newLive();
+  const open = (name: string): TeamStore => {
+    live.store = settings.open(paths, name, settings.taskList);
+    live.stopWatching = live.store.watch(() => {
+      for (const listener of live.listeners) listener();
+    });
+    live.mailbox = openMailbox({ ...parts, store: live.store, name: leadName, report: world.notice });
+    return live.store;
+  };
+  const existing = findTeamOf(paths, plan.sessionId);
+  if (existing !== undefined) open(existing);
+  const found: Founding = { parts, live, open };
+  const seat = createLeadSeat(found);
+  const news = watchMembers(tasks, live);
+  const isBusy = (): boolean => parts.owesNotices() || workingMembers(tasks, live.store).length > 0;
+  return {
+    seat,
+    tools: [
+      ...createTeamTools({
+        create: (name, description) => createTeam(name, description, found),
+        remove: ({ force }) => removeTeam(force, found),
+      }),
+      ...createBoardTools(seat),
+    ],
+    spawn: (request, options) => spawnInTeam(request, { ...found, options }),
+    takeMail: () => live.mailbox?.take(),
+    recorded(event) {
+      if (event.type === "user-added" && event.message.mail !== undefined)
+        live.mailbox?.recorded(event.message.mail);
+      if (event.type === "run-ended") live.mailbox?.giveBack();
+    },
+    ...createHostMail(live),
+    working: () => workingMembers(tasks, live.store),
+    isBusy,
+    look: () => live.mailbox?.look(),
+    async wait(signal, limitMs) {
+      const isAwake = (): boolean => !isBusy();
+      await live.mailbox?.wait({ signal, limitMs, isAwake }).catch(() => undefined);
+    },
+    ended: (child, state, text) => reportEnd({ child, state, text }, found),
+    isMember: (taskId) => live.store?.config()?.members.some((member) => member.taskId === taskId) === true,
+    recover: (signal) => recoverMembers(found, signal),
+    attachHooks(hooks) {
+      live.hooks = hooks;
+    },
+    async [Symbol.asyncDispose]() {
+      news();
+      live.stopWatching?.();
+      await live.mailbox?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function newLive(): Live {
+  return {
+    store: undefined,
+    mailbox: undefined,
+    hooks: undefined,
+    founding: undefined,
+    listeners: new Set(),
+  };
+}
+
+function createLeadSeat(found: Founding): Seat {
+  const { live, parts } = found;
+  const fire = async (
+    event: "TaskCreated" | "TaskCompleted",
+    task: Parameters<Seat["approveCreated"]>[0],
+  ) => {
+    const { id: taskId, subject, description } = task;
+    const team = live.store?.name;
+    const payload = {
+      taskId,
+      subject,
+      description,
+      teammate: leadName,
+      ...(team === undefined ? {} : { team }),
+    };
+    const verdict = await live.hooks?.team.fire(event, payload, new AbortController().signal);
+    return verdict === undefined || verdict.type === "passed" ? undefined : verdict.reason;
+  };
+  return {
+    name: leadName,
+    isLead: true,
+    store: () => live.store,
+    ensureStore: async () =>
+      live.store ?? (await foundTeam(found, implicitTeamName(parts.plan.sessionId), "")),
+    revive: (member) => reviveMember(member, found),
+    approveCreated: (task) => fire("TaskCreated", task),
+    approveCompleted: (task) => fire("TaskCompleted", task),
+  };
+}
+
+/** Mail for a lead that waits for a person: its host asks for it and puts it into a prompt. */
+function createHostMail(live: Live): Pick<SessionTeam, "hold" | "takeHeld" | "onMail" | "writeTo"> {
+  let held: readonly string[] = [];
+  return {
+    hold(messages) {
+      held = [...held, ...messages.flatMap(({ mail = [] }) => mail)];
+    },
+    takeHeld() {
+      const mail = held;
+      held = [];
+      return mail.length === 0 ? {} : { mail };
+    },
+    onMail(listener) {
+      live.listeners.add(listener);
+      return () => void live.listeners.delete(listener);
+    },
+    async writeTo(taskId, text) {
+      const member = live.store?.config()?.members.find((one) => one.taskId === taskId);
+      if (live.store === undefined || member === undefined) return false;
+      await live.store.send(member.name, { from: personName, body: text });
+      return true;
+    },
+  };
+}
+
+/** Also those that are idle and have mail: they are about to work. */
+function workingMembers(tasks: Pick<TaskManager, "list">, store: TeamStore | undefined): readonly string[] {
+  return tasks.list().flatMap((task) => {
+    if (task.team === undefined || hasEnded(task)) return [];
+    const { member, isIdle } = task.team;
+    const isWoken = isIdle && store?.inbox(member).mail.some(({ read }) => !read) === true;
+    return isIdle && !isWoken ? [] : [member];
+  });
+}
+
+/** Wakes a lead that waits, when a member becomes idle or ends. */
+function watchMembers(tasks: TaskManager, live: Live): () => void {
+  const news = tasks.watch();
+  void (async () => {
+    for await (const { event, state } of news)
+      if (state.team !== undefined && (event.type === "run-idled" || event.type === "run-ended"))
+        live.mailbox?.look();
+  })().catch(() => undefined);
+  return () => void news.return?.();
+}

@@ -1,0 +1,257 @@
+// @io
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { sleep } from "../../foundation/abortable.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import { continuePrompt } from "../../planning/earlier-run.ts";
+import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { hasLiveOwner } from "../../storage/owner-lock.ts";
+import type { Spawn, SpawnOutcome } from "../../tasks/create-agent-tool.ts";
+import { type TaskState, wasCutOff } from "../../tasks/task-state.ts";
+import { setMember } from "../../teams/member.ts";
+import { offerTasks } from "../../teams/seat.ts";
+import {
+  findMember,
+  stateOf,
+  type TeamMember,
+  teammatesOf,
+  withMember,
+  withoutMember,
+} from "../../teams/team-config.ts";
+import {
+  implicitTeamName,
+  leadName,
+  refuseMemberName,
+  refuseTeamName,
+  systemName,
+} from "../../teams/team-names.ts";
+import type { TeamSettings } from "../../teams/team-settings.ts";
+import type { TeamStore } from "../../teams/team-store.ts";
+import { type Founding, foundTeam } from "./found-team.ts";
+
+interface Spawning extends Founding {
+  readonly options: Parameters<Spawn>[1];
+}
+
+export async function spawnInTeam(request: SpawnRequest, spawning: Spawning): Promise<SpawnOutcome> {
+  const { parts, live, options } = spawning;
+  const known = live.store
+    ?.config()
+    ?.members.find(({ taskId }) => taskId !== undefined && taskId === request.resume);
+  if (known !== undefined)
+    return resumeMember(known, { ...spawning, prompt: request.prompt, spawn: parts.spawn });
+  const isPlain =
+    request.resume !== undefined || request.isolation !== undefined || parts.forksContext(request.agentType);
+  const { name, teamName } = request;
+  if (name === undefined || isPlain) {
+    if (teamName === undefined) return parts.spawn(request, options);
+    return refused(
+      name === undefined
+        ? "A member of a team needs a `name`."
+        : "An agent that is resumed, isolated or forked cannot join a team; leave `team_name` out.",
+    );
+  }
+  const joined = await joinTeam(request, name, spawning);
+  if (typeof joined === "string") return refused(`The teammate was not started: ${joined}`);
+  const { store, member } = joined;
+  const outcome = await parts.spawn(
+    { ...request, agentId: member.taskId ?? "", team: membershipOf(store, member, parts.settings) },
+    options,
+  );
+  if (outcome.type === "refused")
+    await store.update((config) => withoutMember(config ?? joined.config, name));
+  return outcome;
+}
+
+/** Reserves the name, so that of several that want it exactly one gets it. */
+async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...founding }: Spawning) {
+  const { plan, world, settings } = parts;
+  const wanted = request.teamName ?? live.store?.name ?? implicitTeamName(plan.sessionId);
+  if (live.store !== undefined && wanted !== live.store.name)
+    return `you lead the team ${JSON.stringify(live.store.name)}, not ${JSON.stringify(wanted)}`;
+  const badTeam = refuseTeamName(wanted);
+  if (badTeam !== undefined) return `${JSON.stringify(wanted)} cannot be the name of a team: ${badTeam}`;
+  const badName = refuseMemberName(name, []);
+  if (badName !== undefined) return `${JSON.stringify(name)} cannot be the name of a member: ${badName}`;
+  const store = live.store ?? (await foundTeam({ parts, live, ...founding }, wanted, ""));
+  const member: TeamMember = {
+    agentId: `${name}@${store.name}`,
+    name,
+    agentType: request.agentType ?? "general-purpose",
+    prompt: request.prompt,
+    joinedAt: world.epochMs(),
+    tmuxPaneId: "in-process",
+    backendType: settings.mode,
+    cwd: plan.directory,
+    subscriptions: [],
+    isActive: true,
+    state: "working",
+    taskId: `a${randomBytes(8).toString("hex")}`,
+  };
+  let refusal: string | undefined;
+  const config = await store.update((now) => {
+    if (now === undefined) throw new RetinueError("team-gone", "The team was deleted meanwhile.");
+    const reason = refuseMemberName(
+      name,
+      now.members.map((other) => other.name),
+    );
+    refusal =
+      reason === undefined ? undefined : `${reason}; write to it with SendMessage, or choose another name`;
+    return reason === undefined ? withMember(now, member) : now;
+  });
+  return refusal ?? { store, member, config };
+}
+
+function membershipOf(store: TeamStore, { name }: TeamMember, settings: TeamSettings) {
+  return {
+    team: store.name,
+    member: name,
+    taskList: settings.taskList ?? store.name,
+    ...(settings.mode === "in-process" ? {} : { isProcess: true as const }),
+  };
+}
+
+interface Resuming extends Founding {
+  readonly prompt: string;
+  readonly spawn: Spawn;
+}
+
+async function resumeMember(
+  member: TeamMember,
+  { parts, live, prompt, spawn }: Resuming,
+): Promise<SpawnOutcome> {
+  const { store } = live;
+  if (store === undefined || member.taskId === undefined)
+    return refused("It is no member of this team any more.");
+  await setMember(store, member.name, { isActive: true, state: "working" });
+  const { transcripts } = parts.world.discovered.paths;
+  const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(member.taskId);
+  // One whose process died before it began starts with its first task.
+  const isBegun = existsSync(transcript);
+  const outcome = await spawn(
+    {
+      ...(isBegun
+        ? { resume: member.taskId, prompt }
+        : { agentId: member.taskId, prompt: member.prompt ?? prompt }),
+      ...(member.agentType === undefined ? {} : { agentType: member.agentType }),
+      description: member.name,
+      name: member.name,
+      origin: "model",
+      team: membershipOf(store, member, parts.settings),
+    },
+    { signal: new AbortController().signal },
+  );
+  if (outcome.type === "refused") await setMember(store, member.name, { isActive: false, state: "ended" });
+  return outcome;
+}
+
+const mailPrompt = "You were idle and have new mail.";
+
+/** A member that has ended reads its mail when it runs again. */
+export async function reviveMember(name: string, found: Founding): Promise<string | undefined> {
+  const config = found.live.store?.config();
+  const member = config === undefined ? undefined : findMember(config, name);
+  if (member === undefined) return "it is no member any more";
+  const outcome = await resumeMember(member, {
+    ...found,
+    prompt: mailPrompt,
+    spawn: found.parts.authorizedSpawn,
+  });
+  return outcome.type === "refused" ? outcome.reason : undefined;
+}
+
+interface EndedMember {
+  readonly child: ChildPlan;
+  readonly state: TaskState;
+  readonly text: string;
+}
+
+/** The lead hears of every ending once; one that ended with its session is taken up with it. */
+export async function reportEnd({ child, state, text }: EndedMember, { live }: Founding): Promise<void> {
+  const { store } = live;
+  const name = child.task.team?.member;
+  if (store === undefined || name === undefined || wasCutOff(state) || store.config() === undefined) return;
+  const reason = state.ending?.reason ?? "no_end";
+  const isShutDown = reason === "shutdown";
+  if (isShutDown) await store.update((now) => withoutMember(now ?? lost(), name));
+  else
+    await setMember(store, name, {
+      isActive: false,
+      state: "ended",
+      lastEnding: `${state.status} (${reason})`,
+    });
+  const released = await store.board.release(name);
+  await forgetOffers(
+    store,
+    released.map(({ id }) => id),
+  );
+  await offerTasks(store, released);
+  const given =
+    released.length === 0 ? "" : ` Its tasks are free again: ${released.map(({ id }) => id).join(", ")}.`;
+  const message = isShutDown
+    ? `${name} has shut down.${given}`
+    : `${name} has ended; a message to it resumes it.${given}\n\n${text}`;
+  await store.send(leadName, { from: systemName, body: { type: "teammate_terminated", name, message } });
+  live.mailbox?.look();
+}
+
+function lost(): never {
+  throw new RetinueError("team-gone", "The team was deleted meanwhile.");
+}
+
+async function forgetOffers(store: TeamStore, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await store.update((now = lost()) => ({
+    ...now,
+    members: now.members.map((member) =>
+      member.offered === undefined
+        ? member
+        : { ...member, offered: member.offered.filter((id) => !ids.includes(id)) },
+    ),
+  }));
+}
+
+/** A member in a process of its own ends with its lead, but not in the same moment. */
+async function waitForEnd({ taskId }: TeamMember, { parts }: Founding, signal: AbortSignal): Promise<void> {
+  if (taskId === undefined) return;
+  const { transcripts } = parts.world.discovered.paths;
+  const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(taskId);
+  for (let waited = 0; waited < maxEndMs && hasLiveOwner(transcript); waited += lookMs)
+    await sleep(lookMs, signal).catch(() => undefined);
+}
+
+const maxEndMs = 10_000;
+const lookMs = 25;
+
+/** Members that worked when the process died go on; those that were idle do when there is mail for them. */
+export async function recoverMembers(found: Founding, signal: AbortSignal): Promise<void> {
+  const { live, parts } = found;
+  const { store } = live;
+  const config = store?.config();
+  if (store === undefined || config === undefined) return;
+  for (const member of teammatesOf(config)) {
+    if (signal.aborted) return;
+    await waitForEnd(member, found, signal);
+    const wasWorking = stateOf(member) === "working";
+    const hasMail = store.inbox(member.name).mail.some(({ read }) => !read);
+    if (!wasWorking && !hasMail) {
+      await setMember(store, member.name, { isActive: false, state: "ended" });
+      continue;
+    }
+    const prompt = wasWorking ? continuePrompt : mailPrompt;
+    const outcome = await resumeMember(member, { ...found, prompt, spawn: parts.spawn });
+    if (outcome.type !== "refused") continue;
+    const released = await store.board.release(member.name);
+    const message = `${member.name} was cut off and could not be resumed: ${outcome.reason} Its tasks are free again: ${released.map(({ id }) => id).join(", ") || "none"}.`;
+    await store.send(leadName, {
+      from: systemName,
+      body: { type: "teammate_terminated", name: member.name, message },
+    });
+  }
+}
+
+function refused(reason: string): SpawnOutcome {
+  return { type: "refused", reason };
+}

@@ -1,0 +1,216 @@
+import type { UserMessage } from "../conversation/message.ts";
+import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import { abortable, sleep } from "../foundation/abortable.ts";
+import type { Feed } from "../foundation/feed.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import { endingOfCause } from "../loop/limit-reached.ts";
+import type { TaskControl, TaskEvent, TaskRun } from "./task-manager.ts";
+import { foldTask, hasEnded, type TaskState } from "./task-state.ts";
+
+/** One child, from its start until enough others have ended after it. */
+export interface TaskEntry {
+  state: TaskState;
+  run: TaskRun;
+  readonly controller: AbortController;
+  readonly mail: UserMessage[];
+  readonly done: PromiseWithResolvers<TaskState>;
+  readonly detached: PromiseWithResolvers<void>;
+  readonly moved: AbortController;
+  /** Set while one that was idle waits for a place. */
+  resume?: () => void;
+}
+
+/** All children of a session, as the task manager keeps them. */
+export interface TaskTable {
+  readonly maxRunning: number;
+  readonly keptEnded: number;
+  readonly now: () => number;
+  readonly entries: Map<string, TaskEntry>;
+  /** Those that hold a place; counting all entries instead would make many children slow. */
+  readonly active: Set<TaskEntry>;
+  readonly queue: TaskEntry[];
+  /** Those that had given up their place and want one again; they come before the queue. */
+  readonly returning: { readonly entry: TaskEntry; readonly enter: () => void }[];
+  /** Those that have ended and released everything, oldest first. */
+  readonly ended: Set<TaskEntry>;
+  readonly feed: Feed<TaskEvent>;
+  totals: RunTotals | undefined;
+  isClosed: boolean;
+}
+
+/** Runs a child to its end, however it ends, and then starts the next one in the queue. */
+export async function driveTask(table: TaskTable, entry: TaskEntry): Promise<void> {
+  table.active.add(entry);
+  const control: TaskControl = {
+    attended: () => !entry.state.background,
+    unattended: entry.moved.signal,
+    takeMessages: () => entry.mail.splice(0),
+    takePlace: (signal) => takePlace(table, entry, signal),
+    park: (wait) => park(table, entry, wait),
+  };
+  const finished = follow(table, entry, control).catch((error: unknown) => concludeTask(table, entry, error));
+  const settled = new AbortController();
+  await Promise.race([finished, abandoned(entry.controller.signal, settled.signal)]);
+  settled.abort();
+  concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
+  await releaseTask(table, entry);
+}
+
+async function follow(table: TaskTable, entry: TaskEntry, control: TaskControl): Promise<void> {
+  for await (const event of entry.run.events(control, entry.controller.signal)) {
+    if (hasEnded(entry.state)) return;
+    apply(table, entry, event);
+    entry.run.onEvent?.(event, entry.state);
+  }
+}
+
+function apply(table: TaskTable, entry: TaskEntry, event: RunEvent): void {
+  if (hasEnded(entry.state)) return;
+  entry.state = foldTask(entry.state, event, table.now());
+  table.feed.publish({ event, state: entry.state });
+  if (event.type !== "run-ended" && event.type !== "run-idled") return;
+  const { totals } = event.ending;
+  table.totals = table.totals === undefined ? totals : addTotals(table.totals, totals);
+  table.active.delete(entry);
+  // Immediately, so that a newcomer does not get the place before those in the queue while this one still cleans up.
+  startNext(table);
+}
+
+/** A child that was idle queues like one that starts, without being started again. */
+async function takePlace(table: TaskTable, entry: TaskEntry, signal: AbortSignal): Promise<void> {
+  const { active, maxRunning, queue } = table;
+  if (active.size < maxRunning) {
+    active.add(entry);
+    return;
+  }
+  const waiting = Promise.withResolvers<void>();
+  entry.resume = waiting.resolve;
+  queue.push(entry);
+  await abortable(waiting.promise, signal).finally(() => {
+    const position = queue.indexOf(entry);
+    if (position !== -1) queue.splice(position, 1);
+    delete entry.resume;
+  });
+}
+
+async function park<T>(table: TaskTable, entry: TaskEntry, wait: () => Promise<T>): Promise<T> {
+  // Of several waits of one agent the first gives the place away.
+  const isFirst = table.active.delete(entry);
+  if (!isFirst) return wait();
+  entry.state = { ...entry.state, activity: "waiting for an approval" };
+  startNext(table);
+  try {
+    return await wait();
+  } finally {
+    await comeBack(table, entry);
+  }
+}
+
+async function comeBack({ active, maxRunning, returning }: TaskTable, entry: TaskEntry): Promise<void> {
+  const { signal } = entry.controller;
+  if (hasEnded(entry.state)) return;
+  if (active.size >= maxRunning && !signal.aborted) {
+    const entered = Promise.withResolvers<void>();
+    const place = { entry, enter: () => entered.resolve() };
+    returning.push(place);
+    signal.addEventListener("abort", place.enter, { once: true });
+    await entered.promise;
+    signal.removeEventListener("abort", place.enter);
+    const at = returning.indexOf(place);
+    if (at !== -1) returning.splice(at, 1);
+  }
+  // One that is stopped may exceed the number for the moment in which it ends.
+  if (!hasEnded(entry.state)) active.add(entry);
+}
+
+/** The child that waited longest gets the place that became free. */
+function startNext(table: TaskTable): void {
+  const { active, maxRunning, queue, returning, now } = table;
+  if (active.size >= maxRunning) return;
+  const back = returning.shift();
+  if (back !== undefined) {
+    active.add(back.entry);
+    back.enter();
+    return;
+  }
+  const entry = queue.shift();
+  if (entry === undefined) return;
+  if (entry.resume !== undefined) {
+    active.add(entry);
+    entry.resume();
+    return;
+  }
+  entry.state = { ...entry.state, status: "running", activity: "starting", lastSignAt: now() };
+  void driveTask(table, entry);
+}
+
+/** Ends a child that did not report its own ending, and notifies the recorder of it. */
+export function concludeTask(table: TaskTable, entry: TaskEntry, error: unknown): void {
+  if (hasEnded(entry.state)) return;
+  const event = endedBy(error, { state: entry.state, signal: entry.controller.signal }, table.now());
+  apply(table, entry, event);
+  try {
+    entry.run.onEvent?.(event, entry.state);
+  } catch {
+    // The recorder may be what failed; the child has ended all the same.
+  }
+}
+
+export async function releaseTask(table: TaskTable, entry: TaskEntry): Promise<void> {
+  try {
+    await entry.run.onEnd?.(entry.state);
+  } catch {
+    // The child has ended; what its ending triggers must not take down others.
+  }
+  entry.done.resolve(entry.state);
+  forget(table, entry);
+}
+
+/** What a run was made of goes with its end; its state goes when enough others have ended after it. */
+function forget({ ended, entries, keptEnded }: TaskTable, entry: TaskEntry): void {
+  entry.run = { start: entry.run.start, events: nothing };
+  ended.add(entry);
+  for (const oldest of ended) {
+    if (ended.size <= keptEnded) return;
+    ended.delete(oldest);
+    if (entries.get(oldest.state.id) === oldest) entries.delete(oldest.state.id);
+  }
+}
+
+async function* nothing(): AsyncGenerator<RunEvent> {}
+
+/** A child that does not end when its signal aborts is abandoned after this time. */
+const abandonAfterMs = 4500;
+
+/** Resolves some time after a stop was requested; never, and without a timer left, once the child has settled. */
+async function abandoned(stopped: AbortSignal, settled: AbortSignal): Promise<void> {
+  const never = new Promise<void>(() => undefined);
+  await new Promise<void>((resolve) => {
+    if (stopped.aborted) resolve();
+    else stopped.addEventListener("abort", () => resolve(), { once: true, signal: settled });
+  });
+  await sleep(abandonAfterMs, settled).catch(() => never);
+}
+
+/** The ending of a child that could not report its own: in the same shape as any other, from what was seen of it. */
+function endedBy(
+  error: unknown,
+  { state, signal }: { readonly state: TaskState; readonly signal: AbortSignal },
+  at: number,
+): RunEvent {
+  const { usage, turns, toolUses, cost, startedAt, lastText } = state;
+  const ending: RunEnding = {
+    ...endingOfCause(signal.aborted ? signal.reason : error, signal.aborted),
+    text: lastText,
+    denials: [],
+    totals: {
+      usage,
+      turns,
+      toolUses,
+      durationMs: at - startedAt,
+      modelMs: 0,
+      ...(cost === undefined ? {} : { cost }),
+    },
+  };
+  return { type: "run-ended", ending };
+}

@@ -1,0 +1,215 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import * as acp from "@agentclientprotocol/sdk";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { openInside } from "../agent-sdk/run-inside.ts";
+import { read, write } from "../agent-sdk/sdk-stage.ts";
+import { createPlace, runCommand } from "../scenarios/run-command.ts";
+
+type Choose = (request: acp.RequestPermissionRequest) => string | undefined;
+
+/** An editor that answers questions and keeps what it is notified of. */
+async function createEditor(
+  steps: readonly Step[],
+  choose: Choose = () => "reject",
+  { key = true }: { readonly key?: boolean } = {},
+) {
+  const provider = await startFakeProvider({ script: steps });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const place = createPlace();
+  const environment: Record<string, string> = key
+    ? { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" }
+    : {};
+  const running = openInside(place, ["acp"], environment);
+  const updates: acp.SessionUpdate[] = [];
+  const asked: acp.RequestPermissionRequest[] = [];
+  const { methods } = acp;
+  const connection = acp
+    .client({ name: "test-editor" })
+    .onRequest(methods.client.session.requestPermission, ({ params }) => {
+      asked.push(params);
+      const optionId = choose(params);
+      return {
+        outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId },
+      };
+    })
+    .onNotification(methods.client.session.update, ({ params }) => void updates.push(params.update))
+    .connect(
+      acp.ndJsonStream(
+        Writable.toWeb(running.stdin) as WritableStream<Uint8Array>,
+        Readable.toWeb(running.stdout) as ReadableStream<Uint8Array>,
+      ),
+    );
+  onTestFinished(async () => {
+    running.stdin.end();
+    await running.code;
+  });
+  const { agent } = connection;
+  await agent.request(methods.agent.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientCapabilities: {},
+  });
+  const open = (more: Partial<acp.NewSessionRequest> = {}) =>
+    agent.request(methods.agent.session.new, { cwd: place.cwd, mcpServers: [], ...more });
+  const prompt = (sessionId: string, text: string) =>
+    agent.request(methods.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+  const texts = (kind: string) =>
+    updates.flatMap((update) =>
+      update.sessionUpdate === kind && "content" in update && isText(update.content)
+        ? [update.content.text]
+        : [],
+    );
+  return { ...place, provider, agent, open, prompt, updates, asked, texts, running };
+}
+
+function isText(content: unknown): content is { readonly type: "text"; readonly text: string } {
+  return typeof content === "object" && content !== null && "text" in content;
+}
+
+const ofKind = <Kind extends acp.SessionUpdate["sessionUpdate"]>(
+  updates: readonly acp.SessionUpdate[],
+  kind: Kind,
+) =>
+  updates.filter(
+    (update): update is Extract<acp.SessionUpdate, { sessionUpdate: Kind }> => update.sessionUpdate === kind,
+  );
+
+describe("an editor over the Agent Client Protocol [DRP-4]", () => {
+  test("a prompt is answered in pieces, and a file is read with its place", async () => {
+    const editor = await createEditor([{ text: "I look.", ...read("a.txt") }, "It says otters."]);
+    editor.write("a.txt", "otters\n");
+    const { sessionId, modes } = await editor.open();
+    expect(modes?.availableModes.map(({ id }) => id)).toEqual(["default", "acceptEdits", "plan", "dontAsk"]);
+    expect(await editor.prompt(sessionId, "what does a.txt say?")).toEqual({ stopReason: "end_turn" });
+    expect(editor.texts("agent_message_chunk").join("")).toBe("I look.It says otters.");
+    const [call] = ofKind(editor.updates, "tool_call");
+    expect(call).toMatchObject({
+      kind: "read",
+      status: "pending",
+      title: "Read a.txt",
+      locations: [{ path: "a.txt" }],
+    });
+    const statuses = ofKind(editor.updates, "tool_call_update").map(({ status }) => status);
+    expect(statuses).toEqual(["in_progress", "completed"]);
+    expect(editor.asked).toEqual([]);
+  });
+
+  test("an edit is asked for with its diff, and happens when it is allowed", async () => {
+    const editor = await createEditor([write("new.txt", "hi\n"), "Done."], () => "allow");
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "write it");
+    const [request] = editor.asked;
+    expect(request?.toolCall.content).toEqual([
+      { type: "diff", path: "new.txt", oldText: null, newText: "hi\n" },
+    ]);
+    expect(request?.options.map(({ kind }) => kind)).toEqual(["allow_always", "allow_once", "reject_once"]);
+    expect(readFileSync(join(editor.cwd, "new.txt"), "utf8")).toBe("hi\n");
+  });
+
+  test("a rejected edit does not happen, and a cancelled question ends the turn", async () => {
+    const editor = await createEditor(
+      [write("a.txt", "a"), "Sorry.", write("b.txt", "b"), "Never."],
+      ({ toolCall }) => (toolCall.title?.includes("a.txt") === true ? "reject" : undefined),
+    );
+    const { sessionId } = await editor.open();
+    expect(await editor.prompt(sessionId, "write a")).toEqual({ stopReason: "end_turn" });
+    await editor.prompt(sessionId, "write b").catch(() => undefined);
+    expect([existsSync(join(editor.cwd, "a.txt")), existsSync(join(editor.cwd, "b.txt"))]).toEqual([
+      false,
+      false,
+    ]);
+    expect(editor.texts("agent_message_chunk").join("")).not.toContain("Never.");
+  });
+
+  test("what is allowed for the session is not asked again", async () => {
+    const editor = await createEditor([write("a.txt", "a"), write("a.txt", "b"), "Done."], () => "always");
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "write twice");
+    expect([editor.asked.length, existsSync(join(editor.cwd, ".claude"))]).toEqual([1, false]);
+  });
+
+  test("a mode chosen by the editor holds from the next call on, and bypassing is refused", async () => {
+    const editor = await createEditor([write("a.txt", "a"), "Done."]);
+    const { sessionId } = await editor.open();
+    const { setMode } = acp.methods.agent.session;
+    await expect(editor.agent.request(setMode, { sessionId, modeId: "bypassPermissions" })).rejects.toThrow(
+      "was not allowed at the start",
+    );
+    await editor.agent.request(setMode, { sessionId, modeId: "acceptEdits" });
+    await editor.prompt(sessionId, "write");
+    expect([editor.asked.length, existsSync(join(editor.cwd, "a.txt"))]).toEqual([0, true]);
+    expect(ofKind(editor.updates, "current_mode_update")).toMatchObject([{ currentModeId: "acceptEdits" }]);
+  });
+
+  test("the plan of the agent is shown", async () => {
+    const todos = [
+      { content: "Look", status: "completed", activeForm: "Looking" },
+      { content: "Write", status: "in_progress", activeForm: "Writing" },
+    ];
+    const editor = await createEditor([{ calls: [{ name: "TodoWrite", input: { todos } }] }, "Done."]);
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "plan");
+    expect(ofKind(editor.updates, "plan")).toMatchObject([
+      {
+        entries: [
+          { content: "Look", status: "completed" },
+          { content: "Write", status: "in_progress" },
+        ],
+      },
+    ]);
+  });
+
+  test("cancel stops the turn, and the session takes the next prompt", async () => {
+    const editor = await createEditor([{ text: "Slow", failure: "stall", after: 1 }, "Quick."]);
+    const { sessionId } = await editor.open();
+    const first = editor.prompt(sessionId, "be slow");
+    await expect.poll(() => editor.texts("agent_message_chunk").length).toBeGreaterThan(0);
+    await editor.agent.notify(acp.methods.agent.session.cancel, { sessionId });
+    expect(await first).toEqual({ stopReason: "cancelled" });
+    expect(await editor.prompt(sessionId, "be quick")).toEqual({ stopReason: "end_turn" });
+  });
+
+  test("a session is opened again with its conversation", async () => {
+    const editor = await createEditor(["One.", "Two."]);
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "first");
+    await editor.agent.request(acp.methods.agent.session.close, { sessionId });
+    const { load } = acp.methods.agent.session;
+    await editor.agent.request(load, { sessionId, cwd: editor.cwd, mcpServers: [] });
+    expect(editor.texts("user_message_chunk")).toContain("first");
+    await editor.prompt(sessionId, "second");
+    expect(JSON.stringify(editor.provider.requests[1]?.request.messages)).toContain("One.");
+  });
+
+  test("wrong input gets an error answer, and the next request works", async () => {
+    const editor = await createEditor(["Fine."]);
+    await expect(editor.open({ cwd: "nowhere" })).rejects.toThrow("absolute path");
+    await expect(editor.prompt("no-such-session", "hi")).rejects.toThrow("no session");
+    const { sessionId } = await editor.open();
+    expect(await editor.prompt(sessionId, "hi")).toEqual({ stopReason: "end_turn" });
+  });
+
+  test("a failure of the provider is an error answer with its reason", async () => {
+    const editor = await createEditor([{ failure: "unauthorized" }]);
+    const { sessionId } = await editor.open();
+    await expect(editor.prompt(sessionId, "hi")).rejects.toThrow(/key|401|unauthorized/i);
+  });
+
+  test("without a key a prompt is an error, and no offline answer", async () => {
+    const editor = await createEditor([], undefined, { key: false });
+    const { sessionId } = await editor.open();
+    await expect(editor.prompt(sessionId, "hi")).rejects.toThrow("There is no key for a model");
+    expect(editor.texts("agent_message_chunk")).toEqual([]);
+  });
+
+  test("the process ends when the editor closes its input", async () => {
+    const initialize = { jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } };
+    const { code, out } = await runCommand(createPlace(), ["acp"], {
+      input: `${JSON.stringify(initialize)}\n`,
+    });
+    expect([code, JSON.parse(out).result.agentInfo.name]).toEqual([0, "retinue"]);
+  });
+});

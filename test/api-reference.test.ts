@@ -1,0 +1,25 @@
+import { describe, expect, test } from "vitest";
+import { apiReference } from "../scripts/api-reference.ts";
+import { readProjectFile, readProjectFiles } from "./project-files.ts";
+
+describe("the API reference", () => {
+  test("is what the types say now", () => {
+    const written = readProjectFiles("docs/api").map(({ path, text }) => [path, text] as const);
+    expect(Object.fromEntries(written), "Run npm run docs:api.").toEqual(
+      Object.fromEntries(apiReference(readProjectFile)),
+    );
+  });
+
+  test("has a page for every subpath that the package exports", () => {
+    const { exports } = JSON.parse(readProjectFile("package.json"));
+    const subpaths = Object.keys(exports).filter((name) => name !== "./package.json");
+    const index = readProjectFile("docs/api/README.md");
+    expect(subpaths.filter((name) => !index.includes(`\`${name.replace(".", "retinue")}\``))).toEqual([]);
+  });
+
+  test("shows signatures without bodies, with their comments", () => {
+    const page = readProjectFile("docs/api/retinue.md");
+    expect(page).toMatch(/### createRuntime\n\n[^#]*```typescript\nfunction createRuntime\(.*\): \w+;\n```/);
+    expect(page).toMatch(/class RetinueError extends Error \{[\s\S]*?constructor\(code: string, /);
+  });
+});

@@ -1,0 +1,78 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import type { ScriptedCall } from "../../src/testing/script.ts";
+import { createPlace, runCommand } from "./run-command.ts";
+
+const isAda = ({ system }: ModelRequest): boolean => system.join("\n").includes('You are "ada", a teammate');
+const call = (name: string, input: object): ScriptedCall => ({ name, input });
+
+test("retinue teams lists, shows, writes to, stops and removes a team that another process leads [TEA-2, TEA-9, CLI-1]", async () => {
+  const place = createPlace();
+  const working = Promise.withResolvers<void>();
+  const provider = await startFakeProvider({
+    script: [
+      {
+        match: (request: ModelRequest) =>
+          JSON.stringify(request.messages.at(-1)).includes("has ended; a message"),
+        text: "Ada is gone.",
+        times: "any",
+      },
+      {
+        match: (request: ModelRequest) => !isAda(request),
+        calls: [
+          call("TeamCreate", { team_name: "squad", description: "Finds things." }),
+          call("TaskCreate", { subject: "look around", description: "d" }),
+          call("Agent", { description: "work", prompt: "TASK", name: "ada" }),
+        ],
+      },
+      { match: (request: ModelRequest) => !isAda(request), text: "Waiting.", times: "any" },
+      { match: isAda, calls: [call("TaskUpdate", { taskId: "1", status: "in_progress" })] },
+      {
+        match: isAda,
+        respond() {
+          working.resolve();
+          return { text: "Never", failure: "stall", after: 1 };
+        },
+      },
+    ],
+  });
+  onTestFinished(() => provider[Symbol.asyncDispose]());
+  const environment = {
+    ANTHROPIC_BASE_URL: provider.url,
+    ANTHROPIC_API_KEY: "x",
+    CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: "1",
+  };
+  const running = runCommand(place, ["-p", "go"], { environment });
+  await working.promise;
+  const teams = (...words: readonly string[]) => runCommand(place, ["teams", ...words]);
+  const [list, show, board, sent, clean] = await Promise.all([
+    teams(),
+    teams("show", "squad"),
+    teams("board", "squad"),
+    teams("send", "squad", "ada", "Hurry", "up."),
+    teams("clean"),
+  ]);
+  expect(list.out).toMatch(/squad\s+running\s+1 working\s+0\/1/);
+  expect(show.out).toMatch(/Finds things.*ada\s+working, general-purpose/s);
+  expect(board.out).toBe("#1 [in_progress] look around (ada)\n");
+  expect(sent).toMatchObject({ code: 0, out: "Sent to ada.\n" });
+  expect(clean.out).toBe("kept  squad (a running process leads it)\n");
+  const [messages, unknown, nobody] = await Promise.all([
+    teams("messages", "squad", "ada"),
+    teams("show", "other"),
+    teams("send", "squad", "bob", "Hi"),
+  ]);
+  expect(messages.out).toMatch(/user → ada {2}\(unread\)\n {2}Hurry up\./);
+  expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining('There is no team "other"') });
+  expect(nobody.err).toContain("Its members are team-lead, ada");
+  expect(await teams("stop", "squad")).toMatchObject({ code: 0, out: "ada was stopped.\n" });
+  expect(await running).toMatchObject({ code: 0, out: "Ada is gone.\n" });
+  const inspected = await runCommand(place, ["inspect"]);
+  expect(inspected.out).toMatch(/TEAM squad\n.*ada: ended.*#1 look around: pending/s);
+  expect(inspected.out).toMatch(/MAIL AND BOARD\n.*team-lead TaskCreate.*system → team-lead: ada has ended/s);
+  expect(await teams("clean", "squad")).toMatchObject({ code: 0, out: "removed  squad\n" });
+  expect(existsSync(join(place.home, ".claude/teams/squad"))).toBe(false);
+});
