@@ -1,29 +1,25 @@
 import * as z from "zod";
+import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
 import type { Messenger, SendOutcome } from "./messenger.ts";
 
 /** The tool with which a main agent writes to its child agents. */
 export function createSendMessageTool(messenger: Messenger): Tool {
-  const tool: Tool<SendInput> = {
+  return builtinTool<SendInput>({
     name: "SendMessage",
     description: `Writes to a child agent of this session, by its id or the name you gave it.
 
 - An agent that runs reads the message between its turns.
 - An agent that has ended is resumed with the message and remembers everything it did. If it ran in the background before, you are notified when it has ended; otherwise its answer comes back as the result of this call.`,
-    effect: "coordinate",
-    origin: "builtin",
     input,
     inputSchema: jsonSchemaOf(offered),
-    isConcurrencySafe: () => true,
     async call(value, { signal, callId }) {
       const message = readMessage(value);
       if (typeof message !== "object") return failed(message);
       return outcomeOf(await messenger.send(message.to, message.text, { signal, callId }));
     },
-  };
-  // Input is checked by the schema before `call` sees it.
-  return tool as Tool;
+  });
 }
 
 const offered = z.object({
