@@ -384,7 +384,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   });
 });
 
-/** Asks for the next file that the conversation does not recognize of as written. */
+/** Asks for the next file that the conversation does not show as written. */
 function writeFiles(count: number, delayMs = 0): (request: ModelRequest) => StepAnswer {
   return ({ messages }) => {
     const text = JSON.stringify(messages);

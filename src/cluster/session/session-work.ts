@@ -164,7 +164,7 @@ function createPen({
   let last: Promise<unknown> = Promise.resolve();
   return (entries, { saves = false, relaxed = false } = {}) => {
     const turn = last.then(async () => {
-      // Files first: a log that shows of a turn whose files are nowhere could not be continued.
+      // Files first: a log that records a turn whose files are nowhere could not be continued.
       const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
       const news = [
         ...files.takeNews(),

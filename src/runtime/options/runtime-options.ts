@@ -15,8 +15,8 @@ import type { Durability } from "../../storage/durability.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { ToolHost } from "../../tools/tool-host.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
-import type { McpServerConfig } from "./mcp-server-config.ts";
 import type { RuntimeStore } from "../runtime-store.ts";
+import type { McpServerConfig } from "./mcp-server-config.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** A model that answers: an alias, an id or `provider/model`, a model of the AI SDK, or one that the program wrote. */

@@ -197,7 +197,11 @@ function powersOf({ world, plan, bash }: AgentSkillsParts, skill: Skill): SkillP
 }
 
 /** The person or program that is asked sees what the skill would do. */
-function askFor({ authorization, tool }: SkillState, skill: Skill, { request, context }: Omit<Use, "powers">) {
+function askFor(
+  { authorization, tool }: SkillState,
+  skill: Skill,
+  { request, context }: Omit<Use, "powers">,
+) {
   if (authorization === undefined) return Promise.resolve(notReady);
   const { name, arguments: args } = request;
   const { callId, signal } = context;
