@@ -1,5 +1,6 @@
 /** `npm run cluster`: 20 sessions on two workers over PostgreSQL; one worker is killed, and the other continues its agents. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -69,7 +70,15 @@ async function show(): Promise<void> {
   console.log(`\n${completed} of ${agentCount} sessions completed in ${seconds} s.`);
   console.log(`${handedOver} of them began on the killed worker and were continued by the other one.`);
   console.log(`Files written: ${files.reduce((sum, count) => sum + count, 0)} of ${agentCount * turnCount}.`);
-  for (const worker of workers) worker.kill("SIGTERM");
+  // They hand over and leave while there is still a database.
+  await Promise.all(
+    workers.map(async (worker) => {
+      if (worker.exitCode !== null || worker.signalCode !== null) return;
+      const gone = once(worker, "exit");
+      worker.kill("SIGTERM");
+      await gone;
+    }),
+  );
 }
 
 async function startSessions(store: Store): Promise<readonly string[]> {

@@ -80,7 +80,7 @@ export const requirements: readonly Requirement[] = [
   built("PRM-4", "A parent's deny and ask rules hold in the child."),
   built("PRM-5", "In the background no one is asked, and what is not allowed is refused clearly."),
   built("PRM-6", "Before a background start the caller can be asked once for the tools."),
-  built("PRM-7", "An agent that lacked permission in the background can be resumed in front."),
+  built("PRM-7", "An agent that was missing permission in the background can be resumed in front."),
   built("PRM-8", "Rules have a grammar per tool, and scopes merge."),
   built("PRM-9", "Every command of a shell line must be allowed on its own."),
   built("PRM-10", "Paths are made canonical before they are matched."),

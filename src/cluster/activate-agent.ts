@@ -54,7 +54,7 @@ export async function activateAgent(
   } catch (error) {
     if (!isConflict(error)) throw error;
     const now = readAgentState(await store.log.read(agentLog(agent)));
-    // The one that runs it now has been scheduled separately; for a worker that lost the agent, "again" has no effect.
+    // The worker that runs it now has been scheduled separately; for a worker that lost the agent, "again" has no effect.
     if (now.ending === undefined) return "again";
     // The one that stopped the agent may have died before the parent was notified.
     await announceEnd(store, agent, now);

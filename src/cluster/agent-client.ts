@@ -115,8 +115,8 @@ export async function inspectAgent(store: Store, agent: string): Promise<AgentRe
 }
 
 /**
- * Stops an agent and all its descendants. The end is written into the log first, which shuts out the one that still runs it; then
- * the running process is reported, so that it does not notice only at its next write.
+ * Stops an agent and all its descendants. The end is written into the log first, which shuts out the worker that still runs it; then
+ * the running process is notified, so that it does not notice only at its next write.
  */
 export async function stopAgent(store: Store, agent: string, reason: JsonValue = null): Promise<Ending> {
   const { log, engine } = store;

@@ -1,13 +1,13 @@
 // @io
-import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { stoppedEnding } from "../runtime/run-handle.ts";
 import type { RuntimeStore, StoreRunRequest } from "../runtime/runtime-store.ts";
 import { readAgent, sendMessage, stopAgent, watchAgent } from "./agent-client.ts";
-import { agentLog, type Ending, toAgentRecord } from "./agent-records.ts";
+import { agentLog, toAgentRecord } from "./agent-records.ts";
 import { type OpenStoreOptions, openStore } from "./open-store.ts";
 import type { Question } from "./session/session-progress.ts";
+import { runEndingOf } from "./session/session-work.ts";
 import { startSession } from "./start-session.ts";
 import type { JsonValue, Store } from "./store.ts";
 import { findWorkspace, type WorkspaceType } from "./workspace/find-workspace.ts";
@@ -125,7 +125,7 @@ async function* follow(
       signal.throwIfAborted();
       const record = last === undefined || last.seq <= from ? undefined : toAgentRecord(last.record);
       if (record?.type === "ended") {
-        yield { type: "run-ended", ending: endingOf(record.ending) };
+        yield { type: "run-ended", ending: runEndingOf(record.ending) };
         return;
       }
       if (record?.type === "parked") await answer(record.waitingFor);
@@ -164,14 +164,6 @@ function createAnswering(
       body: { type: "answer", question: id, answer: given as unknown as JsonValue },
     });
   };
-}
-
-function endingOf({ status, result }: Ending): RunEnding {
-  // A session's result is the ending of its run; a program that failed before that has only a reason.
-  if (isRecord(result) && typeof result["status"] === "string") return result as unknown as RunEnding;
-  if (status === "stopped") return stoppedEnding("stopped");
-  const error = typeof result === "string" ? result : "The session ended without a result.";
-  return { ...stoppedEnding("worker-failed"), status: "failed", error };
 }
 
 function pause(milliseconds: number): Promise<void> {

@@ -8,8 +8,8 @@ export interface PruneOptions {
 }
 
 /**
- * Removes agents that ended before a time, with their inboxes. A child stays as long as its tree does, so that the one that reads
- * about the tree finds all of it. Needs an account that may delete, which workers have not.
+ * Removes agents that ended before a time, with their inboxes. A child stays as long as its tree does, so that a reader
+ * of the tree finds all of it. Needs an account that may delete, which workers do not have.
  */
 export async function pruneAgents(
   store: Store,

@@ -20,6 +20,8 @@ export interface SessionRequest {
   readonly options?: SessionOptions;
   /** Definitions keyed by name, as in `--agents`. */
   readonly agents?: JsonValue;
+  /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
+  readonly remoteChildren?: boolean;
   /** Only workers that serve this queue take it. */
   readonly queue?: string;
   /** What a worker must have, such as `tool:deploy`. */
@@ -28,7 +30,7 @@ export interface SessionRequest {
 
 /** Plans a session and hands it to the workers of a store; gives the id under which it can be watched, answered and stopped. */
 export async function startSession(store: Store, request: SessionRequest): Promise<string> {
-  const { prompt, workspace, options = {}, agents, queue, needs = [] } = request;
+  const { prompt, workspace, options = {}, agents, remoteChildren, queue, needs = [] } = request;
   const sessionId = options.sessionId ?? randomUUID();
   const plan: SessionPlan = {
     type: "session",
@@ -36,6 +38,7 @@ export async function startSession(store: Store, request: SessionRequest): Promi
     prompt,
     options: toTravellingOptions(options),
     ...(agents === undefined ? {} : { agents }),
+    ...(remoteChildren === true ? { remoteChildren } : {}),
     workspace,
   };
   return startPlanned(store, plan, { queue, needs: [...needs, ...modelNeedsOf(options.model)] });

@@ -47,6 +47,8 @@ export interface RunEnding {
   readonly denials: readonly PermissionDenial[];
   /** What went wrong, as one sentence, when the status is failed. */
   readonly error?: string;
+  /** What to do about it, where that is known. */
+  readonly advice?: string;
   /** How many child agents were found cut off when the session was taken up again; absent where there were none. */
   readonly interruptedAgents?: number;
   /** The checked value, where the run was asked for typed output. */

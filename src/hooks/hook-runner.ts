@@ -66,6 +66,8 @@ export interface HookRunnerOptions {
   readonly graceMs?: number;
   readonly newId: () => string;
   readonly onLate?: (answer: LateAnswer) => void;
+  /** Around the hooks of one event, where there are some. */
+  readonly measure?: <Outcome>(event: FiredEvent, run: () => Promise<Outcome>) => Promise<Outcome>;
 }
 
 export interface FireOptions extends Omit<HookSituation, "sessionId" | "transcript"> {
@@ -124,7 +126,11 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       lateCount: () => late.size,
       followLate: (work) => follow(work, late),
     };
-    const outcome = aggregate(event, await runAll(selected, functions, context));
+    const run = () => runAll(selected, functions, context);
+    const isHeard = selected.length + functions.length > 0;
+    const results =
+      isHeard && options.measure !== undefined ? await options.measure(event, run) : await run();
+    const outcome = aggregate(event, results);
     return diagnostics.length === 0
       ? outcome
       : { ...outcome, failures: [...outcome.failures, ...diagnostics] };

@@ -157,7 +157,7 @@ async function newestOf({ project, entry }: Candidate): Promise<number> {
   return Math.max(0, ...own, ...inner);
 }
 
-const ownFolders = ["subagents", "tool-results", "tasks", "control", "commands"];
+const ownFolders = ["subagents", "tool-results", "requests", "tasks", "control", "commands"];
 
 async function modifiedOf(path: string, kind: "file" | "folder"): Promise<number> {
   const status = await lstat(path).catch(() => undefined);

@@ -34,14 +34,17 @@ export function isLimitError(error: unknown): boolean {
 export function endingOfCause(
   cause: unknown,
   isStopped: boolean,
-): Pick<RunEnding, "status" | "reason" | "error"> {
+): Pick<RunEnding, "status" | "reason" | "error" | "advice"> {
   const unnamed = isStopped ? "aborted" : "error";
   const reason = isRetinueError(cause) ? cause.code : unnamed;
   const error = cause instanceof Error ? cause.message : String(cause);
-  if (isLimit(reason)) return { status: "partial", reason, error };
+  const advice = isRetinueError(cause) && cause.advice !== undefined ? { advice: cause.advice } : {};
+  if (isLimit(reason)) return { status: "partial", reason, error, ...advice };
   // A silent run is stopped, also where it did not respect its signal and had to be given up.
   const isSilent = reason === "stalled" && !(cause instanceof ModelError);
-  return isStopped || isSilent ? { status: "stopped", reason } : { status: "failed", reason, error };
+  return isStopped || isSilent
+    ? { status: "stopped", reason }
+    : { status: "failed", reason, error, ...advice };
 }
 
 function isLimit(reason: string): boolean {

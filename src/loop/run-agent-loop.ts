@@ -51,7 +51,7 @@ export async function* runAgentLoop(
   };
 }
 
-type Ending = Pick<RunEnding, "status" | "reason" | "error"> & { readonly text?: string };
+type Ending = Pick<RunEnding, "status" | "reason" | "error" | "advice"> & { readonly text?: string };
 
 interface Conversation {
   readonly input: LoopInput;

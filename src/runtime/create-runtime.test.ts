@@ -51,9 +51,15 @@ describe("a run", () => {
     await using sample = await createSampleRuntime(["Hello."]);
     const { sessionId } = await sample.runtime.run("Hi.").result;
     const lines = transcript(sample);
-    expect(lines.map(({ type }) => type)).toEqual(["user", "retinue-plan", "assistant", "system"]);
+    expect(lines.map(({ type }) => type)).toEqual([
+      "user",
+      "retinue-plan",
+      "assistant",
+      "retinue-request",
+      "system",
+    ]);
     expect(lines[0]).toMatchObject({ sessionId, cwd: sample.workspace.project, entrypoint: "sdk-ts" });
-    expect(lines[3]).toMatchObject({
+    expect(lines[4]).toMatchObject({
       subtype: "turn_duration",
       runEnding: { status: "completed", turns: 1 },
     });

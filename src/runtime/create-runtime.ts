@@ -23,7 +23,7 @@ import type { RuntimeStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
-import type { LoopTool } from "./tools-for-loops.ts";
+import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
@@ -49,7 +49,7 @@ export interface Runtime extends AsyncDisposable {
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
   inspect(id?: string): Promise<Inspection>;
   /**
-   * Drives the loop through a recorded session again, without a model, and tells what is different now: prompts, tools,
+   * Drives the loop through a recorded session again, without a model, and shows what is different now: prompts, tools,
    * decisions, cost. By id, beginning of one, title or name, or the newest.
    */
   replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;

@@ -286,7 +286,7 @@ function openServices(
   };
 }
 
-/** What is written down is also told to those who measure. */
+/** What is written down is also reported to those who measure. */
 function observed(
   { observer }: RuntimeContext,
   plan: RunPlan,

@@ -13,6 +13,7 @@ import type { AskedServer } from "../settings/judge-mcp-entry.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
+import type { Executor } from "../tasks/executor.ts";
 import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -43,6 +44,8 @@ export interface RuntimeContext {
   /** Serves every session, where the program brought one. */
   readonly model?: Model;
   readonly extraTools: readonly Tool[];
+  /** Carries children out elsewhere, where the program does so. */
+  readonly wrapExecutor?: (local: Executor) => Executor;
   /** The key under which a call is known outside this process, where the program says so. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly additionalDirectories: readonly string[];

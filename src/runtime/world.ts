@@ -233,6 +233,7 @@ type GivenPart =
   | "settingSources"
   | "model"
   | "extraTools"
+  | "wrapExecutor"
   | "idempotencyKey"
   | "disallowedTools"
   | "host"
@@ -244,7 +245,7 @@ type GivenPart =
 
 /** What a program supplied, as it is. */
 function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
-  const { settingSources, model, idempotencyKey, canUseTool, approver, live, notice } = options;
+  const { settingSources, model, wrapExecutor, idempotencyKey, canUseTool, approver, live, notice } = options;
   return {
     extraTools: options.extraTools ?? [],
     disallowedTools: options.disallowedTools ?? [],
@@ -252,6 +253,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     hooks: options.hooks ?? [],
     ...(settingSources === undefined ? {} : { settingSources }),
     ...(model === undefined ? {} : { model }),
+    ...(wrapExecutor === undefined ? {} : { wrapExecutor }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(canUseTool === undefined ? {} : { canUseTool }),
     ...(approver === undefined ? {} : { approver }),

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../cluster/store.ts";
+import { becomes } from "./becomes.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
-import { becomes } from "./engine-contract.ts";
 import type { WithStore } from "./store-contract.ts";
 
 /** What every Bus promises. */

@@ -117,7 +117,7 @@ function describeRecords(withStore: WithStore, { test, expect }: TestRunner): vo
       expect(second?.record).toBe("after");
     }));
 
-  test("entries show when they were appended", () =>
+  test("entries have the time when they were appended", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["x"]);
       const [entry] = await log.read("a");

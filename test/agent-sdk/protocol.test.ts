@@ -2,7 +2,7 @@ import { readFileSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { createSdkMcpServer, listSessions, tool } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, test } from "vitest";
-import { converse, createSdkStage, free, ofType, resultOf, user } from "./sdk-stage.ts";
+import { converse, createSdkStage, free, ofType, resultOf, user, write } from "./sdk-stage.ts";
 
 const edit = (file_path: string, old_string: string, new_string: string) => ({
   calls: [{ name: "Edit", input: { file_path, old_string, new_string } }],
@@ -197,4 +197,166 @@ describe("settings and titles [DRP-1]", () => {
       else process.env["CLAUDE_CONFIG_DIR"] = before;
     }
   }
+});
+
+describe("what an organisation restricts [DRP-2]", () => {
+  test("managedSettings deny a tool, ask about another, and hold against bypassing", async () => {
+    const stage = await createSdkStage([write("a.txt", "a"), "Done."]);
+    const asked: string[] = [];
+    await stage.run("write", {
+      allowedTools: ["Write"],
+      managedSettings: { permissions: { deny: ["Bash"], ask: ["Write"] } },
+      canUseTool: async (name, input) => {
+        asked.push(name);
+        return { behavior: "allow", updatedInput: input };
+      },
+    });
+    const offered = stage.provider.requests[0]?.request.tools.map(({ name }) => name) ?? [];
+    expect([asked, offered.includes("Bash"), offered.includes("Write")]).toEqual([["Write"], false, true]);
+  });
+
+  test.each([
+    [{ permissions: { disableBypassPermissionsMode: "disable" as const } }, "bypassPermissions"],
+    [{ permissions: { allow: ["Bash"] } }, "permissions.allow"],
+    [{ hooks: {} }, "hooks"],
+    [{ permissions: { deny: ["Bash("] } }, "Bash("],
+  ])("managedSettings %j that cannot be honoured end the start", async (managedSettings, named) => {
+    const stage = await createSdkStage([]);
+    const { error, stderr } = await stage.run("hi", { ...free, managedSettings });
+    expect(`${error?.message} ${stderr}`).toContain(named);
+    expect(stage.provider.requests).toEqual([]);
+  });
+});
+
+test("get_usage counts lines, and getContextUsage names agents and tools of servers [DRP-1]", async () => {
+  const stage = await createSdkStage([write("a.txt", "a\nb\n"), "Done."]);
+  let usage: unknown;
+  let context:
+    | { agents: readonly { agentType: string }[]; mcpTools: readonly { serverName: string }[] }
+    | undefined;
+  const server = createSdkMcpServer({
+    name: "shop",
+    tools: [tool("buy", "Buys.", {}, async () => ({ content: [{ type: "text", text: "ok" }] }))],
+  });
+  await converse(stage, { ...free, mcpServers: { shop: server } }, async (message, running, prompts) => {
+    if (message.type !== "result") return;
+    usage = await running.usage_EXPERIMENTAL_MAY_CHANGE_DO_NOT_RELY_ON_THIS_API_YET();
+    context = await running.getContextUsage();
+    prompts.end();
+  });
+  expect(usage).toMatchObject({ session: { total_lines_added: 2, total_lines_removed: 0 } });
+  expect(context?.agents.map(({ agentType }) => agentType)).toContain("general-purpose");
+  expect(context?.mcpTools.map(({ serverName }) => serverName)).toEqual(["shop"]);
+});
+
+describe("callbacks beside the run [DRP-1]", () => {
+  test("an Elicitation callback answers in place of the host, and ElicitationResult sees the answer", async () => {
+    const server = createSdkMcpServer({
+      name: "shop",
+      tools: [
+        tool("paint", "Paints.", {}, async () => {
+          const answer = await server.instance.server.elicitInput({
+            message: "Which?",
+            requestedSchema: { type: "object", properties: { colour: { type: "string" } } },
+          });
+          return { content: [{ type: "text", text: JSON.stringify(answer) }] };
+        }),
+      ],
+    });
+    const stage = await createSdkStage([{ calls: [{ name: "mcp__shop__paint", input: {} }] }, "Done."]);
+    const heard: unknown[] = [];
+    const asked: unknown[] = [];
+    await converse(
+      stage,
+      {
+        ...free,
+        mcpServers: { shop: server },
+        onElicitation: async (request) => {
+          asked.push(request);
+          return { action: "decline" };
+        },
+        hooks: {
+          Elicitation: [
+            {
+              matcher: "shop",
+              hooks: [
+                async () => ({
+                  hookSpecificOutput: {
+                    hookEventName: "Elicitation",
+                    action: "accept",
+                    content: { colour: "red" },
+                  },
+                }),
+              ],
+            },
+          ],
+          ElicitationResult: [
+            {
+              hooks: [
+                async (input) => {
+                  heard.push(input);
+                  return {};
+                },
+              ],
+            },
+          ],
+        },
+      },
+      (message, _, prompts) => (message.type === "result" ? prompts.end() : undefined),
+    );
+    expect(asked).toEqual([]);
+    expect(heard).toMatchObject([{ mcp_server_name: "shop", action: "accept", content: { colour: "red" } }]);
+    expect(JSON.stringify(stage.provider.requests[1]?.request.messages)).toContain("red");
+  });
+
+  test("PreModelSwitch refuses a model, PostModelSwitch hears of one", async () => {
+    const stage = await createSdkStage(["One.", "Two."]);
+    const heard: unknown[] = [];
+    let refusal = "";
+    await converse(
+      stage,
+      {
+        model: "sonnet",
+        hooks: {
+          PreModelSwitch: [
+            {
+              matcher: "opus",
+              hooks: [
+                async () => ({
+                  hookSpecificOutput: {
+                    hookEventName: "PreModelSwitch",
+                    permissionDecision: "deny",
+                    permissionDecisionReason: "too dear",
+                  },
+                }),
+              ],
+            },
+          ],
+          PostModelSwitch: [{ hooks: [async (input) => ({ systemMessage: String(heard.push(input)) })] }],
+        },
+      },
+      async (message, running, prompts) => {
+        if (message.type !== "result") return;
+        if (message["result"] !== "One.") return prompts.end();
+        await running.setModel("opus").catch((error: Error) => {
+          refusal = error.message;
+        });
+        await running.setModel("haiku");
+        prompts.send(user("again"));
+      },
+    );
+    expect(refusal).toContain("too dear");
+    expect(heard).toMatchObject([{ to_model: "haiku" }]);
+    expect(JSON.stringify(stage.provider.requests[1]?.body)).toContain("haiku");
+  });
+
+  test("PostToolBatch that blocks ends the run before the next model call", async () => {
+    const stage = await createSdkStage([write("a.txt", "a"), "Never."]);
+    const finished = await stage.run("write", {
+      ...free,
+      hooks: { PostToolBatch: [{ hooks: [async () => ({ decision: "block", reason: "enough" })] }] },
+    });
+    expect(stage.provider.requests).toHaveLength(1);
+    expect(resultOf(finished)).toMatchObject({ terminal_reason: "hook_stopped" });
+  });
 });

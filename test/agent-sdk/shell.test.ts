@@ -1,12 +1,18 @@
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { promisify } from "node:util";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { textOf } from "../../src/conversation/message.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
+import { projectRoot, readProjectFile } from "../project-files.ts";
 import { createPlace } from "../scenarios/run-command.ts";
 import { runInside } from "./run-inside.ts";
 import { bash, read } from "./sdk-stage.ts";
+
+const run = promisify(execFile);
 
 async function createShell(steps: readonly Step[] = ["Done."]) {
   const provider = await startFakeProvider({ script: steps });
@@ -21,6 +27,14 @@ async function createShell(steps: readonly Step[] = ["Done."]) {
     system: (at = 0) => provider.requests[at]?.request.system.join("\n") ?? "",
   };
 }
+
+// Loads the command once, so that no test pays for it.
+beforeAll(async () => {
+  const folder = mkdtempSync(join(tmpdir(), "retinue-warm-"));
+  const flags = ["--bare", "--model", "offline", "--no-session-persistence"];
+  await runInside({ cwd: folder, home: folder }, ["-p", "hi", ...flags]);
+  rmSync(folder, { recursive: true, force: true });
+}, 120_000);
 
 describe("lists behind one flag [DRP-3]", () => {
   test("--allowedTools takes several words, and the prompt behind them stays the prompt", async () => {
@@ -69,7 +83,6 @@ describe("flags [DRP-3]", () => {
     ["--init-only"],
     ["--plugin-url", "https://x.invalid/p.zip"],
     ["--task-budget", "1000"],
-    ["--managed-settings", "{}"],
     ["--autocompact", "auto"],
     ["--advisor", "opus"],
     ["--channels", "x"],
@@ -115,6 +128,12 @@ describe("flags [DRP-3]", () => {
     expect((await runInside(place, [...words, "--verbose"])).err).not.toMatch(/^\s+at /m);
     expect((await runInside(place, [...words, "--debug"])).err).toMatch(/^\s+at /m);
     expect((await runInside(place, [...words, "--debug=api"])).err).toMatch(/^\s+at /m);
+  });
+
+  test("--debug takes no sentence for its filter", async () => {
+    const shell = await createShell();
+    expect((await shell.run("-p", "--debug", "look around")).code).toBe(0);
+    expect(shell.prompt()).toContain("look around");
   });
 
   test("--name gives the session a title by which it is resumed", async () => {
@@ -208,6 +227,17 @@ describe("commands [DRP-3]", () => {
     expect(out).not.toContain("sk-secret");
   });
 
+  test("plugin and auth alone show what there is, and refuse what they do not know", async () => {
+    const place = createPlace();
+    expect(await runInside(place, ["plugin"])).toMatchObject({
+      code: 0,
+      out: "There are no plugins here.\n",
+    });
+    expect((await runInside(place, ["auth"])).code).toBe(1);
+    const { code, err } = await runInside(place, ["plugin", "lst"]);
+    expect([code, err]).toEqual([2, expect.stringContaining("There is no command `plugin lst`.")]);
+  });
+
   test("plugin list, enable, disable and validate", async () => {
     const place = createPlace();
     const manifest = join(place.home, ".claude/skills/helper/.claude-plugin/plugin.json");
@@ -238,5 +268,62 @@ describe("commands [DRP-3]", () => {
   ])("%s %s is refused with a reason", async (...words) => {
     const { code, err } = await runInside(createPlace(), words);
     expect([code, err]).toEqual([1, expect.stringMatching(/^retinue: `[a-z -]+` is not supported: \S/)]);
+  });
+});
+
+describe("the workflow of docs/github-actions.md [DRP-3]", () => {
+  const page = readProjectFile("docs/github-actions.md");
+  const [, agents = ""] = /```json\n([\s\S]*?)```/.exec(page) ?? [];
+  const [, script = ""] = /run: \|\n([\s\S]*?)\n {6}- run: gh/.exec(page) ?? [];
+  // The lines up to the first that reads the result; jq is not everywhere.
+  const lines = script.replace(/^ {10}/gm, "").split(/^jq /m)[0] ?? "";
+
+  test("its shell lines review a change with three agents, which can write nothing", async () => {
+    const spawn = (subagent_type: string) => ({
+      name: "Agent",
+      input: { description: subagent_type, prompt: "Read it.", subagent_type, run_in_background: false },
+    });
+    const names = ["security", "correctness", "tests"];
+    const provider = await startFakeProvider({
+      script: [
+        { calls: names.map(spawn) },
+        { match: "attacker", text: "No holes." },
+        { match: "does not work", text: "One mistake." },
+        { match: "no test would notice", text: "One gap." },
+        "Summary.",
+      ],
+    });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const place = createPlace();
+    const temp = join(place.cwd, "../temp");
+    place.write("../temp/.keep", "");
+    place.write(
+      "../bin/retinue",
+      `#!/bin/sh\nexec "${process.execPath}" "${join(projectRoot, "bin/retinue.js")}" "$@"\n`,
+    );
+    chmodSync(join(place.cwd, "../bin/retinue"), 0o755);
+    place.write(".github/review-agents.json", agents);
+    const git = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main";
+    const setup = `${git} init -q && ${git} add . && ${git} commit -qm one && echo x > x.txt && ${git} add . && ${git} commit -qm two`;
+    await run("bash", ["-c", setup], { cwd: place.cwd });
+    await run("bash", ["-e", "-c", lines], {
+      cwd: place.cwd,
+      env: {
+        HOME: place.home,
+        PATH: `${join(place.cwd, "../bin")}:${process.env["PATH"]}`,
+        RUNNER_TEMP: temp,
+        BASE: "HEAD~1",
+        CI: "true",
+        RETINUE_LOCAL_MODELS: "0",
+        ANTHROPIC_BASE_URL: provider.url,
+        ANTHROPIC_API_KEY: "x",
+      },
+    });
+    const review = JSON.parse(readFileSync(join(temp, "review.json"), "utf8"));
+    expect(review).toMatchObject({ subtype: "success", result: "Summary." });
+    const last = JSON.stringify(provider.requests.at(-1)?.request.messages);
+    for (const text of ["No holes.", "One mistake.", "One gap."]) expect(last).toContain(text);
+    const tools = new Set(provider.requests.flatMap(({ request }) => request.tools.map(({ name }) => name)));
+    expect([...tools].filter((name) => ["Write", "Edit", "Bash", "WebFetch"].includes(name))).toEqual([]);
   });
 });

@@ -19,7 +19,7 @@ import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-stor
 import { pruneAgents } from "../../src/cluster/prune-agents.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { createTestDatabase } from "./test-database.ts";
 import { createTestProgram, readEffects, type TestPlan } from "./test-program.ts";
 
@@ -101,7 +101,7 @@ function describeAgents(open: () => Promise<Store>): void {
       expect(readEffects(effects)).toHaveLength(2);
     }));
 
-  test("stopping ends an agent with its children and shuts out the one that still runs it", () =>
+  test("stopping ends an agent with its children and shuts out the worker that still runs it", () =>
     within(async (store, effects) => {
       await using _ = await serveAgents(store, createTestProgram(effects), { slots: 2 });
       const children = [{ agent: "child", plan: { steps: 1_000, stepMs: 5 } }];
@@ -138,7 +138,7 @@ function describeAgents(open: () => Promise<Store>): void {
       expect((await ended(store, "a"))?.status).toBe("completed");
     }));
 
-  test("the one that watches hears what the agent publishes, and a glance shows its status", () =>
+  test("watchers get what the agent publishes, and a glance shows its status", () =>
     within(async (store) => {
       const heard: JsonValue[] = [];
       const subscription = await watchAgent(store, "a", (event) => void heard.push(event));

@@ -7,7 +7,7 @@ import { inspectAgent, startAgent, stopAgent, waitForEnd } from "../../src/clust
 import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { startBreakableProxy } from "./breakable-proxy.ts";
 import { createTestDatabase } from "./test-database.ts";
 import { setUpMs } from "./test-postgres.ts";
@@ -98,7 +98,7 @@ describe.skipIf(postgres.missing !== "")(`workers in processes of their own${pos
     await expectDone(agents, 20);
   });
 
-  test("workers that are reported to end hand their agents over between two steps, to a newer version [CLU-3]", async () => {
+  test("workers that get SIGTERM hand their agents over between two steps, to a newer version [CLU-3]", async () => {
     const agents = ["e", "f"];
     for (const agent of agents) await startAgent(store, { agent, plan: plan({ steps: 80, stepMs: 15 }) });
     await becomes(() => agents.every((agent) => effectsOf([agent]).length >= 2));

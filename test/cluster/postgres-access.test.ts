@@ -54,7 +54,7 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
       await expect(query(asRole("worker_a"), statement)).rejects.toThrow(/permission denied|must be owner/);
   });
 
-  test("the certificate of a server is verified, and one that no one vouches for is refused [CLU-1]", async () => {
+  test("the certificate of a server is verified, and an unverifiable one is refused [CLU-1]", async () => {
     const folder = await mkdtemp(join(tmpdir(), "certificates-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const ca = join(folder, "server.crt");
@@ -76,7 +76,7 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
     );
   });
 
-  test("a database without tables, and a server that is away, are reported in a sentence [CLU-1]", async () => {
+  test("a database without tables, and an unreachable server, are reported in one sentence [CLU-1]", async () => {
     await expect(openPostgresStore({ url: url, schema: "elsewhere" })).rejects.toMatchObject({
       code: "store-not-set-up",
       advice: expect.stringContaining("retinue store setup"),
@@ -84,5 +84,12 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
     await expect(
       openPostgresStore({ url: "postgres://127.0.0.1:1/none", outageMs: 100 }),
     ).rejects.toMatchObject({ code: "store-unreachable" });
+    await expect(openPostgresStore({ url: `${url}-missing` })).rejects.toMatchObject({
+      code: "store-missing",
+    });
+    await expect(openPostgresStore({ url: asRole("stranger") })).rejects.toMatchObject({
+      code: "store-forbidden",
+    });
+    await expect(setUpPostgres({ url, role: "stranger" })).rejects.toMatchObject({ code: "no-such-role" });
   });
 });

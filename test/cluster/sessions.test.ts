@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
 import { main } from "../../src/apps/cli/main.ts";
 import { startAgent, waitForEnd } from "../../src/cluster/agent-client.ts";
-import { agentLog } from "../../src/cluster/agent-records.ts";
+import { agentLog, readAgentState, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { postgres as connect } from "../../src/cluster/postgres.ts";
@@ -27,7 +27,7 @@ import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { Approver } from "../../src/permissions/approver.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { defineTool } from "../../src/tools/tool.ts";
@@ -292,7 +292,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect((await run(cwd, "answer", id, "allow")).err).toContain("waits for no answer");
   });
 
-  test("a worker that is reported to end hands over between two turns, and what it spent is gone [CLU-3, CLU-5]", async () => {
+  test("a worker that gets SIGTERM hands over between two turns, and what it spent is gone [CLU-3, CLU-5]", async () => {
     const gate = Promise.withResolvers<void>();
     const next = writeFiles(40);
     const usage = { inputTokens: 2_000, outputTokens: 1_000 };
@@ -326,6 +326,39 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(held).toBe(0);
     expect(spent).toBeGreaterThanOrEqual(answered * 0.105);
     expect(spent).toBeLessThanOrEqual(3);
+  });
+
+  test("children of a session are agents of the store: the parent parks, any worker runs them, each result arrives once [CLU-2, CLU-4]", async () => {
+    const cwd = createProject("children");
+    const names = ["one", "two", "three"];
+    respond = ({ messages }) => {
+      const text = JSON.stringify(messages);
+      const own = /Report on (one|two|three)\./.exec(JSON.stringify(messages[0]))?.[1];
+      if (own !== undefined && !text.includes("Ask for reports")) return { text: `Report ${own}.` };
+      if (text.includes("has ended"))
+        return { text: `Got ${names.filter((name) => text.includes(`Report ${name}.`)).join(", ")}.` };
+      if (callsOf(messages).length > 0) return { text: "Waiting." };
+      const calls = names.map((name) => ({
+        name: "Agent",
+        input: { description: name, subagent_type: "general-purpose", prompt: `Report on ${name}.` },
+      }));
+      return { calls };
+    };
+    const id = crypto.randomUUID();
+    const answer = run(cwd, "-p", "Ask for reports.", "--remote-children", "--session-id", id);
+    const { code, out, err } = await answer;
+    expect({ code, out }, err).toEqual({ code: 0, out: "Got one, two, three.\n" });
+    const logs = await store.log.read(agentLog(id));
+    const records = logs.map(({ record }) => toAgentRecord(record));
+    const children = records.flatMap((record) => (record?.type === "spawned" ? [record.agent] : []));
+    expect(children).toHaveLength(3);
+    const froms = records.flatMap((record) => (record?.type === "received" ? [record.message.from] : []));
+    expect([...froms].sort()).toEqual([...children].sort());
+    expect(records.some((record) => record?.type === "parked")).toBe(true);
+    for (const child of children) {
+      const state = readAgentState(await store.log.read(agentLog(child)));
+      expect(state).toMatchObject({ parent: id, tree: id, ending: { status: "completed" } });
+    }
   });
 
   test("the runs of a runtime with a store are carried out by its workers, and its approver is asked [CLU-2, CLU-4]", async () => {
@@ -384,7 +417,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   });
 });
 
-/** Asks for the next file that the conversation does not show as written. */
+/** Asks for the next file that the conversation does not know of as written. */
 function writeFiles(count: number, delayMs = 0): (request: ModelRequest) => StepAnswer {
   return ({ messages }) => {
     const text = JSON.stringify(messages);

@@ -10,7 +10,7 @@ import { openSharedCoolDowns } from "../../src/cluster/limits/shared-cool-downs.
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import type { Model } from "../../src/model/model.ts";
-import { becomes } from "../../src/testing/engine-contract.ts";
+import { becomes } from "../../src/testing/becomes.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { createTestDatabase } from "./test-database.ts";
 
@@ -35,7 +35,7 @@ describe.skipIf(postgres.missing !== "")(`limits in PostgreSQL${postgres.missing
   });
 });
 
-/** Each store represents a worker. */
+/** Each store is a worker. */
 function describeLimits(open: (count: number) => Promise<readonly Store[]>): void {
   const within = async (count: number, use: (stores: readonly Store[]) => Promise<void>): Promise<void> => {
     const stores = await open(count);

@@ -367,8 +367,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     const stage = await createStage([], "the right one");
     const { code, out, err } = await stage.run(["-p", "hi"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
-    expect(err).toMatch(/^retinue: .*\n$/);
-    expect(err).toMatch(/key/i);
+    expect(err).toMatch(/^retinue: .*\nCheck ANTHROPIC_API_KEY .*\n$/);
     expect(stage.provider.requests).toHaveLength(1);
   });
 
@@ -376,7 +375,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     const stage = await createStage([{ failure: "not-found" }]);
     const { code, err } = await stage.run(["-p", "hi", "--model", "claude-opus-99"]);
     expect(code).toBe(1);
-    expect(err).toMatch(/^retinue: .*\n$/);
+    expect(err).toMatch(/^retinue: .*\nCheck the model's name .*\n$/);
   });
 
   test("settings that cannot be read", async () => {

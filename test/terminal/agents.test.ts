@@ -26,9 +26,13 @@ function heldChildren(): { readonly step: ScriptedStep; readonly release: () => 
   };
 }
 
-test("a question waits as a line until it is opened, and the draft survives it [CLI-4]", async () => {
+test("a question waits as a line until it is opened, never takes keys of the draft, and the draft survives it [CLI-4]", async () => {
   const { place, pty } = await openConversation(
-    [{ text: "I make a file.", calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Done."],
+    [
+      { text: "I make a file.", calls: [{ name: "Bash", input: { command: "touch made" } }] },
+      { text: "Done.", calls: [{ name: "Bash", input: { command: "touch other" } }] },
+      "Not done.",
+    ],
     { words: ["make it"] },
   );
   await pty.shows("tab to answer");
@@ -38,23 +42,15 @@ test("a question waits as a line until it is opened, and the draft survives it [
   await pty.shows("main asks to use Bash", "touch made", "no rule allows", "Bash(touch made)");
   await afterGuard();
   pty.type("1");
-  await pty.shows("Done.", "> a draft");
+  await pty.shows("Done.", "> a draft", "tab to answer");
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
-});
-
-test("keys that were meant for a draft never answer a question [CLI-4]", async () => {
-  const { place, pty } = await openConversation(
-    [{ calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Not done."],
-    { words: ["make it"] },
-  );
-  await pty.shows("tab to answer");
   // A digit, a letter and Enter as somebody types them who has not seen the question.
-  pty.type("1 yes please");
-  await pty.shows("> 1 yes please", "tab to answer");
+  pty.type(" 1 yes please");
+  await pty.shows("> a draft 1 yes please", "tab to answer");
   // Opened by mistake in the middle of a word: the next letters go to the draft.
   pty.type(`${keys.tab}1\rxyz`);
-  await pty.shows("> 1 yes pleasexyz", "tab to answer");
-  expect(existsSync(join(place.cwd, "made"))).toBe(false);
+  await pty.shows("> a draft 1 yes pleasexyz", "tab to answer");
+  expect(existsSync(join(place.cwd, "other"))).toBe(false);
   pty.type(keys.tab);
   await pty.shows("4 no, and show it");
   await afterGuard();

@@ -22,12 +22,7 @@ test("a person types a prompt and reads the streamed answer [CLI-1]", async () =
   expect(lines.at(-1)).toMatch(/^Continue: retinue --resume [0-9a-f-]{36}$/);
 });
 
-test("a prompt on the command line is sent immediately [CLI-1]", async () => {
-  const { pty } = await openConversation(["Right away."], { words: ["do it now"] });
-  await pty.shows("> do it now", "Right away.");
-});
-
-test("a conversation continues after its end [CLI-1]", async () => {
+test("a prompt on the command line is sent immediately, and the conversation is continued later [CLI-1]", async () => {
   const { pty, again, provider } = await openConversation(["First answer.", "Second answer."], {
     words: ["one two"],
   });
@@ -124,14 +119,6 @@ test("a command after ! runs through the same rules, and the agent hears of it [
   expect(userTexts(provider)).toContain("the content of the note");
 });
 
-test("a note after # is added to the project's instructions [CLI-4]", async () => {
-  const { pty, place } = await openConversation([]);
-  await pty.shows("default");
-  pty.type(`# use tabs${keys.enter}`);
-  await pty.shows("Added to");
-  expect(readFileSync(join(place.cwd, "CLAUDE.md"), "utf8")).toBe("- use tabs\n");
-});
-
 test("earlier prompts come back with up and are found with ctrl+r, also those of earlier sessions [CLI-4]", async () => {
   const { pty, again } = await openConversation(["One.", "Two."], { words: ["the first prompt"] });
   await pty.shows("One.");
@@ -151,8 +138,8 @@ test("earlier prompts come back with up and are found with ctrl+r, also those of
   await next.shows("> a second one");
 });
 
-test("@ offers files of the project, / commands and skills [CLI-4]", async () => {
-  const { pty } = await openConversation([], {
+test("@ offers files of the project, / commands and skills, and # adds a note to the instructions [CLI-4]", async () => {
+  const { pty, place } = await openConversation([], {
     files: {
       "src/deep/wanted-file.ts": "",
       ".claude/skills/deploy/SKILL.md": "---\ndescription: Ships it.\n---\nShip.\n",
@@ -169,4 +156,7 @@ test("@ offers files of the project, / commands and skills [CLI-4]", async () =>
   await pty.shows("Keys and commands", "shift+tab");
   pty.type(keys.escape);
   await pty.isMissing("Keys and commands");
+  pty.type(`# use tabs${keys.enter}`);
+  await pty.shows("Added to");
+  expect(readFileSync(join(place.cwd, "CLAUDE.md"), "utf8")).toBe("- use tabs\n");
 });

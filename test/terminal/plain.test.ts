@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { keys, openConversation } from "./pty-stage.ts";
+import type { ScriptedStep } from "../../src/testing/script.ts";
+import { afterGuard, keys, openConversation } from "./pty-stage.ts";
 
 describe.each([
   ["--plain", ["--plain"], {}],
@@ -25,4 +26,30 @@ describe.each([
     expect(await pty.exited).toEqual({ code: 0 });
     expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");
   });
+});
+
+test("of several questions each is read out before it can be answered [CLI-4]", async () => {
+  const child = (name: string): ScriptedStep => ({
+    match: ({ messages: [first] }) => JSON.stringify(first).includes(`child task ${name}`),
+    times: "any",
+    respond: ({ messages }) =>
+      messages.length > 1 ? "ended" : { calls: [{ name: "Bash", input: { command: `touch ${name}` } }] },
+  });
+  const start = (name: string) => ({
+    name: "Agent",
+    input: { description: name, prompt: `child task ${name}`, subagent_type: "general-purpose" },
+  });
+  const { pty, place } = await openConversation(
+    [child("one"), child("two"), { calls: [start("one"), start("two")] }, "Both are back."],
+    { words: ["--plain", "start two"] },
+  );
+  const made = (): number => ["one", "two"].filter((name) => existsSync(join(place.cwd, name))).length;
+  await pty.shows("2 questions wait");
+  pty.type(`/yes${keys.enter}/yes${keys.enter}`);
+  await pty.shows("touch one", "touch two");
+  await afterGuard();
+  expect(made()).toBe(1);
+  pty.type(`/yes${keys.enter}`);
+  await pty.shows("Both are back.");
+  expect(made()).toBe(2);
 });

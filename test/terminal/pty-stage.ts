@@ -53,6 +53,8 @@ export function openPty(
       HOME: home,
       PATH: process.env["PATH"] ?? "",
       TERM: "xterm-256color",
+      // The emulator is the one of that program.
+      TERM_PROGRAM: "vscode",
       RETINUE_LOCAL_MODELS: "0",
       ...environment,
     },

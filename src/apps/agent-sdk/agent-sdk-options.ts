@@ -1,5 +1,8 @@
 import { type Command, Option } from "commander";
+import { parseJsonDocument } from "../../foundation/json-document.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
+import { checkRules } from "../cli/check-session-options.ts";
 import { misuse } from "../cli/session-options.ts";
 
 /** Options that scripts for `claude` and programs on the Agent SDK give, and people seldom write. */
@@ -18,6 +21,7 @@ export interface AgentSdkOptions {
   readonly bare?: boolean;
   readonly safeMode?: boolean;
   readonly debug?: string | boolean;
+  readonly managedSettings?: string;
 }
 
 /** Honoured. */
@@ -36,6 +40,7 @@ const honoured: readonly (readonly [flags: string, description: string])[] = [
   ["--bare", "no settings, hooks, servers, agents or instructions that are not named here"],
   ["--safe-mode", "the same"],
   ["-d, --debug [filter]", "show stack traces of errors"],
+  ["--managed-settings <json>", "rules of the host's organisation, which only restrict"],
   ["--append-subagent-system-prompt <text>", "added to the prompt of every child agent"],
   ["--append-subagent-system-prompt-file <file>", "the same from a file"],
 ];
@@ -67,10 +72,6 @@ const setUp = "the event Setup does not happen here; run the command yourself";
 
 /** Refused, because something else would happen than was asked for. */
 const refused: readonly (readonly [flags: string, reason: string])[] = [
-  [
-    "--managed-settings <json>",
-    "settings of the organisation come from its files, which no option may replace",
-  ],
   ["--task-budget <n>", "tokens are limited by the setting `limits`, money by --max-budget-usd"],
   ["--project-config-root <folder>", "the project is the folder it is started in"],
   ["-w, --worktree [name]", "the main agent works in its folder; give a child `isolation: worktree`"],
@@ -101,7 +102,7 @@ export function addAgentSdkOptions(program: Command): void {
 }
 
 /** Options that only mean something to a host on both pipes. */
-const forHosts = ["--include-hook-events", "--session-mirror", "--await-initialize"];
+const forHosts = ["--include-hook-events", "--session-mirror", "--await-initialize", "--managed-settings"];
 
 export interface CheckedSdkOptions {
   readonly thinkingTokens?: number;
@@ -138,6 +139,37 @@ export function checkAgentSdkOptions(
     throw misuse(`Invalid --permission-prompts "${options.permissionPrompts}". Expected: none.`);
   const notes = withoutEffect.filter(isGiven).map((each) => `${longName(each)} has no effect here.`);
   return { ...readThinking(options), notes };
+}
+
+/** What the organisation of a host restricts beyond the files of this machine. */
+export interface ManagedRules {
+  readonly deny: readonly string[];
+  readonly ask: readonly string[];
+  readonly mayBypass: boolean;
+}
+
+/** Reads `--managed-settings`. What would allow something, or is not known, is refused by its name. */
+export function readManagedSettings(text: string | undefined): ManagedRules {
+  if (text === undefined) return { deny: [], ask: [], mayBypass: true };
+  const { value, diagnostic } = parseJsonDocument(text, "--managed-settings");
+  if (diagnostic !== undefined || !isRecord(value)) throw misuse("--managed-settings must be a JSON object.");
+  const { permissions = {}, ...others } = value;
+  if (!isRecord(permissions)) throw misuse("permissions of --managed-settings must be an object.");
+  const { deny, ask, disableBypassPermissionsMode: bypass, ...more } = permissions;
+  const [unknown] = [...Object.keys(others), ...Object.keys(more).map((key) => `permissions.${key}`)];
+  if (unknown !== undefined)
+    throw misuse(
+      `--managed-settings cannot honour ${unknown}.`,
+      "It takes permissions.deny, ask and disableBypassPermissionsMode.",
+    );
+  return { deny: readRules("deny", deny), ask: readRules("ask", ask), mayBypass: bypass !== "disable" };
+}
+
+function readRules(list: "deny" | "ask", value: unknown): readonly string[] {
+  if (value === undefined) return [];
+  const rules = Array.isArray(value) ? value.map(String) : [String(value)];
+  checkRules("--managed-settings", list, rules);
+  return rules;
 }
 
 function longName(flags: string): string {

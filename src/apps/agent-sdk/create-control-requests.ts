@@ -6,13 +6,14 @@ import { staysInside } from "../../settings/write-local-rules.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
 import { loadBytes } from "../../tools/builtin/open-file.ts";
 import { refused } from "./control-channel.ts";
+import { isBlocking, specificOf } from "./observed-hooks.ts";
 import { reportRequests } from "./report-requests.ts";
 import type { Choices, SdkConnection } from "./sdk-connection.ts";
 import { serverRequests } from "./server-requests.ts";
 
 export type ControlRequestOptions = Pick<
   SdkConnection,
-  "host" | "queue" | "policy" | "choices" | "checkpoints" | "startedAt" | "seenFiles" | "context"
+  "host" | "queue" | "policy" | "choices" | "checkpoints" | "startedAt" | "seenFiles" | "context" | "observed"
 >;
 
 export type ControlHandler = (
@@ -26,7 +27,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
   return new Map<string, ControlHandler>([
     ["interrupt", (request) => interrupt(request, options)],
     ["set_permission_mode", ({ mode }) => ({ mode: policy.setMode(mode) })],
-    ["set_model", ({ model }) => setModel(model, options)],
+    ["set_model", ({ model }, signal) => switchModel(model, options, signal)],
     ["set_max_thinking_tokens", ({ max_thinking_tokens: tokens }) => setThinking(tokens, choices)],
     ["stop_task", ({ task_id: id }) => stopTask(id, options)],
     ["background_tasks", ({ tool_use_id: id }) => moveToBackground(id, options)],
@@ -38,7 +39,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
     ["apply_flag_settings", ({ settings }) => applySettings(settings, options)],
     ["set_has_subscribers", () => ({})],
     ["seed_read_state", (request) => seedReadState(request, options)],
-    ["update_settings", (request) => updateSettings(request, options)],
+    ["update_settings", (request, signal) => updateSettings(request, options, signal)],
     ["rename_session", (request) => renameSession(request, options)],
     ...serverRequests(options),
     ...reportRequests(options),
@@ -53,6 +54,30 @@ async function interrupt(
   const receipt = { still_queued: queue.ids(), ...(cancelled === undefined ? {} : { cancelled }) };
   await host.interrupt(!choices.perTaskStopAffordance);
   return receipt;
+}
+
+/** Callbacks may refuse the switch before it happens, and hear of it afterwards. */
+async function switchModel(
+  model: unknown,
+  options: ControlRequestOptions,
+  signal: AbortSignal,
+): Promise<JsonRecord> {
+  const { choices, observed, host } = options;
+  const planned = host.current()?.session.plan.model.value ?? "default";
+  const before = choices.model ?? planned;
+  const wanted = typeof model === "string" && model !== "default" ? model : planned;
+  const fields = { from_model: before, to_model: wanted, requested_model: model ?? null, source: "sdk" };
+  const outputs = await observed().fire("PreModelSwitch", { fields, signal, subject: wanted });
+  const denial = outputs.find(
+    (output) => isBlocking(output) || specificOf(output)["permissionDecision"] === "deny",
+  );
+  if (denial !== undefined) {
+    const reason = specificOf(denial)["permissionDecisionReason"] ?? denial["reason"];
+    throw refused(`a hook refused the model ${wanted}${typeof reason === "string" ? `: ${reason}` : ""}`);
+  }
+  const switched = setModel(model, options);
+  await observed().fire("PostModelSwitch", { fields, signal, subject: wanted });
+  return switched;
 }
 
 function setModel(model: unknown, { choices }: ControlRequestOptions): JsonRecord {
@@ -138,7 +163,8 @@ async function seedReadState(
 /** Writes top-level keys to a settings file of the person; `null` removes a key. */
 async function updateSettings(
   { source, settings }: JsonRecord,
-  { host }: ControlRequestOptions,
+  { host, observed }: ControlRequestOptions,
+  signal: AbortSignal,
 ): Promise<undefined> {
   if (!isRecord(settings)) throw refused("`settings` must be an object");
   const { paths } = (await host.ready()).session.discovered;
@@ -153,6 +179,9 @@ async function updateSettings(
   }));
   const outcome = await changeJson(source === "userSettings" ? paths.settings.user : local, () => changes);
   if (outcome.type === "refused") throw refused(outcome.why);
+  const [file_path] = outcome.files;
+  const subject = source === "userSettings" ? "user_settings" : "local_settings";
+  await observed().fire("ConfigChange", { fields: { source: subject, file_path }, signal, subject });
 }
 
 async function renameSession(

@@ -14,7 +14,16 @@ export interface HostHook {
 }
 
 /** Events that this program reports itself, because the runtime has no hook for them. */
-export const observedEvents = ["PostToolBatch", "PermissionDenied", "StopFailure"] as const;
+export const observedEvents = [
+  "PostToolBatch",
+  "PermissionDenied",
+  "StopFailure",
+  "Elicitation",
+  "ElicitationResult",
+  "PreModelSwitch",
+  "PostModelSwitch",
+  "ConfigChange",
+] as const;
 export type ObservedEvent = (typeof observedEvents)[number];
 
 /** Reads `hooks` of `initialize`. Throws where a hook could not be run: a guard must not be dropped. */

@@ -10,6 +10,8 @@ export interface ObservedHooks {
   /** Reports what an event means to them before the run continues. */
   hear(event: RunEvent, signal: AbortSignal): Promise<void>;
   ended(ending: RunEnding): Promise<void>;
+  /** Calls back for something that happens beside the run, and gives back what was answered. */
+  fire(event: ObservedEvent, firing: Firing): Promise<readonly JsonRecord[]>;
 }
 
 export interface ObservedHookOptions {
@@ -20,12 +22,15 @@ export interface ObservedHookOptions {
   readonly situation: () => JsonRecord;
   /** Hands text of a hook to the model. */
   readonly addContext: (text: string) => void;
+  /** Ends the run of the main agent after this turn. */
+  readonly stopRun: () => void;
   readonly defaultTimeoutMs: number;
 }
 
 export function createObservedHooks(options: ObservedHookOptions): ObservedHooks {
   let finished: Extract<RunEvent, { type: "call-finished" }>[] = [];
   return {
+    fire: (event, firing) => fire(event, firing, options),
     async hear(event, signal) {
       if (options.hooks.length === 0) return;
       if (event.type === "call-finished") {
@@ -43,7 +48,8 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
         tool_response: data ?? content,
       }));
       finished = [];
-      await fire("PostToolBatch", { fields: { tool_calls: calls }, signal }, options);
+      const outputs = await fire("PostToolBatch", { fields: { tool_calls: calls }, signal }, options);
+      if (outputs.some(isBlocking)) options.stopRun();
     },
     async ended({ status, reason, error, text }) {
       finished = [];
@@ -56,7 +62,12 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
   };
 }
 
-interface Firing {
+/** Whether a callback wants that what it was called for does not continue. */
+export function isBlocking(output: JsonRecord): boolean {
+  return output["decision"] === "block" || output["continue"] === false;
+}
+
+export interface Firing {
   readonly fields: JsonRecord;
   readonly signal: AbortSignal;
   readonly subject?: string;
@@ -66,7 +77,7 @@ async function fire(
   event: ObservedEvent,
   { fields, signal, subject = "" }: Firing,
   options: ObservedHookOptions,
-): Promise<void> {
+): Promise<readonly JsonRecord[]> {
   const { hooks, channel, reports } = options;
   const matching = hooks.filter(
     (hook) => hook.event === event && matchSubject(hook.matcher, subject) !== "no-match",
@@ -78,9 +89,15 @@ async function fire(
       return callBack({ hook, id, input, signal: AbortSignal.any([signal, limit]) }, channel, reports);
     }),
   );
-  for (const result of await Promise.allSettled(calls)) {
-    const specific = result.status === "fulfilled" ? result.value["hookSpecificOutput"] : undefined;
-    const text = isRecord(specific) ? specific["additionalContext"] : undefined;
+  const settled = await Promise.allSettled(calls);
+  const outputs = settled.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  for (const output of outputs) {
+    const text = specificOf(output)["additionalContext"];
     if (typeof text === "string" && text !== "") options.addContext(text);
   }
+  return outputs;
+}
+
+export function specificOf({ hookSpecificOutput: specific }: JsonRecord): JsonRecord {
+  return isRecord(specific) ? specific : {};
 }

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { McpAnswer, McpQuestion } from "../../mcp/mcp-connections.ts";
 import type { LiveControls } from "../../runtime/agent/live-controls.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { sdkSessionOptions } from "./agent-sdk-options.ts";
+import { answerElicitation } from "./answer-elicitation.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
 import { createPlanModeTools } from "./create-plan-mode-tools.ts";
 import { createHostHooks } from "./host-hooks.ts";
@@ -94,8 +94,13 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     model: () => choices.model,
     effort: () => choices.effort,
     fallbackModel: options.fallbackModel,
-    elicit: (question, { signal }) => elicit(connection, question, signal),
+    elicit: (question, { signal }) => answerElicitation(connection, question, signal),
     seenFile: (path) => connection.seenFiles.get(path),
+    takeStop() {
+      const { isStopWanted } = connection;
+      connection.isStopWanted = false;
+      return isStopWanted;
+    },
     ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
     transcript: {
       title: initialize.title,
@@ -109,35 +114,6 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
       written: (event, uuids) => void lineIds.set(event, uuids),
     },
   };
-}
-
-/** A host that answers no questions declines them. */
-async function elicit(
-  { channel, host }: SdkConnection,
-  { server, message, schema, url, elicitationId }: McpQuestion,
-  signal: AbortSignal,
-): Promise<McpAnswer> {
-  const request = {
-    subtype: "elicitation",
-    mcp_server_name: server,
-    message,
-    mode: url === undefined ? "form" : "url",
-    ...(schema === undefined ? {} : { requested_schema: schema }),
-    ...(url === undefined ? {} : { url }),
-    ...(elicitationId === undefined ? {} : { elicitation_id: elicitationId }),
-  };
-  host.setState("requires_action");
-  try {
-    const { action, content } = await channel.ask(request, signal);
-    if (action !== "accept") return { action: action === "cancel" ? "cancel" : "decline" };
-    // What is in it is checked by the server that asked.
-    return { action, ...(isRecord(content) ? { content: content as McpAnswer["content"] & object } : {}) };
-  } catch (error) {
-    if (signal.aborted) throw error;
-    return { action: "decline" };
-  } finally {
-    host.setState("running");
-  }
 }
 
 /** Prompts that arrived meanwhile are read between two model calls, never before the first or after the last. */

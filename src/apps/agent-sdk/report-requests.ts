@@ -43,27 +43,33 @@ export function reportRequests(
   ];
 }
 
-async function contextUsage(
-  { session }: OpenSdkSession,
-  { choices }: ControlRequestOptions,
-): Promise<JsonRecord> {
-  const { plan, model } = session;
-  const tokens = (value: unknown): number => Math.ceil(JSON.stringify(value).length / 4);
-  const system = tokens(plan.system);
-  const messages = session.messages().length === 0 ? 0 : tokens(session.messages());
-  const total = system + messages;
-  const category = (id: string, name: string, count: number, kind: string): JsonRecord => ({
-    id,
-    name,
-    tokens: count,
-    color: "inactive",
-    kind,
-  });
+/** Estimates: four characters are a token. */
+function tokensOf(value: unknown): number {
+  return Math.ceil(JSON.stringify(value).length / 4);
+}
+
+function contextUsage({ session }: OpenSdkSession, { choices }: ControlRequestOptions): JsonRecord {
+  const { plan, model, discovered } = session;
+  const messages = session.messages();
+  const servers = plan.tools.filter(({ name }) => name.startsWith("mcp__"));
+  const agents = discovered.registry.list().map(({ id, definition }) => ({
+    agentType: id,
+    source: definition.source.scope,
+    tokens: tokensOf([id, definition.description]),
+  }));
+  const used = [
+    ["system_prompt", "System prompt", tokensOf(plan.system)],
+    ["mcp_tools", "MCP tools", servers.length === 0 ? 0 : tokensOf(servers)],
+    ["custom_agents", "Agents", agents.reduce((sum, { tokens }) => sum + tokens, 0)],
+    ["messages", "Messages", messages.length === 0 ? 0 : tokensOf(messages)],
+  ] as const;
+  const total = used.reduce((sum, [, , tokens]) => sum + tokens, 0);
+  const free = Math.max(0, model.contextWindow - total);
+  const color = "inactive";
   return {
     categories: [
-      category("system_prompt", "System prompt", system, "used"),
-      category("messages", "Messages", messages, "used"),
-      category("free_space", "Free space", Math.max(0, model.contextWindow - total), "free"),
+      ...used.map(([id, name, tokens]) => ({ id, name, tokens, color, kind: "used" })),
+      { id: "free_space", name: "Free space", tokens: free, color, kind: "free" },
     ],
     totalTokens: total,
     maxTokens: model.contextWindow,
@@ -72,8 +78,12 @@ async function contextUsage(
     gridRows: [],
     model: choices.model ?? plan.model.value,
     memoryFiles: [],
-    mcpTools: [],
-    agents: [],
+    mcpTools: servers.map((tool) => ({
+      name: tool.name,
+      serverName: tool.name.split("__")[1] ?? "",
+      tokens: tokensOf(tool),
+    })),
+    agents,
     isAutoCompactEnabled: true,
     apiUsage: null,
   };
@@ -84,8 +94,8 @@ function usage({ host, startedAt }: ControlRequestOptions): JsonRecord {
     total_cost_usd: host.totals.cost(),
     total_api_duration_ms: host.apiDurationMs(),
     total_duration_ms: Date.now() - startedAt,
-    total_lines_added: 0,
-    total_lines_removed: 0,
+    total_lines_added: host.totals.lines().added,
+    total_lines_removed: host.totals.lines().removed,
     model_usage: host.totals.modelUsage(),
   };
 }

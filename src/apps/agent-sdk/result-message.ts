@@ -1,6 +1,7 @@
+import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelFacts } from "../../model/model.ts";
 import { errorCategory, errorStatus, isProviderFailure, type SdkMessage, sdkUsage } from "./sdk-messages.ts";
 
@@ -16,14 +17,19 @@ export interface SessionTotals {
   /** Limits of a model, shown beside its sums. */
   know(facts: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">): void;
   cost(): number;
+  /** Lines that edits of all agents have added and removed. */
+  lines(): { readonly added: number; readonly removed: number };
   modelUsage(): JsonRecord;
 }
 
 export function createSessionTotals(): SessionTotals {
   const sums = new Map<string, ModelSum>();
+  const lines = { added: 0, removed: 0 };
   const limits = new Map<string, Pick<ModelFacts, "contextWindow" | "maxOutputTokens">>();
   return {
+    lines: () => lines,
     add(event) {
+      if (event.type === "call-finished" && !event.isError) countLines(event.call, lines);
       if (
         event.type !== "assistant-answered" &&
         event.type !== "context-compacted" &&
@@ -56,6 +62,15 @@ export function createSessionTotals(): SessionTotals {
         ]),
       ),
   };
+}
+
+/** As far as the call says it: a file that Write replaces is not counted as removed. */
+function countLines({ name, input }: ToolUseBlock, lines: { added: number; removed: number }): void {
+  if (!isRecord(input) || (name !== "Edit" && name !== "Write")) return;
+  const count = (text: unknown): number =>
+    typeof text === "string" && text !== "" ? text.replace(/\n$/, "").split("\n").length : 0;
+  lines.added += count(name === "Edit" ? input["new_string"] : input["content"]);
+  lines.removed += name === "Edit" ? count(input["old_string"]) : 0;
 }
 
 function countSearches({ message }: Extract<RunEvent, { type: "assistant-answered" }>): number {

@@ -6,8 +6,8 @@ import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
 import { refuseOffline } from "../cli/print/refuse-offline.ts";
-import type { CommandContext } from "../cli/session-options.ts";
-import { type AgentSdkOptions, checkAgentSdkOptions } from "./agent-sdk-options.ts";
+import { type CommandContext, misuse } from "../cli/session-options.ts";
+import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { HookReports } from "./host-hooks.ts";
@@ -41,6 +41,8 @@ export interface SdkConnection {
   readonly host: SdkHost;
   readonly policy: LivePolicy;
   readonly reports: HookReports;
+  /** Callbacks of the host for what the runtime has no hooks for; made from `initialize`. */
+  readonly observed: () => ObservedHooks;
   readonly choices: Choices;
   /** Absent where the host did not ask for file checkpoints. */
   readonly checkpoints: FileCheckpoints | undefined;
@@ -62,18 +64,28 @@ export interface SdkConnection {
   promptId: string | undefined;
   /** What the running turn has come to. */
   lastEvent: RunEvent | undefined;
+  /** A callback wants the run to end after this turn. */
+  isStopWanted: boolean;
   /** The call of AskUserQuestion that is being answered. */
   questionCall: string | undefined;
 }
 
-export function createSdkConnection(context: CommandContext, options: ServeOptions): SdkConnection {
+export function createSdkConnection(given: CommandContext, options: ServeOptions): SdkConnection {
+  const managed = readManagedSettings(options.managedSettings);
+  const context = withDenials(given, managed.deny);
   const { host: cli } = context;
+  if (
+    !managed.mayBypass &&
+    (options.dangerouslySkipPermissions === true || options.permissionMode === "bypassPermissions")
+  )
+    throw misuse("--managed-settings does not allow the mode bypassPermissions.");
   const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
   const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isHosted: true });
   for (const note of notes) cli.stderr.write(`retinue: ${note}\n`);
   const keepsFiles = cli.environment["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] === "true";
   const channel = createControlChannel((line) => cli.stdout.write(line));
   const warn = (text: string): void => channel.send(informational(text, sessionIdOf(connection)));
+  let observed: ObservedHooks | undefined;
   const connection: SdkConnection = {
     context,
     options,
@@ -82,7 +94,7 @@ export function createSdkConnection(context: CommandContext, options: ServeOptio
     channel,
     queue: createPromptQueue(),
     host: hostOf(() => connection),
-    policy: policyOf(() => connection),
+    policy: policyOf(() => connection, managed.mayBypass),
     reports: {
       warn,
       ...(options.includeHookEvents === true ? hookEventReports(() => connection) : {}),
@@ -105,21 +117,32 @@ export function createSdkConnection(context: CommandContext, options: ServeOptio
     promptId: undefined,
     lastEvent: undefined,
     questionCall: undefined,
+    isStopWanted: false,
+    observed() {
+      observed ??= observedHooksOf(connection);
+      return observed;
+    },
   };
+  for (const rule of managed.ask)
+    void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
   return connection;
+}
+
+function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
+  const { session } = context;
+  return {
+    ...context,
+    session: { ...session, disallowedTools: [...(session.disallowedTools ?? []), ...deny] },
+  };
 }
 
 type Lazy = () => SdkConnection;
 
 function hostOf(connection: Lazy): SdkHost {
-  let observed: ObservedHooks | undefined;
   return createSdkHost({
     connection,
     open: (fresh) => openSessionOf(connection(), fresh),
-    observed() {
-      observed ??= observedHooksOf(connection());
-      return observed;
-    },
+    observed: () => connection().observed(),
     reached: (event) => followEvent(connection(), event),
     begins({ uuid }) {
       const { checkpoints } = connection();
@@ -152,15 +175,19 @@ function observedHooksOf(connection: SdkConnection): ObservedHooks {
     reports: connection.reports,
     situation: () => situationOf(connection),
     addContext: (text) => void connection.hookContexts.push(text),
+    stopRun() {
+      connection.isStopWanted = true;
+    },
     defaultTimeoutMs: defaultHookTimeoutMs,
   });
 }
 
-function policyOf(connection: Lazy): LivePolicy {
+function policyOf(connection: Lazy, isAllowedByManaged: boolean): LivePolicy {
   return createLivePolicy({
     directory: () => connection().context.host.cwd,
     mayBypass() {
       const { options } = connection();
+      if (!isAllowedByManaged) return false;
       return (
         options.allowDangerouslySkipPermissions === true ||
         options.dangerouslySkipPermissions === true ||

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { describe, type Invoke } from "./describe.ts";
+import { misuse } from "./session-options.ts";
 
 /** Commands for editors, about keys and plugins, and those that scripts know from elsewhere and that cannot work here. */
 export function addAccountCommands(program: Command, invoke: Invoke): void {
@@ -22,7 +23,11 @@ function addAcp(program: Command, invoke: Invoke): void {
 }
 
 function addAuth(program: Command, invoke: Invoke): void {
-  const auth = describe(program.command("auth"), "Shows which keys are set.");
+  const auth = describe(program.command("auth"), "Shows which keys are set.").argument("[command]");
+  auth.action((name: string | undefined) => {
+    refuseUnknown(auth, name);
+    return invoke(async (context) => (await import("./commands/auth-status.ts")).authStatus(context, {}));
+  });
   describe(auth.command("status"), "Shows as JSON whether there is a key; exit code 1 without one.")
     .option("--json", "print JSON, as without it")
     .option("--text", "print a sentence instead of JSON")
@@ -35,7 +40,14 @@ function addAuth(program: Command, invoke: Invoke): void {
 }
 
 function addPlugins(program: Command, invoke: Invoke): void {
-  const plugin = describe(program.command("plugin").alias("plugins"), "Lists plugins and switches them.");
+  const plugin = describe(
+    program.command("plugin").alias("plugins"),
+    "Lists plugins and switches them.",
+  ).argument("[command]");
+  plugin.action((name: string | undefined) => {
+    refuseUnknown(plugin, name);
+    return invoke(async (context) => (await import("./commands/plugins.ts")).pluginList(context, {}));
+  });
   describe(plugin.command("list"), "Lists the plugins there are, with those that are switched off.")
     .option("--json", "print JSON")
     .action((options) =>
@@ -58,6 +70,15 @@ function addPlugins(program: Command, invoke: Invoke): void {
   const reason = "plugins are used as they are installed; install them by hand or use --plugin-dir";
   for (const name of ["install", "i", "uninstall", "remove", "update", "marketplace", "init", "prune"])
     refuse(plugin, name, reason);
+}
+
+function refuseUnknown(parent: Command, name: string | undefined): void {
+  if (name === undefined) return;
+  const known = parent
+    .createHelp()
+    .visibleCommands(parent)
+    .map((command) => `${parent.name()} ${command.name()}`);
+  throw misuse(`There is no command \`${parent.name()} ${name}\`.`, `The commands are ${known.join(", ")}.`);
 }
 
 /** Commands that exist elsewhere. */

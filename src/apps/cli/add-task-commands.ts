@@ -50,6 +50,7 @@ function addLookCommands(program: Command, invoke: Invoke): void {
       invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
     );
   addReplay(program, invoke);
+  addEval(program, invoke);
 }
 
 function addControlCommands(program: Command, invoke: Invoke): void {
@@ -93,6 +94,22 @@ function addReplay(program: Command, invoke: Invoke): void {
     .action((words: readonly string[], _, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/replay.ts")).replay(context, words, command.optsWithGlobals()),
+      ),
+    );
+}
+
+function addEval(program: Command, invoke: Invoke): void {
+  describe(
+    program.command("eval <file>"),
+    "Runs tasks with several agents and models, scores the answers, and shows a table.",
+  )
+    .option("--results <file>", "where results are kept; FILE.results.jsonl when left out")
+    .option("--fresh", "forget earlier results and run everything")
+    .option("--html <file>", "also write a page")
+    .option("--json", "print JSON")
+    .action((file: string, _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/eval.ts")).evaluate(context, file, command.optsWithGlobals()),
       ),
     );
 }

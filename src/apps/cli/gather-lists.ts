@@ -32,6 +32,11 @@ export function gatherLists(arguments_: readonly string[], cwd: string): readonl
   for (let at = 0; at < arguments_.length; at += 1) {
     const word = arguments_[at] ?? "";
     if (word === "--") return [...gathered, ...arguments_.slice(at)];
+    // Its value is optional; a sentence behind it is the prompt.
+    if ((word === "--debug" || word === "-d") && /\s/.test(arguments_[at + 1] ?? "")) {
+      gathered.push("--debug=all");
+      continue;
+    }
     gathered.push(word);
     const option = listOptions.get(word);
     const first = arguments_[at + 1];

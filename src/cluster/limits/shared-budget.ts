@@ -29,7 +29,7 @@ export interface BudgetState {
   readonly held: number;
 }
 
-/** How often it is looked whether others gave something back, where no event shows. */
+/** How often the ledger is read again for money that others gave back, where no event arrives. */
 const lookMs = 500;
 
 export function budgetLog(tree: string): string {

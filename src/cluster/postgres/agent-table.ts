@@ -31,7 +31,7 @@ export interface OwnedRun {
 }
 
 /**
- * The rows that make waking safe. While an agent is active, exactly one scheduled run represents it, so two activations
+ * The rows that make waking safe. While an agent is active, it has exactly one scheduled run, so two activations
  * never overlap; a wake that comes while it runs raises a counter, and the run may end only if the counter is unchanged,
  * so no wake is lost.
  */
@@ -60,22 +60,25 @@ export interface AgentTable {
 }
 
 export function createAgentTable(database: Database, place: Place): AgentTable {
-  const { schema, tenant } = place;
-  const table = `${schema}.agent`;
-  const one = async <Row extends object>(
-    name: string,
-    text: string,
-    values: unknown[],
-  ): Promise<Row | undefined> => (await database.query<Row>({ name, text, values: [tenant, ...values] }))[0];
-  const knownQueues = new Set<string>();
-
   return {
-    ...createUpkeep(database, place),
+    ...createWaking(place),
+    ...createOwning(database, place),
+    ...createReleasing(database, place),
+  };
+}
+
+function createWaking({ schema, tenant }: Place): Pick<AgentTable, "wake"> {
+  const table = `${schema}.agent`;
+  const knownQueues = new Set<string>();
+  return {
     async wake(client, { agent, activationId, needs, priority }) {
       const queue = needs === undefined ? null : queueOf(needs);
       if (needs !== undefined && queue !== null && !knownQueues.has(queue)) {
-        const insert = `INSERT INTO ${schema}.queue VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`;
-        await client.query(insert, [tenant, queue, normalizeNeeds(needs)]);
+        await client.query(`INSERT INTO ${schema}.queue VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
+          tenant,
+          queue,
+          normalizeNeeds(needs),
+        ]);
         knownQueues.add(queue);
       }
       const { rows } = await client.query<WokenRow>({
@@ -88,6 +91,21 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
         ? undefined
         : { agent, run: row.run, queue: row.queue, priority: row.priority };
     },
+  };
+}
+
+/** A run between its begin and its end, by one owner. */
+function createOwning(
+  database: Database,
+  { schema, tenant }: Place,
+): Pick<AgentTable, "begin" | "owns" | "end"> {
+  const table = `${schema}.agent`;
+  const one = async <Row extends object>(
+    name: string,
+    text: string,
+    values: unknown[],
+  ): Promise<Row | undefined> => (await database.query<Row>({ name, text, values: [tenant, ...values] }))[0];
+  return {
     async begin(agent, run, { worker, token }) {
       const row = await one<{ wakes: string }>(
         "agent-begin",
@@ -120,10 +138,11 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
   };
 }
 
-type Upkeep = Pick<AgentTable, "release" | "cancel" | "cancelledOn" | "disown" | "findStranded">;
-
-/** What is done about runs from outside: giving them back, cancelling them, finding those that nothing will run. */
-function createUpkeep(database: Database, { schema, dbosSchema, tenant }: Place): Upkeep {
+/** What takes a run away from its owner. */
+function createReleasing(
+  database: Database,
+  { schema, dbosSchema, tenant }: Place,
+): Pick<AgentTable, "release" | "cancel" | "cancelledOn" | "disown" | "findStranded"> {
   const table = `${schema}.agent`;
   return {
     async release(client, { agent, token }) {

@@ -41,7 +41,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const pg = await loadPg();
   const clientConfig = toClientConfig(options);
   const pool = new pg.Pool({ ...clientConfig, max: options.maxConnections, idleTimeoutMillis: 30_000 });
-  // A connection that breaks while no one uses it is replaced by the next query.
+  // A connection that breaks while it is idle is replaced by the next query.
   pool.on("error", () => undefined);
   const label = describeConnection(options.connection);
   const closing = new AbortController();
@@ -150,7 +150,7 @@ async function retryWhileUnreachable<Result>(
     try {
       return await attempt();
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (!isTransient(error)) throw refusedConnection(label, error) ?? error;
       if (performance.now() + pause >= end) throw unreachable(label, outageMs, error);
     }
     await sleep(pause, signal);
@@ -181,6 +181,22 @@ export function isTransient(error: unknown): boolean {
     (code.length === 5 && transientStates.test(code)) ||
     transientMessages.test(error.message)
   );
+}
+
+/** What is wrong with the address or the account, for people. */
+function refusedConnection(label: string, cause: unknown): RetinueError | undefined {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  if (code === "3D000")
+    return new RetinueError("store-missing", `The database of ${label} does not exist.`, {
+      advice: "Create it first (CREATE DATABASE …), then run: retinue store setup --store URL",
+      cause,
+    });
+  if (!code.startsWith("28")) return undefined;
+  const detail = cause instanceof Error ? cause.message : "";
+  return new RetinueError("store-forbidden", `The server of ${label} refused the account: ${detail}.`, {
+    advice: "Check the user and the password in the address of the store.",
+    cause,
+  });
 }
 
 function unreachable(label: string, outageMs: number, cause: unknown): RetinueError {

@@ -47,7 +47,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       return live.size;
     },
     has: (agent, run) => [...live].some((entry) => entry.agent === agent && entry.run === run),
-    // Counted before the first wait: the one that looks for free slots next must see it.
+    // Counted before the first wait: the next look for free slots must see it.
     async start(agent, run) {
       const entry = { agent, run, controller: new AbortController() };
       live.add(entry);

@@ -6,7 +6,7 @@ import type { Place } from "./schema.ts";
 
 /** NOTIFY takes less than 8000 bytes. */
 const maxPayloadBytes = 7_900;
-/** Events that no one could be informed of yet; more are dropped, oldest first. */
+/** Events that could not be sent yet; more are dropped, oldest first. */
 const maxPending = 10_000;
 const reconnectMs = 200;
 

@@ -11,12 +11,16 @@ import type { Database } from "./database.ts";
 import type { Place } from "./schema.ts";
 
 /** Logs as rows of one table. */
-export function createPostgresLog(database: Database, { schema, tenant }: Place): Log {
+export function createPostgresLog(database: Database, place: Place): Log {
+  return { ...createReading(database, place), append: createAppend(database, place) };
+}
+
+function createAppend(database: Database, { schema, tenant }: Place): Log["append"] {
   const table = `${schema}.log`;
   const lastSeq = `(SELECT coalesce(max(seq), 0) FROM ${table} WHERE tenant = $1 AND name = $2)`;
   const statements = appendStatements(table, lastSeq);
 
-  /** After a broken connection no one knows whether the append had happened, except by its id. */
+  /** After a broken connection it is not known whether the append had happened, except by its id. */
   const findAppend = async (name: string, id: string): Promise<number | undefined> => {
     const text = `SELECT max(seq) AS seq FROM ${table} WHERE tenant = $1 AND name = $2 AND append_id = $3`;
     const [row] = await database.query<{ seq: number | null }>({ text, values: [tenant, name, id] });
@@ -40,22 +44,26 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
     return findAppend(name, id);
   };
 
+  return async (name, records, expect, { relaxed } = {}) => {
+    checkName("a log", name);
+    if (records.length === 0) return checkLast(database, { lastSeq, values: [tenant, name], name, expect });
+    const id = randomUUID();
+    const texts = records.map((record) => JSON.stringify(record));
+    while (true) {
+      const seq = await insert(name, id, { texts, expect, relaxed });
+      if (seq !== undefined) return seq;
+      if (expect !== undefined) throw logConflict(name, expect);
+      // Another writer took the number; the next attempt takes the one after it.
+    }
+  };
+}
+
+function createReading(database: Database, { schema, tenant }: Place): Pick<Log, "read" | "list" | "remove"> {
+  const table = `${schema}.log`;
   return {
     async read(name, from = 0, limit) {
       const rows = await database.query<Row>(readStatement(table, [tenant, name], { from, limit }));
       return (from < 0 ? [...rows].reverse() : rows).slice(0, limit).map(toEntry);
-    },
-    async append(name, records, expect, { relaxed } = {}) {
-      checkName("a log", name);
-      if (records.length === 0) return checkLast(database, { lastSeq, values: [tenant, name], name, expect });
-      const id = randomUUID();
-      const texts = records.map((record) => JSON.stringify(record));
-      while (true) {
-        const seq = await insert(name, id, { texts, expect, relaxed });
-        if (seq !== undefined) return seq;
-        if (expect !== undefined) throw logConflict(name, expect);
-        // Another writer took the number; the next attempt takes the one after it.
-      }
     },
     async list(prefix) {
       const rows = await database.query<{ name: string; seq: number; at: string }>({

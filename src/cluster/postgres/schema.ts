@@ -1,6 +1,6 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 
-/** The layout below. A newer one only adds, so that workers of the version before can continue while a deployment rolls. */
+/** The layout below. A newer one only adds, so that workers of the version before can go on while a deployment rolls. */
 export const schemaVersion = 1;
 
 export const defaultSchema = "retinue";
@@ -54,7 +54,7 @@ export function createTables({ schema }: Place): string {
       PRIMARY KEY (tenant, name, seq)
     );
 
-    -- One row per agent. While active, exactly one scheduled workflow, "<agent>@<run>", represents it.
+    -- One row per agent. While active, exactly one scheduled workflow, "<agent>@<run>", belongs to it.
     CREATE TABLE IF NOT EXISTS ${schema}.agent (
       tenant text NOT NULL,
       agent text NOT NULL,

@@ -1,6 +1,6 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readConnectionString } from "./connection-options.ts";
-import { openDatabase } from "./database.ts";
+import { type Database, openDatabase } from "./database.ts";
 import { migrateScheduler } from "./job-queue.ts";
 import type { PostgresStoreOptions } from "./open-postgres-store.ts";
 import { createTables, grantWorker, placeOf } from "./schema.ts";
@@ -31,6 +31,7 @@ export async function setUpPostgres(options: SetUpOptions): Promise<void> {
         "store-outdated",
         `The server of ${database.label} is older than PostgreSQL 14.`,
       );
+    await refuseMissingRole(database, options.role);
     await database.transaction(async (client) => {
       await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 2))", [place.schema]);
       await client.query(createTables(place));
@@ -47,4 +48,17 @@ export async function setUpPostgres(options: SetUpOptions): Promise<void> {
   } finally {
     await database.close();
   }
+}
+
+async function refuseMissingRole(database: Database, role: string | undefined): Promise<void> {
+  if (role === undefined) return;
+  const text = "SELECT 1 FROM pg_roles WHERE rolname = $1";
+  if ((await database.query({ text, values: [role] })).length > 0) return;
+  throw new RetinueError(
+    "no-such-role",
+    `There is no SQL role ${JSON.stringify(role)} in ${database.label}.`,
+    {
+      advice: `Create it first: CREATE ROLE ${role} LOGIN;`,
+    },
+  );
 }

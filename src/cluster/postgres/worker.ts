@@ -1,11 +1,11 @@
 // @io
 
-import { sleep } from "../../foundation/abortable.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { RunActivation, ServeOptions, Worker } from "../store.ts";
 import { type AgentTable, anyQueue } from "./agent-table.ts";
 import type { Database } from "./database.ts";
+import { startDispatcher } from "./dispatcher.ts";
 import { type JobRunner, startJobRunner } from "./job-runner.ts";
 import { createLiveRuns, type LiveRuns } from "./live-runs.ts";
 import { joinMembership, type MemberDescription, type Membership, reportLastsMs } from "./membership.ts";
@@ -15,7 +15,7 @@ import type { Place } from "./schema.ts";
 
 export const cancelTopic = "engine/cancel";
 
-/** How often a worker looks for work that no one called it for. */
+/** How often a worker looks for work that no notice announced. */
 const lookMs = 1_000;
 /** The same while notices cannot arrive. */
 const deafLookMs = 250;
@@ -206,7 +206,7 @@ async function startWithinLimit(
 
 /**
  * Finds what an outage at the wrong moment leaves behind: jobs claimed by this worker that never reached it, jobs of workers
- * that no one knows, and agents without any job.
+ * that are not registered, and agents without any job.
  */
 function createRescue(
   { database, place, schedule, self, bus }: WorkerOptions,
@@ -239,45 +239,4 @@ function createRescue(
 function splitJobId(id: string): [agent: string, run: string] {
   const at = id.lastIndexOf("@");
   return [id.slice(0, at), id.slice(at + 1)];
-}
-
-interface DispatcherOptions {
-  /** Looks for work and starts what there is room for. */
-  readonly look: () => Promise<void>;
-  /** How long to wait when no one calls. */
-  readonly intervalMs: () => number;
-  readonly onError: (error: unknown) => void;
-}
-
-/** Looks for work one look at a time: when called, and now and then in case a call was lost. */
-interface Dispatcher {
-  call(): void;
-  stop(): Promise<void>;
-}
-
-function startDispatcher({ look, intervalMs, onError }: DispatcherOptions): Dispatcher {
-  const stopping = new AbortController();
-  let called = Promise.withResolvers<void>();
-  const loop = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      called = Promise.withResolvers();
-      try {
-        await look();
-      } catch (error) {
-        onError(error);
-      }
-      const pause = new AbortController();
-      const signal = AbortSignal.any([stopping.signal, pause.signal]);
-      await Promise.race([called.promise, sleep(intervalMs(), signal).catch(() => undefined)]);
-      pause.abort();
-    }
-  };
-  const ended = loop();
-  return {
-    call: () => called.resolve(),
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
 }

@@ -20,9 +20,12 @@ export function modelNeeds({ provider = "anthropic" }: Pick<ChosenModel, "provid
   return known.includes(provider) ? [providerNeed(provider)] : [];
 }
 
-/** A function of a program by its name. Every worker asks people through the store, no matter who was to ask them before. */
+/** The hook by which every worker writes to the log before a call. */
+export const storeHook = "retinue-store";
+
+/** A function of a program by its name. Every worker asks people through the store, in place of the program's own approver. */
 export function functionNeeds({ kind, name }: ProgramFunction): readonly string[] {
-  if (kind === "approver") return [];
+  if (kind === "approver" || (kind === "hook" && name === storeHook)) return [];
   if (kind === "server") return [serverNeed(name)];
   return [kind === "tool" || kind === "hook" ? `${kind}:${name}` : `function:${kind}:${name}`];
 }

@@ -35,6 +35,8 @@ export interface SessionPlan {
   readonly options: TravellingOptions;
   /** Definitions that were given with the request instead of in files of the workspace, keyed by name as in `--agents`. */
   readonly agents?: JsonValue;
+  /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
+  readonly remoteChildren?: boolean;
   readonly workspace: WorkspacePlan;
 }
 
@@ -95,6 +97,7 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
     // The values are checked where a session is opened, as those of every program are.
     options: options as TravellingOptions,
     ...(agents === undefined ? {} : { agents: agents as JsonValue }),
+    ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
     workspace: readWorkspacePlan(workspace),
   };
 }

@@ -7,7 +7,9 @@ import type { ApprovalAnswer } from "../../permissions/approver.ts";
 import { inWorktree } from "../../planning/in-worktree.ts";
 import { treeLimitsOf } from "../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import { resultText } from "../../tasks/result-text.ts";
 import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
+import type { Message } from "../agent-records.ts";
 import type { JsonValue } from "../store.ts";
 import { openWorkspace, type Workspace } from "../workspace/open-workspace.ts";
 import { type PlannedChild, readTravellingPlan, type SessionPlan } from "./session-plan.ts";
@@ -21,10 +23,13 @@ import {
   endingOf,
   type Prompt,
   parkedFor,
+  parkedForChildren,
+  runEndingOf,
   runInRuntime,
   type SessionProgramOptions,
   type SessionWork,
 } from "./session-work.ts";
+import { createStoreExecutor } from "./store-executor.ts";
 
 /** Runs sessions and plans of children as agents of a store. Only this file and `session-work.ts` know the runtime. */
 export function createSessionProgram(options: SessionProgramOptions): AgentProgram {
@@ -53,9 +58,10 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
 }
 
 function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcome> {
-  const { sessionId, options, agents } = plan;
+  const { sessionId, options, agents, remoteChildren, workspace } = plan;
   return runInRuntime(work, {
     sessionId,
+    ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
     maxBudgetUsd: options.maxBudgetUsd,
     ...(agents === undefined ? {} : { agents: readAgents(agents) }),
     async start(runtime, signal) {
@@ -114,9 +120,9 @@ function firstPrompt(plan: SessionPlan | PlannedChild): string {
   return plan.type === "session" ? plan.prompt : plan.plan.task.prompt;
 }
 
-/** What the agent is to be shown now; nothing when it has to wait. */
+/** The next prompt of the agent; undefined when it has to wait. */
 function nextPrompt(first: string, progress: SessionProgress): Prompt | undefined {
-  const { hasBegun, hasTranscript, isRunning, openQuestion, answers, waiting } = progress;
+  const { hasBegun, hasTranscript, isRunning, openQuestion, answers, waiting, results, children } = progress;
   if (!hasBegun || (isRunning && !hasTranscript)) return { text: first, entry: { type: "prompted" } };
   if (isRunning) {
     const answer = openQuestion === undefined ? undefined : answers.get(openQuestion.id);
@@ -124,9 +130,25 @@ function nextPrompt(first: string, progress: SessionProgress): Prompt | undefine
     return { text: openQuestion === undefined ? continueText : answeredText(openQuestion, answer) };
   }
   const [message] = waiting;
+  if (message === undefined && results.length > 0 && children.length === 0) return resultsPrompt(results);
   const said = message === undefined ? undefined : readSessionMessage(message.body);
   if (message === undefined || said?.type !== "prompt") return undefined;
   return { text: said.prompt, entry: { type: "prompted", message: message.id } };
+}
+
+/** What the children have handed in, as data, each with one line of facts. */
+function resultsPrompt(results: readonly Message[]): Prompt {
+  const texts = results.flatMap(({ body }) => {
+    const said = readSessionMessage(body);
+    if (said?.type !== "child-ended") return [];
+    const agentId = said.agent.slice(said.agent.lastIndexOf("/") + 1);
+    const text = resultText({ agentId, description: agentId, ending: runEndingOf(said) });
+    return [`The agent ${agentId} that worked elsewhere has ended:\n\n${text}`];
+  });
+  return {
+    text: texts.join("\n\n"),
+    entry: { type: "prompted", results: results.map(({ id }) => id) },
+  };
 }
 
 const continueText =
@@ -139,8 +161,9 @@ function answeredText({ tool }: Question, answer: ApprovalAnswer | undefined): s
   return `You waited for a person to decide about your call of ${tool}. It was refused.${said} Continue without it.`;
 }
 
-function restingOutcome({ isRunning, openQuestion, lastEnding }: SessionProgress): ProgramOutcome {
+function restingOutcome({ isRunning, openQuestion, lastEnding, children }: SessionProgress): ProgramOutcome {
   if (isRunning && openQuestion !== undefined) return parkedFor(openQuestion);
+  if (children.length > 0) return parkedForChildren(children);
   return { type: "ended", ending: endingOf(lastEnding) };
 }
 

@@ -1,12 +1,12 @@
 import { isRecord } from "../../foundation/json-record.ts";
 import type { ApprovalAnswer } from "../../permissions/approver.ts";
-import { type Message, toAgentRecord } from "../agent-records.ts";
+import { type Ending, type Message, toAgentRecord } from "../agent-records.ts";
 import type { JsonValue, LogEntry } from "../store.ts";
 
 /** The lines of a session in its agent's log, besides the pieces of its files. */
 export type SessionEntry =
   /** A prompt was put to the session. `message` is the one of the inbox that held it; absent for the first. */
-  | { readonly type: "prompted"; readonly message?: string }
+  | { readonly type: "prompted"; readonly message?: string; readonly results?: readonly string[] }
   /** Where the files of the workspace were saved. */
   | { readonly type: "saved"; readonly workspace: string }
   | { readonly type: "asked"; readonly question: Question }
@@ -29,10 +29,17 @@ export interface Question {
 
 /** What a message to a session says. */
 export type SessionMessage =
+  /** Sent by the store when a child has ended. */
+  | {
+      readonly type: "child-ended";
+      readonly agent: string;
+      readonly status: Ending["status"];
+      readonly result: JsonValue;
+    }
   | { readonly type: "prompt"; readonly prompt: string }
   | { readonly type: "answer"; readonly question: string; readonly answer: ApprovalAnswer };
 
-/** Where a session is, from its agent's log alone. */
+/** The progress of a session, from its agent's log alone. */
 export interface SessionProgress {
   /** The agent's own lines, pieces of files among them. */
   readonly entries: readonly JsonValue[];
@@ -45,6 +52,10 @@ export interface SessionProgress {
   readonly lastEnding: JsonValue | undefined;
   /** Messages that were taken from the inbox and not put to the session yet. */
   readonly waiting: readonly Message[];
+  /** Ends of children that were not put to the session yet. */
+  readonly results: readonly Message[];
+  /** Children of which no end has arrived. */
+  readonly children: readonly string[];
   /** Answers that can still be used, by question. */
   readonly answers: ReadonlyMap<string, ApprovalAnswer>;
   readonly openQuestion: Question | undefined;
@@ -54,6 +65,8 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
   const entries: JsonValue[] = [];
   const waiting = new Map<string, Message>();
   const answers = new Map<string, ApprovalAnswer>();
+  const results = new Map<string, Message>();
+  const children = new Set<string>();
   let [workspace, lastEnding, openQuestion]: [string?, JsonValue?, Question?] = [];
   let [hasBegun, isRunning] = [false, false];
   for (const { record: value } of history) {
@@ -61,8 +74,12 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
     if (record?.type === "received") {
       const said = readSessionMessage(record.message.body);
       if (said?.type === "answer") answers.set(said.question, said.answer);
-      else if (said !== undefined) waiting.set(record.message.id, record.message);
+      else if (said?.type === "child-ended") {
+        children.delete(said.agent);
+        results.set(record.message.id, record.message);
+      } else if (said !== undefined) waiting.set(record.message.id, record.message);
     }
+    if (record?.type === "spawned") children.add(record.agent);
     if (record?.type !== "entry") continue;
     entries.push(record.entry);
     const entry = readSessionEntry(record.entry);
@@ -70,6 +87,7 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
       case "prompted":
         [hasBegun, isRunning] = [true, true];
         if (entry.message !== undefined) waiting.delete(entry.message);
+        for (const id of entry.results ?? []) results.delete(id);
         break;
       case "saved":
         workspace = entry.workspace;
@@ -96,6 +114,8 @@ export function readSessionProgress(history: readonly LogEntry[], type: "session
     isRunning,
     lastEnding,
     waiting: left,
+    results: [...results.values()],
+    children: [...children],
     answers,
     openQuestion,
   };
@@ -116,11 +136,17 @@ export function isForOneCall(answer: ApprovalAnswer | undefined): boolean {
 export function readSessionMessage(body: JsonValue): SessionMessage | undefined {
   if (typeof body === "string") return { type: "prompt", prompt: body };
   if (!isRecord(body)) return undefined;
-  const { type, prompt, question, answer } = body;
+  const { type, prompt, question, answer, agent, status, result } = body;
+  if (type === "child-ended" && typeof agent === "string" && isStatus(status))
+    return { type, agent, status, result: (result ?? null) as JsonValue };
   if (type === "prompt" && typeof prompt === "string") return { type, prompt };
   if (type !== "answer" || typeof question !== "string" || !isRecord(answer)) return undefined;
   const read = readAnswer(answer);
   return read === undefined ? undefined : { type, question, answer: read };
+}
+
+function isStatus(value: unknown): value is Ending["status"] {
+  return value === "completed" || value === "failed" || value === "stopped";
 }
 
 /** Only what is known to allow is taken for an allowance. */

@@ -1,19 +1,25 @@
-import { createHash } from "node:crypto";
 import { toolCallsOf } from "../../conversation/message.ts";
-import type { RunEvent } from "../../conversation/run-event.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import type { AgentsInput, RuntimeOptions } from "../../runtime/options/runtime-options.ts";
+import { stoppedEnding } from "../../runtime/run-handle.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
-import { idempotencyKey } from "../agent-records.ts";
+import { type Ending, idempotencyKey } from "../agent-records.ts";
 import { withSharedLimits } from "../limits/limited-model.ts";
 import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.ts";
 import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
 import type { AppendOptions, JsonValue, Store } from "../store.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
-import { isForOneCall, type Question, type SessionEntry, type SessionProgress } from "./session-progress.ts";
+import { createParkingApprover } from "./parking-approver.ts";
+import { storeHook } from "./plan-needs.ts";
+import {
+  type Question,
+  readSessionProgress,
+  type SessionEntry,
+  type SessionProgress,
+} from "./session-progress.ts";
 import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.ts";
 
 export interface WorkerRuntimeOptions
@@ -50,6 +56,8 @@ export interface Prompt {
 export interface SessionRun {
   readonly sessionId: string;
   readonly agents?: AgentsInput;
+  /** Carries children out elsewhere. */
+  readonly wrapExecutor?: NonNullable<RuntimeOptions["wrapExecutor"]>;
   /** US dollars that the whole tree may cost. */
   readonly maxBudgetUsd?: number | undefined;
   /** Begins the run; its events are written down one after another. */
@@ -89,6 +97,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
     ],
     idempotencyKey: (callId) => keys.get(callId),
     ...(run.agents === undefined ? {} : { agents: run.agents }),
+    ...(run.wrapExecutor === undefined ? {} : { wrapExecutor: run.wrapExecutor }),
   });
   const { paths } = await runtime.agents();
   const files = createTranscriptFiles(paths.transcripts, run.sessionId);
@@ -104,7 +113,8 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
     signal.throwIfAborted();
     // Whatever was sent meanwhile is the next prompt; a worker that shuts down leaves it to another.
     if (ending === undefined || hasMore(progress, prompt)) return { type: "yielded" };
-    return { type: "ended", ending: endingOf(ending) };
+    const { children } = readSessionProgress(await context.readHistory(), "session");
+    return children.length > 0 ? parkedForChildren(children) : { type: "ended", ending: endingOf(ending) };
   } finally {
     await runtime[Symbol.asyncDispose]();
     files.remove();
@@ -115,11 +125,25 @@ export function parkedFor(question: Question): ProgramOutcome {
   return { type: "parked", waitingFor: { type: "approval", question: question as unknown as JsonValue } };
 }
 
+/** Its children's ends wake it. */
+export function parkedForChildren(children: readonly string[]): ProgramOutcome {
+  return { type: "parked", waitingFor: { type: "children", agents: children } };
+}
+
 export function endingOf(
   ending: JsonValue | undefined,
 ): Extract<ProgramOutcome, { type: "ended" }>["ending"] {
   const { status } = (ending ?? {}) as { readonly status?: string };
   return { status: status === "failed" ? "failed" : "completed", result: ending ?? null };
+}
+
+/** How a run ended, from the end of its agent. */
+export function runEndingOf({ status, result }: Ending): RunEnding {
+  // A session's result is the ending of its run; a program that failed before that has only a reason.
+  if (isRecord(result) && typeof result["status"] === "string") return result as unknown as RunEnding;
+  if (status === "stopped") return stoppedEnding("stopped");
+  const error = typeof result === "string" ? result : "The session ended without a result.";
+  return { ...stoppedEnding("worker-failed"), status: "failed", error };
 }
 
 /** The ceiling holds for the whole tree and over all hand-overs, so what was spent is kept in the store. */
@@ -164,7 +188,7 @@ function createPen({
   let last: Promise<unknown> = Promise.resolve();
   return (entries, { saves = false, relaxed = false } = {}) => {
     const turn = last.then(async () => {
-      // Files first: a log that records a turn whose files are nowhere could not be continued.
+      // Files first: a log with a turn whose files are nowhere could not be continued.
       const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
       const news = [
         ...files.takeNews(),
@@ -192,7 +216,7 @@ function createFence(
 ): HookFunction {
   return {
     event: "PreToolUse",
-    name: "store",
+    name: storeHook,
     // Longer than any outage of the store: a call must not run because its hook took too long.
     timeoutMs: 24 * 60 * 60 * 1000,
     async run(input) {
@@ -248,48 +272,4 @@ async function drive(
     if (event.type !== "model-streamed") context.publish(JSON.parse(JSON.stringify(event)) as JsonValue);
   }
   return undefined;
-}
-
-/** Answers from the log; a question without an answer is written down and ends the activation. */
-function createParkingApprover(
-  context: AgentContext,
-  progress: SessionProgress,
-  stop: AbortController,
-): { readonly approver: Approver; question(): Question | undefined } {
-  const answers = new Map(progress.answers);
-  let open: Question | undefined;
-  const ask = async (request: ApprovalRequest): Promise<ApprovalAnswer> => {
-    const question = toQuestion(request);
-    const answer = answers.get(question.id);
-    if (answer !== undefined) {
-      await context.record([{ type: "used", question: question.id }]);
-      if (isForOneCall(answer)) answers.delete(question.id);
-      return answer;
-    }
-    if (open === undefined) {
-      open = question;
-      await context.record([{ type: "asked", question: question as unknown as JsonValue }]);
-    }
-    stop.abort(new RetinueError("parked", "The agent waits for a person."));
-    return new Promise(() => undefined);
-  };
-  const approver: Approver = {
-    approve(request, { signal }) {
-      return new Promise((resolve, reject) => {
-        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-        ask(request).then(resolve, (error) => {
-          stop.abort(error);
-          reject(error);
-        });
-      });
-    },
-  };
-  return { approver, question: () => open };
-}
-
-function toQuestion({ tool, input, reason, path }: ApprovalRequest): Question {
-  const text = JSON.stringify([tool, input, path.map(({ name }) => name)]);
-  const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
-  // Input of a call comes from a model's JSON.
-  return { id, tool, input: input as JsonValue, reason: reason, path: path.map(({ name }) => name) };
 }

@@ -19,6 +19,8 @@ export interface LiveControls {
   readonly effort?: () => string | number | undefined;
   /** Names under which the main agent's model may call tools, and what they mean. */
   readonly toolAliases?: ReadonlyMap<string, string> | undefined;
+  /** Whether the run of the main agent must end after this turn; forgotten once asked. */
+  readonly takeStop?: () => boolean;
   /** Answers what MCP servers want to know of the person; absent means that no one can be asked. */
   readonly elicit?: McpConnectionOptions["ask"];
   /** Files that the main agent knows without having read them, by real path. */
@@ -34,7 +36,11 @@ export function livePolicyCapability({ policy }: LiveControls): Capability {
 
 /** What of it reaches the main agent alone. */
 export function liveMainCapability(live: LiveControls, find: (name: string) => Promise<Model>): Capability {
-  return { model: (planned) => createLiveModel(planned, live, find) };
+  const { takeStop } = live;
+  return {
+    model: (planned) => createLiveModel(planned, live, find),
+    ...(takeStop === undefined ? {} : { takeStop }),
+  };
 }
 
 /** The model of the plan, unless the host has chosen another one meanwhile. */

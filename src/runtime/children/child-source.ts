@@ -104,7 +104,8 @@ async function openDecided(
   const record = await parts.openRecord(plan);
   worktree?.begun();
   const history = record.history.length === 0 ? forked : record.history;
-  const executor = createLocalExecutor((own, control) => parts.openAgent(own, { model, control, servers }));
+  const local = createLocalExecutor((own, control) => parts.openAgent(own, { model, control, servers }));
+  const executor = parts.wrapExecutor?.(local) ?? local;
   const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
   return {

@@ -16,6 +16,7 @@ import { runsInBackground } from "../../planning/runs-in-background.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
+import type { Executor } from "../../tasks/executor.ts";
 import type { KeptWorktree, OpenChildOptions, RefusedChild } from "../../tasks/open-child.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import { refuseUnpaid, unknownType, withModel } from "../../tasks/unknown-type.ts";
@@ -56,6 +57,8 @@ export interface ChildSourceParts {
   /** Connects the servers of a definition; without `starts` it only says which there would be. */
   readonly servers?: (definition: PlannedDefinition, options: ConnectChildOptions) => Promise<ChildServers>;
   readonly model: (chosen: ChosenModel) => Promise<Model>;
+  /** Carries children out elsewhere than in this process. */
+  readonly wrapExecutor?: (local: Executor) => Executor;
   /** Makes a working tree for a child, or takes the one it has; never falls back to the shared one. */
   readonly worktree: (
     child: Pick<ChildPlan, "agent" | "task" | "sessionDirectory">,

@@ -204,6 +204,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     ...(asking === undefined ? {} : { approved: asking.rulesFor }),
     servers: servers.connectFor,
     model: (chosen) => modelOf(chosen, parts),
+    ...(world.wrapExecutor === undefined ? {} : { wrapExecutor: world.wrapExecutor }),
     worktree: (child, { signal }) => isolate(child, world, signal),
     ...(approver === undefined
       ? {}

@@ -163,7 +163,7 @@ function createRunner(
   { mail, notify }: { readonly mail: UserMessage[]; readonly notify: (text: string) => void },
 ): HookRunner {
   const { world, plan, environment } = facts;
-  const { discovered } = world;
+  const { discovered, observer } = world;
   const { settings } = discovered.settings;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
@@ -185,18 +185,14 @@ function createRunner(
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
-  });
-  const { observer } = world;
-  const measured: HookRunner =
-    observer === undefined
-      ? created
+    ...(observer === undefined
+      ? {}
       : {
-          ...created,
-          fire: (event, payload, options) =>
-            observer.hook(plan, event, () => created.fire(event, payload, options)),
-        };
-  if (environment === undefined) return measured;
-  return withEnvironmentFile(measured, {
+          measure: <Outcome>(event: string, run: () => Promise<Outcome>) => observer.hook(plan, event, run),
+        }),
+  });
+  if (environment === undefined) return created;
+  return withEnvironmentFile(created, {
     file: environmentFile,
     environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
     directory: discovered.paths.cwd,

@@ -60,6 +60,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   model,
   store: thing,
   wrapModel: call,
+  wrapExecutor: call,
   idempotencyKey: call,
   settings: (value) =>
     typeof value === "string" || kindOf(value) === "an object"

@@ -12,6 +12,7 @@ import type { PermissionMode } from "../../permissions/permission-mode.ts";
 import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
 import type { SettingsInput } from "../../settings/settings.ts";
 import type { Durability } from "../../storage/durability.ts";
+import type { Executor } from "../../tasks/executor.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { ToolHost } from "../../tools/tool-host.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
@@ -78,6 +79,8 @@ export interface RuntimeOptions {
   readonly store?: RuntimeStore;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: (model: Model) => Model;
+  /** Carries children out elsewhere, or gives them to the executor of this process, which it gets. */
+  readonly wrapExecutor?: (local: Executor) => Executor;
   /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */

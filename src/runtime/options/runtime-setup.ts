@@ -2,6 +2,7 @@ import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { AgentInput } from "../../definitions/define-agent.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { Model } from "../../model/model.ts";
+import type { Executor } from "../../tasks/executor.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { LiveControls } from "../agent/live-controls.ts";
 import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
@@ -29,6 +30,8 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly model?: Model;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
   readonly wrapModel?: (model: Model) => Model;
+  /** Carries children out elsewhere. */
+  readonly wrapExecutor?: (local: Executor) => Executor;
   /** The key under which a call is known outside this process. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly settings?: string;

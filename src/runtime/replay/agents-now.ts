@@ -199,7 +199,7 @@ function agentNow(recording: Recording, { steps }: RecordedRun, { plan, tools }:
   };
 }
 
-/** What servers cost is not in the catalog, and then the recorded cost stands. */
+/** What servers cost is not in the catalog, and then the recorded cost is. */
 function priceOf(model: string): Price | undefined {
   return lookUpModel(model).facts.price;
 }

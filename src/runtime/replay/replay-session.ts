@@ -42,7 +42,7 @@ export interface ReplayParts {
   readonly gather: () => Promise<RuntimeContext>;
 }
 
-/** Replays a recorded session by what a person calls it, and tells what is different now. */
+/** Replays a recorded session by what a person calls it, and shows what is different now. */
 export async function replaySession(
   written: string | undefined,
   options: ReplaySessionOptions,

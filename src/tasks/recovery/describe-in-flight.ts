@@ -19,6 +19,11 @@ export function inFlightText({ name, input, repeats }: InFlightCall): string {
   return `${what} (${standing[repeats]})`;
 }
 
+/** The same while it runs: `Bash npm test`. */
+export function callText({ name, input }: Pick<InFlightCall, "name" | "input">): string {
+  return `${name} ${input}`.trim();
+}
+
 const standing: Readonly<Record<Repeats, string>> = {
   pure: "only reads",
   idempotent: "can be repeated",

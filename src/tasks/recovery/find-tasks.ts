@@ -32,6 +32,8 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly callId?: string;
   /** Its plan was written down; where it was not, another program wrote the transcript, and may not say how it ended. */
   readonly hasPlan: boolean;
+  /** Of a running one: the call it waits for now. */
+  readonly current?: InFlightCall;
   /** Of an interrupted one: the calls of which no one knows what became of them. */
   readonly inFlight?: readonly InFlightCall[];
   /** Of an interrupted one: whether its task is known, so that it can be resumed. */
@@ -149,7 +151,7 @@ function optional<Name extends string>(name: Name, value: string | undefined): P
 
 type Standing = Pick<
   FoundTask,
-  "state" | "queuePosition" | "inFlight" | "canResume" | "isStopOwed" | "runsOn"
+  "state" | "queuePosition" | "current" | "inFlight" | "canResume" | "isStopOwed" | "runsOn"
 >;
 
 /** The mark of a process that died means nothing; with a living owner it says that the child has no place yet. */
@@ -160,8 +162,10 @@ function standingOf(
 ): Standing {
   if (isRunning) {
     const number = loadQueueNumber(queueMarkFile(transcript));
+    const current = foldChildRun(records).inFlight.at(-1);
     return {
       state: "running",
+      ...(current === undefined ? {} : { current }),
       ...(number === undefined ? {} : { queuePosition: number }),
       ...optional("runsOn", unseenMachine(transcript)),
     };

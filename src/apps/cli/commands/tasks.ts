@@ -1,8 +1,9 @@
 import type { InFlightCall } from "../../../conversation/interrupted-agent.ts";
 import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
-import { inFlightText } from "../../../tasks/recovery/describe-in-flight.ts";
+import { callText, inFlightText } from "../../../tasks/recovery/describe-in-flight.ts";
 import { findInterrupted, type Interrupted } from "../../../tasks/recovery/find-interrupted.ts";
 import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
+import { formatCost } from "../../terminal/text/format.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { CommandContext } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
@@ -43,12 +44,20 @@ export async function tasks({ host }: CommandContext, options: TasksOptions): Pr
 const columns: readonly Column[] = [
   { heading: "ID", atLeast: 17, style: "name" },
   { heading: "TYPE", atLeast: 8, atMost: 20 },
-  { heading: "STATE", atLeast: 11 },
+  { heading: "STATE", atLeast: 11, styleOf: styleOfState },
   { heading: "AGE", atLeast: 4 },
   { heading: "TOKENS", atLeast: 6 },
-  { heading: "LAST SIGN", atLeast: 9 },
+  { heading: "COST", atLeast: 5 },
+  { heading: "LAST ACTIVITY", atLeast: 9, atMost: 28 },
   { heading: "DESCRIPTION", atLeast: 16, elseBelow: 30, style: "dim" },
 ];
+
+function styleOfState(text: string): "good" | "warning" | "error" | "note" | undefined {
+  if (text.startsWith("running")) return "good";
+  if (text.startsWith("queued")) return "note";
+  if (text === "failed") return "error";
+  return text === "completed" ? undefined : "warning";
+}
 
 function rowOf(task: FoundTask, now: number): readonly string[] {
   const age = task.startedAt === undefined ? "" : describeAge(now - task.startedAt);
@@ -58,9 +67,16 @@ function rowOf(task: FoundTask, now: number): readonly string[] {
     stateOf(task),
     age,
     String(task.tokens),
-    `${describeAge(now - task.lastSignAt)} ago`,
+    task.cost === undefined ? "" : formatCost(task.cost),
+    lastActivity(task, now),
     task.description,
   ];
+}
+
+/** What a running agent does now; else when it was last heard of. */
+function lastActivity({ state, current, lastSignAt }: FoundTask, now: number): string {
+  if (state === "running" && current !== undefined) return callText(current);
+  return `${describeAge(now - lastSignAt)} ago`;
 }
 
 function stateOf({ state, queuePosition, runsOn }: FoundTask): string {

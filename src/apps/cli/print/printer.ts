@@ -10,6 +10,7 @@ import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
 import { apiErrorText, isApiFailure } from "../../agent-sdk/result-message.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
+import { endingAdvice, refusalForPeople } from "../views/ending-advice.ts";
 import { createPaint } from "../views/paint.ts";
 import { plural } from "../views/render-diagnostics.ts";
 import { harmlessLines, stripControlCharacters } from "../views/strip-control-characters.ts";
@@ -146,7 +147,8 @@ export function createProgressView(
         say(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);
       if (!stderr.isTerminal) return;
       if (event.type === "call-started") say(`· ${describeCall(event.call)}`);
-      if (event.type === "call-finished" && event.denied !== undefined) say(`  refused: ${event.denied}`);
+      if (event.type === "call-finished" && event.denied !== undefined)
+        say(`  refused: ${refusalForPeople(event.denied)}`);
     },
     showChild({ event, state }) {
       if (!stderr.isTerminal) return;
@@ -156,6 +158,8 @@ export function createProgressView(
     end(ending) {
       if (ending.error !== undefined)
         stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);
+      const advice = ending.error === undefined ? undefined : endingAdvice(ending);
+      if (advice !== undefined) stderr.write(`${stripControlCharacters(advice)}\n`);
       if (ending.denials.length > 0) stderr.write(`${stripControlCharacters(describeDenials(ending))}\n`);
     },
   };
@@ -167,7 +171,8 @@ function describeChild(
   { startedAt, endedAt, toolUses, usage }: TaskState,
 ): string | undefined {
   if (event.type === "call-started") return `· ${describeCall(event.call)}`;
-  if (event.type === "call-finished" && event.denied !== undefined) return `refused: ${event.denied}`;
+  if (event.type === "call-finished" && event.denied !== undefined)
+    return `refused: ${refusalForPeople(event.denied)}`;
   if (event.type === "run-stalled")
     return `no sign of life for ${Math.round(event.silentMs / 1000)} s${event.stops ? "; it is stopped" : ""}`;
   if (event.type === "loop-noticed")

@@ -15,6 +15,7 @@ import type { StoreContext } from "./store-program.ts";
 export interface PrintInStoreOptions extends PrintOptions {
   readonly workspace?: string;
   readonly queue?: readonly string[];
+  readonly remoteChildren?: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
 }
@@ -40,6 +41,7 @@ export async function printInStore(
       startSession(store, {
         ...place,
         prompt,
+        ...(options.remoteChildren === true ? { remoteChildren: true } : {}),
         options: {
           ...request.session,
           sessionId,
@@ -125,7 +127,9 @@ async function watch({ host }: StoreContext, store: Store, { id, output, signal 
   host.stderr.write(`retinue: agent ${id}\n`);
   const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal }).catch((error: unknown) => {
     if (signal.aborted)
-      host.stderr.write(`retinue: ${id} continues; \`retinue logs ${id} --store …\` shows it\n`);
+      host.stderr.write(
+        `retinue: ${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it\n`,
+      );
     throw error;
   });
   const result: Readonly<Record<string, unknown>> = isRecord(ending?.result) ? ending.result : {};
@@ -146,7 +150,7 @@ const displayOptions =
 const sessionOptions: ReadonlySet<string> = new Set(
   `${displayOptions} model effort agent tools allowedTools disallowedTools permissionMode dangerouslySkipPermissions
   maxTurns maxBudgetUsd maxTime systemPrompt systemPromptFile appendSystemPrompt appendSystemPromptFile sessionId
-  disableSlashCommands agents`.split(/\s+/),
+  disableSlashCommands agents remoteChildren`.split(/\s+/),
 );
 
 /** A plan is decided to the last field, so that nothing but where and how it is shown can be said about it. */

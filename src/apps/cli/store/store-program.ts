@@ -25,6 +25,7 @@ export async function runStoreProgram(arguments_: readonly string[], host: CliHo
     .option("--tenant <name>", "whose agents these are")
     .option("--workspace <type>", "with -p: shared, pinned or git")
     .option("--queue <name>", "a queue of workers; may be repeated with serve", collect)
+    .option("--remote-children", "with -p: children are agents of the store, on any worker")
     .option("--detach", "with -p: only print the id")
     .option("--json", "print JSON");
   addSessionOptions(program);
@@ -65,12 +66,12 @@ function addAgentCommands(program: Command, run: Run): void {
   describe(program.command("tasks"), "Lists the agents in the store.").action((_, command: Command) =>
     run(async (context) => (await load()).listAgents(context, command.optsWithGlobals())),
   );
-  describe(program.command("inspect <id>"), "Shows where an agent is and what it waits for.").action(
+  describe(program.command("inspect <id>"), "Shows the status of an agent and what it waits for.").action(
     (id: string, _, command: Command) =>
       run(async (context) => (await load()).inspect(context, id, command.optsWithGlobals())),
   );
   describe(program.command("logs <id>"), "Shows what an agent said and did.")
-    .option("-f, --follow", "continue until it ends")
+    .option("-f, --follow", "follow until it ends")
     .action((id: string, options) => run(async (context) => (await load()).logs(context, id, options)));
   describe(
     program.command("plan <name>"),
@@ -100,15 +101,15 @@ function addAgentCommands(program: Command, run: Run): void {
   );
   describe(program.command("answer <id> <allow|deny>"), "Answers the call that an agent waits for.")
     .option("--for <scope>", "call, agent or session", "call")
-    .option("--message <text>", "what the agent is shown when it is denied")
+    .option("--message <text>", "the message to the agent when it is denied")
     .action((id: string, word: string, options) =>
       run(async (context) => (await load()).answer(context, id, { ...options, word })),
     );
 }
 
 function addAdminCommands(program: Command, run: Run): void {
-  describe(program.command("serve"), "Makes this process a worker until it is stopped.")
-    .option("--concurrency <n>", "how many agents run here at the same time", "4")
+  describe(program.command("serve"), "Makes this process a worker until SIGTERM or Ctrl+C.")
+    .option("--concurrency <n>", "how many agents run here concurrently", "4")
     .option("--has <need>", "something that agents may need, such as tool:deploy", collect)
     .option("--folder <path>", "a folder that is the same on every worker", collect)
     .option("--workspaces <folder>", "where copies of repositories go")
@@ -126,7 +127,7 @@ function addAdminCommands(program: Command, run: Run): void {
   );
   describe(
     store.command("limit <n>"),
-    'How many agents run at the same time over all workers; "none" for no limit.',
+    'How many agents run concurrently over all workers; "none" for no limit.',
   ).action((text: string) => run(async (context) => (await load()).limit(context, text)));
   describe(
     program.command("doctor"),

@@ -10,6 +10,8 @@ export interface Column {
   /** Where less than this is left for it, it goes to a line of its own below the row; for the last column. */
   readonly elseBelow?: number;
   readonly style?: keyof Paint;
+  /** The style of one cell, in place of that of the column. */
+  readonly styleOf?: (text: string) => keyof Paint | undefined;
 }
 
 export interface TableOptions {
@@ -74,7 +76,8 @@ function renderRows({ columns, rows, widths, paint, below }: RowsOptions): strin
     widths
       .map((width, index) => {
         const cell = pad(cutTo(cells[index] ?? "", width), index === widths.length - 1 ? 0 : width);
-        const style = columns[index]?.style;
+        const column = columns[index];
+        const style = column?.styleOf?.(cell.trim()) ?? column?.style;
         return isHeading || style === undefined ? cell : paint[style](cell);
       })
       .join(gap)

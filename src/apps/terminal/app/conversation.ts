@@ -39,7 +39,7 @@ export class Conversation {
   #finished: Row[] = [];
   #last: Kind = "none";
   #busySince: number | undefined;
-  #waiting: { readonly text: string; readonly until: number } | undefined;
+  #waiting: { readonly text: string; readonly reason: string; readonly until: number } | undefined;
   #isThinking = false;
   #isCompacting = false;
 
@@ -192,7 +192,7 @@ export class Conversation {
     const wait =
       this.#waiting === undefined
         ? ""
-        : `${this.#waiting.text} ${formatDuration(Math.max(0, this.#waiting.until - now))}`;
+        : `${this.#waiting.text} ${formatDuration(Math.max(0, this.#waiting.until - now))}: ${this.#waiting.reason}`;
     const words = wait === "" ? this.#activity(agentCount) : wait;
     const sign = spinner[Math.floor(now / spinnerMs) % spinner.length] ?? "";
     return [
@@ -265,7 +265,8 @@ export class Conversation {
       this.note("The answer broke off here; it is asked for again.", colours.warning);
     }
     this.#waiting = {
-      text: `${reason}; attempt ${attempt + 1} of ${maxAttempts} in`,
+      text: `Attempt ${attempt + 1} of ${maxAttempts} in`,
+      reason,
       until: this.#options.now() + delayMs,
     };
   }

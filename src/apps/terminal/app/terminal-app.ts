@@ -57,7 +57,7 @@ export class TerminalApp implements DeviceListener {
       rows: () => device.rows,
       palette: createPalette(capabilities),
     };
-    this.#inline = new InlineScreen({ ...screen, reflows: capabilities.reflows });
+    this.#inline = new InlineScreen({ ...screen, ...capabilities });
     this.#full = new FullScreen(screen);
     this.#state = this.#createState(options.session);
     this.#keys = new KeyRouter(this.#state, this.#actions);

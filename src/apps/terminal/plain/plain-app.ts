@@ -1,5 +1,6 @@
 import { createInterface, type Interface } from "node:readline";
 import { Conversation } from "../app/conversation.ts";
+import { guardMs } from "../questions/question-desk.ts";
 import { rowText } from "../screen/row.ts";
 import {
   type AgentSnapshot,
@@ -37,6 +38,7 @@ export class PlainApp {
   readonly #options: PlainAppOptions;
   readonly #conversation: Conversation;
   readonly #questions = new Map<string, Question>();
+  #guardedUntil = 0;
   readonly #agents = new Map<string, AgentSnapshot["state"]>();
   #lines: Interface | undefined;
   #forget: (() => void) | undefined;
@@ -119,7 +121,9 @@ export class PlainApp {
     const [question] = this.#questions.values();
     const answer = question === undefined ? undefined : readAnswer(question, command, words);
     if (question === undefined) this.#say("Nothing is asked now.");
-    else if (answer === undefined) this.#say(describeQuestion(question));
+    // An answer that comes this soon after the question before it was meant for that one.
+    else if (answer === undefined || this.#options.now() < this.#guardedUntil)
+      this.#say(describeQuestion(question));
     else this.#options.session.answer(question.id, answer);
   }
 
@@ -134,10 +138,21 @@ export class PlainApp {
       this.#conversation.replay(event.earlier);
     }
     if (event.type === "agent-changed") this.#tellAgent(event.agent);
-    if (event.type === "question-closed") this.#questions.delete(event.questionId);
+    const isNext = event.type === "question-closed" && this.#close(event.questionId);
     this.#print();
+    const [next] = this.#questions.values();
+    if (isNext && next !== undefined) this.#say(describeQuestion(next));
     if (event.type === "question-asked") this.#ask(event.question);
     if (event.type === "turn-ended") this.#say("Ready.");
+  }
+
+  /** Whether the question that is now the first has not been read out yet. */
+  #close(questionId: string): boolean {
+    const [first] = this.#questions.keys();
+    this.#questions.delete(questionId);
+    if (first !== questionId || this.#questions.size === 0) return false;
+    this.#guardedUntil = this.#options.now() + guardMs;
+    return true;
   }
 
   #ask(question: Question): void {

@@ -8,6 +8,8 @@ export interface Capabilities extends StyleOptions {
   readonly hasEscapes: boolean;
   /** Lines are wrapped anew when the window becomes narrower. */
   readonly reflows: boolean;
+  /** The cursor then moves by all lines that were added, wherever they are. */
+  readonly movesCursorByAll: boolean;
   /** Windows Terminal reports keys such as Shift+Enter only when it is asked in its own way. */
   readonly hasWindowsKeys: boolean;
   /** How long after an Escape more of a sequence may come; longer over a network. */
@@ -34,6 +36,7 @@ export function findCapabilities(
     colours,
     background: findBackground(environment),
     reflows: !cutsLines,
+    movesCursorByAll: environment["TERM_PROGRAM"] === "vscode",
     hasWindowsKeys: isSet(environment["WT_SESSION"]),
     escapeMs: isRemote ? 100 : 20,
   };

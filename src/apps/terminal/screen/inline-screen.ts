@@ -16,6 +16,8 @@ export interface ScreenOptions {
   readonly palette: Palette;
   /** Whether the terminal wraps old lines anew when it becomes narrower; most do. */
   readonly reflows?: boolean;
+  /** Whether the cursor then moves down by all lines that were added, those below it included, as in xterm.js. */
+  readonly movesCursorByAll?: boolean;
 }
 
 const beginSync = "\u001b[?2026h";
@@ -135,8 +137,10 @@ export class InlineScreen {
 
   /** After the terminal has wrapped the rows above the cursor anew, they may take more lines than before. */
   #rowsAbove(columns: number): number {
-    const above = this.#shown.slice(0, this.#at);
-    return above.reduce((sum, { width }) => sum + Math.max(1, Math.ceil(width / Math.max(1, columns))), 0);
+    const linesOf = ({ width }: PaintedRow): number => Math.max(1, Math.ceil(width / Math.max(1, columns)));
+    const count = (rows: readonly PaintedRow[]): number => rows.reduce((sum, one) => sum + linesOf(one), 0);
+    if (this.#options.movesCursorByAll === true) return this.#at + count(this.#shown) - this.#shown.length;
+    return count(this.#shown.slice(0, this.#at)) + Math.floor(Math.max(0, this.#column) / columns);
   }
 
   #moveTo(target: number): string {

@@ -4,6 +4,7 @@ import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { endingAdvice } from "../../cli/views/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import { planReminder } from "./plan-mode.ts";
@@ -165,7 +166,7 @@ export class LiveConversation implements AsyncDisposable {
     }
     this.#turn = undefined;
     const status = ending?.status ?? (turn.signal.aborted ? "stopped" : "failed");
-    const reason = error ?? ending?.error;
+    const reason = error ?? (ending === undefined ? undefined : describeEnding(ending));
     const isTold = reason !== undefined && status !== "stopped" && status !== "completed";
     report({ type: "turn-ended", outcome: { status, ...(isTold ? { error: reason } : {}) } });
     this.continue();
@@ -214,6 +215,12 @@ export const shellAside = "I ran this command at the prompt:";
 
 function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], string> {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
+}
+
+/** What went wrong and what to do about it. */
+function describeEnding(ending: RunEnding): string | undefined {
+  const advice = endingAdvice(ending);
+  return ending.error === undefined || advice === undefined ? ending.error : `${ending.error} ${advice}`;
 }
 
 export function describeError(error: unknown): string {

@@ -1,6 +1,7 @@
 import type { ToolResultBlock, ToolUseBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
+import { refusalForPeople } from "../../cli/views/ending-advice.ts";
 import type { DiffHunk, FileDiff, SessionEvent, ToolCall, ToolResult } from "./terminal-session.ts";
 
 /** Turns what happens in the main agent's run into what the terminal shows. */
@@ -103,11 +104,6 @@ export function toResult(event: Extract<RunEvent, { type: "call-finished" }>): T
     ...(denied === undefined ? {} : { refusal: refusalForPeople(denied) }),
     ...(diff === undefined ? {} : { diff }),
   };
-}
-
-/** A refusal is written for the model; its advice to the model is not for people. */
-function refusalForPeople(text: string): string {
-  return text.replace(/ Do without it, or say in your answer what you would have needed\.$/, "");
 }
 
 export function contentText(content: ToolResultBlock["content"]): string {

@@ -5,6 +5,7 @@ import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { readNewLines } from "../../../storage/read-lines.ts";
+import { callText } from "../../../tasks/recovery/describe-in-flight.ts";
 import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import type { AgentEntry, AgentSnapshot, SessionEvent, ToolCall } from "./terminal-session.ts";
@@ -132,6 +133,11 @@ function messageOf(record: JsonRecord): readonly Message[] {
     : [{ role: "assistant", content: [...readAssistantBlocks(content)] }];
 }
 
+function activityOf({ queuePosition, current }: FoundTask): string {
+  if (queuePosition !== undefined) return "queued";
+  return current === undefined ? "thinking" : callText(current);
+}
+
 function snapshotOf(task: FoundTask): AgentSnapshot {
   const { state, lastSignAt, startedAt = lastSignAt } = task;
   const isRunning = state === "running";
@@ -141,7 +147,7 @@ function snapshotOf(task: FoundTask): AgentSnapshot {
     description: task.description,
     state: state === "interrupted" ? "stopped" : state,
     isBackground: task.background,
-    activity: task.queuePosition === undefined ? "working" : "queued",
+    activity: activityOf(task),
     tokens: task.tokens,
     startedAt,
     ...(task.callId === undefined ? {} : { callId: task.callId }),
