@@ -23,7 +23,7 @@ import type { RuntimeStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
-import type { LoopTool } from "./tools-for-loops.ts";
+import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
