@@ -91,7 +91,7 @@ function summarize({ few: short, many: long }: Measured[Name]): Summary {
   };
 }
 
-/** Milliseconds from the start of each turn to the start of the next, where the subject tells them. */
+/** Milliseconds from the start of each turn to the start of the next, where the subject shows them. */
 function gapsOf({ output }: WeighedRun): readonly number[] {
   const { starts = [] } = JSON.parse(output) as { readonly starts?: readonly number[] };
   return starts.slice(1).map((start, index) => start - (starts[index] ?? start));

@@ -16,7 +16,7 @@ export interface SubjectRun {
 
 export interface WeighedRun extends SubjectRun {
   readonly cpuMs: number;
-  /** The most the process held at once. */
+  /** The most the process held at one time. */
   readonly memoryMiB: number;
 }
 

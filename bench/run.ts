@@ -8,6 +8,7 @@ import { benchLongRun } from "./long-run.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
 import { benchSubagents } from "./subagents.ts";
+import { benchTelemetry } from "./telemetry.ts";
 import { benchTerminal } from "./terminal.ts";
 
 const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
@@ -20,6 +21,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["prompt-cache", benchPromptCache],
   ["subagents", benchSubagents],
   ["long-run", benchLongRun],
+  ["telemetry", benchTelemetry],
   ["terminal", benchTerminal],
 ]);
 

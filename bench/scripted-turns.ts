@@ -21,7 +21,7 @@ export function answerScripted({ messages }: ModelRequest): StepAnswer {
   const turns = Number(/\bturns=(\d+)/.exec(prompt)?.[1] ?? 0);
   const folder = /\bfolder=(\S+)/.exec(prompt)?.[1] ?? "";
   const isCounted = /\bcounted\b/.test(prompt);
-  if (isCounted && isSummaryQuestion(messages)) return { text: "Files were read; go on." };
+  if (isCounted && isSummaryQuestion(messages)) return { text: "Files were read; continue." };
   const done = isCounted ? lastNumber(messages) : messages.filter(({ role }) => role === "assistant").length;
   const children = Number(/\bchildren=(\d+)/.exec(prompt)?.[1] ?? 0);
   if (done >= (children > 0 ? 1 : turns)) return { text: "DONE" };

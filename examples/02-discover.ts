@@ -23,7 +23,7 @@ console.log(lookup.type === "found" ? `found ${lookup.agent.id}` : lookup.type);
 const miss = registry.find("code-reviwer");
 console.log(miss.type === "unknown" ? `unknown; nearest: ${miss.nearest}` : miss.type);
 
-// What a model is told about the agents it may delegate to.
+// What a model is notified about the agents it may delegate to.
 const own = registry.list().filter(({ definition }) => definition.source.scope === "plugin");
 console.log(describeAgents(own.map(({ definition }) => definition)).text);
 console.log(`${diagnostics.length} problems`);

@@ -20,7 +20,7 @@ if (!existsSync(join(root, "dist/cli/main.js"))) {
 const configuration = mkdtempSync(join(tmpdir(), "retinue-tour-"));
 process.on("exit", () => rmSync(configuration, { recursive: true, force: true }));
 
-say(`Retinue reads the agents that people define in Markdown files, and tells what
+say(`Retinue reads the agents that people define in Markdown files, and shows what
 each of them may do, and runs them. This tour runs six commands on the example
 files in examples/. Your own files and keys are left out of it.`);
 
@@ -32,12 +32,12 @@ say(`2. One of them in full: where it comes from, what it may do as a subagent,
    and the line that each field was read from.`);
 show(workspace, ["agents", "show", "release-captain"]);
 
-say(`3. Files with one flaw each. What can be understood is understood and told;
+say(`3. Files with one flaw each. What can be understood is understood and reported;
    what could grant too much by a guess is refused. Each problem has a place,
    a code and a way out. The exit code is 1, as there are errors.`);
 show(root, ["agents", "check", join("examples", "awkward")], 1);
 
-say(`4. Agents at work. The main agent sends three Explore agents out at once, each
+say(`4. Agents at work. The main agent sends three Explore agents out at the same time, each
    into a folder of its own, and then one Plan agent; in a terminal the lines
    below show live what each of them does. No key is used here, so the offline
    model answers: a small program that drives the real tools and says so. With
@@ -45,10 +45,10 @@ say(`4. Agents at work. The main agent sends three Explore agents out at once, e
 show(workspace, ["-p", "what is here"]);
 
 say(`5. They are kept. Any terminal can list them, read along, stop one that runs
-   and go on with one that has ended.`);
+   and continue with one that has ended.`);
 show(workspace, ["tasks"]);
 
-say(`6. What did that take? The journal tells: who ran when, which tools, how many
+say(`6. What did that take? The journal shows: who ran when, which tools, how many
    tokens, what it cost, and what was refused; --html FILE makes a page of it.`);
 show(workspace, ["inspect"]);
 
@@ -73,7 +73,7 @@ function say(text: string): void {
   console.log(`${text}\n`);
 }
 
-/** Runs the command; an answer is folded, because a model does not know how wide the terminal is. */
+/** Runs the command; an answer is folded, because a model cannot see how wide the terminal is. */
 function show(folder: string, arguments_: readonly string[], expectedCode = 0): void {
   if (folder !== here) console.log(`$ cd ${relative(here, folder)}`);
   here = folder;

@@ -6,5 +6,5 @@ export {
   type McpServersReading,
   readMcpServers,
 } from "./mcp/mcp-server-config.ts";
-export type { McpServerConfig } from "./runtime/mcp-server-input.ts";
+export type { McpServerConfig } from "./runtime/options/mcp-server-config.ts";
 export type { SessionServer } from "./runtime/servers/session-servers.ts";

@@ -44,7 +44,7 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
   "03-define.ts": {
     lines: [
       "code-reviewer: Read, Grep; shadows project",
-      "triage: Read, Grep, mcp__tracker__*; shadows nobody",
+      "triage: Read, Grep, mcp__tracker__*; shadows no one",
       "code-reviewer is from: project",
       'invalid-definition: The agent "../escape" is not usable: The name "../escape" cannot be used: it could lead out of a directory. Use lower-case letters, digits and hyphens.',
     ],

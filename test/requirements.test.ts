@@ -27,7 +27,7 @@ describe("the promises and the tests keep in step", () => {
   test("every citation names a promise", () => {
     expect(
       unknown(requirements, cited),
-      "These ids are in no promise. Mend the id in the title, or add the promise to test/requirements.ts.",
+      "These ids are in no promise. Fix the id in the title, or add the promise to test/requirements.ts.",
     ).toEqual([]);
   });
 

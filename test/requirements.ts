@@ -29,7 +29,7 @@ export const requirements: readonly Requirement[] = [
     "SCP-2",
     "Definitions are found in project, user, plugin and managed places, and the nearer folder wins.",
   ),
-  built("SCP-3", "The registry tells which definition won, from where, and whom it shadows."),
+  built("SCP-3", "The registry shows which definition won, from where, and whom it shadows."),
   built("SCP-4", "Plugin agents carry their plugin's name and may not bring hooks, servers or a mode."),
   built("SCP-5", "A deny rule hides an agent and refuses its spawn."),
   built("SCP-6", "Listing never puts bodies into a prompt."),
@@ -67,7 +67,7 @@ export const requirements: readonly Requirement[] = [
   built("MDL-2", "Aliases are a configured table that environment and settings override."),
   built("MDL-3", "Anthropic and any AI SDK provider work, also mixed in one tree."),
   built("MDL-4", "Without a key and a local server an openly labelled offline model serves."),
-  built("MDL-5", "The scripted model for tests is public and injects faults."),
+  built("MDL-5", "The scripted model for tests is public and injects errors."),
   built("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
   built("MDL-7", "Prompts are cached and their order stays stable."),
 
@@ -78,9 +78,9 @@ export const requirements: readonly Requirement[] = [
   built("PRM-2", "Each of the six modes allows, asks or refuses as described."),
   built("PRM-3", "A child's mode never widens what its parent may do."),
   built("PRM-4", "A parent's deny and ask rules hold in the child."),
-  built("PRM-5", "In the background nobody is asked, and what is not allowed is refused clearly."),
+  built("PRM-5", "In the background no one is asked, and what is not allowed is refused clearly."),
   built("PRM-6", "Before a background start the caller can be asked once for the tools."),
-  built("PRM-7", "An agent that lacked permission in the background can be resumed in front."),
+  built("PRM-7", "An agent that was missing permission in the background can be resumed in front."),
   built("PRM-8", "Rules have a grammar per tool, and scopes merge."),
   built("PRM-9", "Every command of a shell line must be allowed on its own."),
   built("PRM-10", "Paths are made canonical before they are matched."),
@@ -90,7 +90,7 @@ export const requirements: readonly Requirement[] = [
   partly(
     "HKS-1",
     "All sixteen hook events fire.",
-    "Those of tasks and teams are known to the runner and wait for what they tell of.",
+    "Those of tasks and teams are known to the runner and wait for what they show of.",
   ),
   built("HKS-2", "Hooks of every source fire inside subagents, an agent's own only for itself."),
   built("HKS-3", "Frontmatter hooks live as long as their agent, and the flat form is accepted."),
@@ -105,7 +105,7 @@ export const requirements: readonly Requirement[] = [
   built("HKS-8", "Every start has exactly one stop, and a stop hook can send the agent on."),
   built("HKS-9", "Hooks of one event run together under a time limit."),
 
-  built("SKL-1", "Named skills stand in full in the child's prompt."),
+  built("SKL-1", "Named skills are in full in the child's prompt."),
   built("SKL-2", "Skills are not inherited, and an unknown one is a warning."),
   built("SKL-3", "The Skill tool loads on demand, and a skill may fork into a subagent."),
 
@@ -132,13 +132,13 @@ export const requirements: readonly Requirement[] = [
   built("TSK-3", "An unknown id is answered with the known ones, and stopping twice is fine."),
   built("TSK-4", "A program lists all tasks with their state and last sign of life."),
 
-  built("BGR-1", "A background start returns at once with an id and a growing file."),
-  built("BGR-2", "The parent is told of the end in its next turn."),
+  built("BGR-1", "A background start returns immediately with an id and a growing file."),
+  built("BGR-2", "The parent is informed of the end in its next turn."),
   built("BGR-3", "A running agent can be moved to the background."),
   built("BGR-4", "One environment variable switches the background off."),
   built("BGR-5", "A printing run waits for its background agents."),
 
-  built("TRN-1", "Transcripts stand where existing viewers look for them."),
+  built("TRN-1", "Transcripts are where existing viewers look for them."),
   built("TRN-2", "Each message is on disk before the next step, and a torn line is survived."),
   built("TRN-3", "Resuming continues the same agent and repeats no call in silence."),
   built("TRN-4", "After a crash, running children are found and can be resumed."),
@@ -151,7 +151,7 @@ export const requirements: readonly Requirement[] = [
   built("CMP-3", "Compaction parts no call from its result and keeps the task."),
   built("CMP-4", "A conversation the provider finds too long is compacted and tried once more."),
 
-  built("LIM-1", "The number of agents at once is limited."),
+  built("LIM-1", "The number of agents immediately is limited."),
   built("LIM-2", "At the turn limit an agent hands in what it has."),
   built("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),

@@ -74,9 +74,9 @@ describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions ar
   });
 
   test.each<[string, unknown]>([
-    ["colour is a field that this adapter does not know", { colour: "red" }],
-    ['surface is "telepathy", which this adapter does not know', { surface: "telepathy" }],
-    ['mode is "yolo", a value that this adapter does not know', { mode: "yolo" }],
+    ["colour is a field that this adapter does not recognize", { colour: "red" }],
+    ['surface is "telepathy", which this adapter does not recognize', { surface: "telepathy" }],
+    ['mode is "yolo", a value that this adapter does not recognize', { mode: "yolo" }],
     ['platform is "beos"', { platform: "beos" }],
     ["rules.maybe is a field", { rules: { allow: [], ask: [], deny: [], maybe: [] } }],
     ['scopes[0].scope is "galaxy"', { scopes: [{ scope: "galaxy", permissions: {} }] }],
@@ -102,7 +102,7 @@ describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions ar
     expect(results[0]?.error).toContain(`the case is not honoured: ${words}`);
   });
 
-  test("the report tells a false allow from an answer that is only too strict", () => {
+  test("the report shows a false allow from an answer that is only too strict", () => {
     const result = (expected: "allow" | "ask" | "deny", got: "allow" | "ask" | "deny") => {
       const [testCase] = cases;
       if (testCase === undefined) throw new Error("the suite has no cases");

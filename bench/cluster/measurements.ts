@@ -212,7 +212,7 @@ async function measureVersions(server: TestPostgres): Promise<string> {
   await Promise.all([scene.fleet.start({ codeVersion: "1" }), scene.fleet.start({ codeVersion: "2" })]);
   const agents = names("agent", 10);
   for (const agent of agents) await scene.start(agent, { steps: 20, stepMs: 10 });
-  return `two versions at once: ${JSON.stringify(await scene.check(agents, 20))} of 10 × 20`;
+  return `two versions immediately: ${JSON.stringify(await scene.check(agents, 20))} of 10 × 20`;
 }
 
 function names(prefix: string, count: number): readonly string[] {

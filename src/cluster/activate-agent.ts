@@ -54,9 +54,9 @@ export async function activateAgent(
   } catch (error) {
     if (!isConflict(error)) throw error;
     const now = readAgentState(await store.log.read(agentLog(agent)));
-    // Whoever runs it now has been scheduled separately; for a worker that lost the agent, "again" has no effect.
+    // The one that runs it now has been scheduled separately; for a worker that lost the agent, "again" has no effect.
     if (now.ending === undefined) return "again";
-    // Whoever stopped the agent may have died before the parent was told.
+    // The one that stopped the agent may have died before the parent was notified.
     await announceEnd(store, agent, now);
     return "done";
   }
@@ -79,7 +79,7 @@ function claim({ openCalls }: AgentState, worker: string, version: string): read
   return [toJson({ type: "claimed", worker, version }), ...interrupted.map(toJson)];
 }
 
-/** A program that fails ends its agent; a store that fails or an abort does not, so that the agent goes on elsewhere. */
+/** A program that fails ends its agent; a store that fails or an abort does not, so that the agent continues elsewhere. */
 function failure(error: unknown, signal: AbortSignal): ProgramOutcome {
   const isOurs = isConflict(error) || (isRetinueError(error) && error.code === "store-unreachable");
   if (isOurs || signal.aborted) throw error;

@@ -115,8 +115,8 @@ export async function inspectAgent(store: Store, agent: string): Promise<AgentRe
 }
 
 /**
- * Stops an agent and all its descendants. The end is written into the log first, which shuts out whoever still runs it; then
- * the running process is told, so that it does not notice only at its next write.
+ * Stops an agent and all its descendants. The end is written into the log first, which shuts out the one that still runs it; then
+ * the running process is reported, so that it does not notice only at its next write.
  */
 export async function stopAgent(store: Store, agent: string, reason: JsonValue = null): Promise<Ending> {
   const { log, engine } = store;
@@ -134,7 +134,7 @@ export async function stopAgent(store: Store, agent: string, reason: JsonValue =
     await engine.cancel(agent);
     store.bus.publish(agentLog(agent), "ended");
     await Promise.all(state.children.map((child) => stopAgent(store, child, reason).catch(ignoreMissing)));
-    // The next activation tells the parent, and does nothing else.
+    // The next activation notifies the parent, and does nothing else.
     await engine.wake(agent, `stopped/${state.lastSeq}`);
     return ending;
   }

@@ -1,7 +1,7 @@
 import type { Ending, Message, OpenCall } from "./agent-records.ts";
 import type { AppendOptions, JsonValue, LogEntry } from "./store.ts";
 
-/** What an agent does when it is activated. State is data, never a place in the code: it goes on from the history alone. */
+/** What an agent does when it is activated. State is data, never a place in the code: it continues from the history alone. */
 export type AgentProgram = (context: AgentContext) => Promise<ProgramOutcome>;
 
 export type ProgramOutcome =
@@ -47,7 +47,7 @@ export interface AgentContext {
   /** Messages that have arrived and were not taken before, each once. */
   receive(): Promise<readonly Message[]>;
   startChild(child: ChildRequest): Promise<void>;
-  /** Tells whoever watches; may be lost. */
+  /** Notifies watchers; may be lost. */
   publish(event: JsonValue): void;
 }
 

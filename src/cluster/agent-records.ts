@@ -3,7 +3,7 @@ import type { JsonValue, LogEntry } from "./store.ts";
 
 /**
  * What is written in the log of an agent. The log is the agent's whole state: any worker, also one with newer code, can go
- * on from it. Records of kinds that a worker does not know are kept and passed over.
+ * on from it. Records of kinds that a worker does not recognize are kept and passed over.
  */
 export type AgentRecord =
   /** Always the first one. */
@@ -130,7 +130,7 @@ const noState: Omit<AgentState, "openCalls" | "children" | "received"> = {
   ending: undefined,
 };
 
-/** Undefined for a kind that this version does not know. */
+/** Undefined for a kind that this version does not recognize. */
 export function toAgentRecord(value: JsonValue): AgentRecord | undefined {
   if (!isRecord(value) || typeof value["type"] !== "string" || !knownTypes.has(value["type"]))
     return undefined;
@@ -164,12 +164,12 @@ export function inboxLog(agent: string): string {
   return `in/${agent}`;
 }
 
-/** Where whoever watches an agent hears of it. */
+/** Where the one that watches an agent hears of it. */
 export function liveTopic(agent: string): string {
   return `live/${agent}`;
 }
 
-/** Tools and services that know this key can tell a repeated call from a new one. */
+/** Tools and services that know this key can distinguish a repeated call from a new one. */
 export function idempotencyKey(agent: string, seq: number): string {
   return `${agent}/${seq}`;
 }

@@ -80,7 +80,7 @@ interface Tail {
   readonly unsafe: readonly JsonValue[];
 }
 
-/** The records at the end that the server has lost, if the log ends with one of ours; nobody has written since, then. */
+/** The records at the end that the server has lost, if the log ends with one of ours; no one has written since, then. */
 async function findLost(
   log: Log,
   { name, lastSeq, safe, unsafe }: Tail,

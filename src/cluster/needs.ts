@@ -11,7 +11,7 @@ export function missingNeeds(needs: readonly string[], has: readonly string[]): 
 }
 
 /**
- * What keeps an agent from starting: for each live worker what it lacks, reduced to the shortest list, since that worker is
+ * What keeps an agent from starting: for each live worker what it is missing, reduced to the shortest list, since that worker is
  * the one that is nearest to being able to run it. Without workers everything is missing.
  */
 export function missingEverywhere(

@@ -8,7 +8,7 @@ export interface PruneOptions {
 }
 
 /**
- * Removes agents that ended before a time, with their inboxes. A child stays as long as its tree does, so that whoever reads
+ * Removes agents that ended before a time, with their inboxes. A child stays as long as its tree does, so that the one that reads
  * about the tree finds all of it. Needs an account that may delete, which workers have not.
  */
 export async function pruneAgents(

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { parseModelReference } from "../model/model-reference.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { SessionOptions } from "../runtime/runtime-options.ts";
+import type { SessionOptions } from "../runtime/options/runtime-options.ts";
 import { startAgent } from "./agent-client.ts";
 import { queueNeed } from "./serve-agents.ts";
 import { anyModelNeed, modelNeeds, planNeeds } from "./session/plan-needs.ts";

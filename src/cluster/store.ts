@@ -78,7 +78,7 @@ export interface Activation {
 export type RunActivation = (activation: Activation) => Promise<"done" | "again">;
 
 export interface ServeOptions {
-  /** How many agents run here at once. */
+  /** How many agents run here at the same time. */
   readonly slots: number;
   /** What this worker has; it takes only agents whose needs are all among them. */
   readonly has?: readonly string[];
@@ -121,7 +121,7 @@ export interface Engine {
   cancel(agent: string): Promise<void>;
   /** Makes this process a worker. If it dies before `run` returns, the agent runs again elsewhere. */
   serve(run: RunActivation, options: ServeOptions): Promise<Worker>;
-  /** At most this many agents run at once over all workers; undefined means as many as the workers have slots. */
+  /** At most this many agents run at the same time over all workers; undefined means as many as the workers have slots. */
   limit(agents: number | undefined): Promise<void>;
   status(agent: string): Promise<ActivationStatus>;
   workers(): Promise<readonly WorkerStatus[]>;

@@ -136,7 +136,7 @@ describe("[SPN-3] care when looking at a repository", () => {
     expect(existsSync(join(repository, ".git/index.lock"))).toBe(false);
   });
 
-  it("a machine without git is told as it is", async () => {
+  it("a machine without git is reported as it is", async () => {
     git("init", "-b", "main");
     const state = await gather({ environment: { PATH: join(root, "empty") } });
     expect(state).toMatchObject({ branch: "main", note: expect.stringContaining("git was not found") });
@@ -153,7 +153,7 @@ describe("[SPN-3] care when looking at a repository", () => {
     expect((await gather({ environment: slow, timeoutMs: 50 }))?.note).toContain("longer than 50 ms");
   });
 
-  it("an aborted look ends at once", async () => {
+  it("an aborted look ends immediately", async () => {
     git("init", "-b", "main");
     expect(await gather({ signal: AbortSignal.abort() })).toMatchObject({
       branch: "main",

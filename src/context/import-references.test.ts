@@ -30,7 +30,7 @@ describe("[SPN-3] @path imports", () => {
     expect(paths(text)).toEqual(expected);
   });
 
-  it("knows where an import stands", () => {
+  it("knows where an import is", () => {
     expect(references("<!-- x -->\n\nRead @a.md")).toEqual([
       { path: "a.md", line: 3, column: 6, isSurelyFile: true },
     ]);
@@ -47,7 +47,7 @@ describe("[SPN-3] @path imports", () => {
     expect(references(text)[0]?.isSurelyFile).toBe(expected);
   });
 
-  it("finds exactly what stands in prose, wherever code stands between", () => {
+  it("finds exactly what is in prose, wherever code is between", () => {
     const name = fc.stringMatching(/^[a-z]{1,8}$/).map((word) => `${word}.md`);
     const prose = name.map((file) => ({ text: `See @${file} now.`, imports: [file] }));
     const span = name.map((file) => ({ text: `Not \`@${file}\` here.`, imports: [] }));

@@ -30,8 +30,7 @@ export function deniedImportDiagnostic(
     severity: "warning",
     code: "denied-import",
     message: `A rule forbids to read ${shown(target, 300)}; it was left out.`,
-    advice:
-      "Take the import away, or change the deny rule; `retinue permissions list` shows where it stands.",
+    advice: "Take the import away, or change the deny rule; `retinue permissions list` shows where it is.",
     ...(spot ?? { file }),
   };
 }

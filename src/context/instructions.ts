@@ -38,7 +38,7 @@ const kindWords: Readonly<Record<InstructionKind, string>> = {
 
 const preface = `# Instructions for this project
 People wrote the files below for agents that work here. Follow them where they concern the task. Where two disagree,
-your organisation's come first, and otherwise the file that stands further down counts.`;
+your organisation's come first, and otherwise the file that is further down counts.`;
 
 export interface InstructionsTextOptions {
   /** For agents that leave CLAUDE.md out: what the organisation wrote holds for them too. */

@@ -82,7 +82,7 @@ describe("[SPN-3] the chain of instruction files", () => {
     ]);
   });
 
-  it("rules with paths stand apart, with the folder their globs start in, and import nothing yet", async () => {
+  it("rules with paths are kept apart, with the folder their globs start in, and import nothing yet", async () => {
     const file = write(`${project}/.claude/rules/ts.md`, "---\npaths: src/**\n---\nUse tabs. @../../more.md");
     write(`${project}/more.md`);
     const { files, conditional } = await load();

@@ -164,7 +164,7 @@ describe("[MEM-2] what cannot be read is a problem and never a wait", () => {
     expect(codes(loaded)).toEqual(["memory-unreadable"]);
   });
 
-  test("of 50 MB only the beginning is taken, and the size is told", async () => {
+  test("of 50 MB only the beginning is taken, and the size is reported", async () => {
     write(own(), `${"- a line of the memory\n".repeat(100_000)}`);
     truncateSync(own(), 52_428_800);
     const before = process.memoryUsage().arrayBuffers;

@@ -141,7 +141,7 @@ function denied({ directory }: MemoryPlace): Diagnostic {
     severity: "warning",
     code: "memory-denied",
     message: `A rule forbids to read ${file}; it is not shown to the agent.`,
-    advice: "Change the rule; `retinue permissions list` shows where it stands.",
+    advice: "Change the rule; `retinue permissions list` shows where it is.",
     file,
   };
 }

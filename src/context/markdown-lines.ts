@@ -14,7 +14,7 @@ interface OpenFence {
 /** Indentation, quote signs and list bullets may precede a fence. */
 const fenceLine = /^([ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*)*)(`{3,}|~{3,})(.*)$/;
 
-/** Tells prose from fenced code and leaves out HTML comments that begin a line; one that is never closed stays. */
+/** Shows prose from fenced code and leaves out HTML comments that begin a line; one that is never closed stays. */
 export function readMarkdownLines(text: string): readonly MarkdownLine[] {
   const source = text.replace(/\r\n?/g, "\n").split("\n");
   const kept: MarkdownLine[] = [];

@@ -29,7 +29,7 @@ const reservedNames = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 /** File systems take 255 bytes at most. */
 const maxName = 200;
 
-/** Single `_` between other characters stay, so that two of them only ever stand between plugin and name. */
+/** Single `_` between other characters stay, so that two of them only ever are between plugin and name. */
 function encodePart(part: string): string {
   return part.replace(/_(?=_)|(?<=_)_|^_|_$|[^A-Za-z0-9_-]/gu, percentEncoded);
 }

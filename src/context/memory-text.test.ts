@@ -51,7 +51,7 @@ describe("[MEM-2] the beginning of a memory file", () => {
   });
 });
 
-describe("[MEM-2] what an agent is told of its memory", () => {
+describe("[MEM-2] what an agent is shown about its memory", () => {
   test("the place, what it is for, and the notes exactly once", () => {
     const text = memoryText(place, begin("- use tabs\n"));
     expect(occurrences(text, "- use tabs")).toBe(1);

@@ -41,7 +41,7 @@ export function beginningOf(
 /** Why the file is not shown. */
 export type MemoryAbsence = "missing" | { readonly reason: string };
 
-/** All that an agent is told of its memory, for its system prompt. */
+/** All that an agent is informed of its memory, for its system prompt. */
 export function memoryText(place: MemoryPlace, found: MemoryBeginning | MemoryAbsence): string {
   return [guide(place), shownMemory(place, found)].join("\n\n");
 }

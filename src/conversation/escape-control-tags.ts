@@ -1,6 +1,6 @@
 /**
  * Tags that the runtime itself uses, and the fences around parts of a prompt; in anything from outside they are only
- * text. Blanks may be inside a tag, since a model reads it all the same.
+ * text. Spaces may be inside a tag, since a model reads it all the same.
  */
 const controlTags =
   /<(\s{0,4}\/?\s{0,4})((?:system-reminder|system|task-notification|agent-message|teammate-message|user-prompt-submit-hook|function_calls|function_results|invoke|tool_result|tool_use|web-page|antml:[a-z_]+)\b|skill(?:-notes)?(?![\w-])|agent-memory|instructions|mcp-instructions)/gi;

@@ -54,7 +54,7 @@ describe("the token estimate needs no tokenizer", () => {
     );
   });
 
-  test("a value that JSON does not know counts nothing rather than throwing", () => {
+  test("a value that JSON does not have counts nothing rather than throwing", () => {
     const call = { type: "tool_use" as const, id: "x", name: "", input: undefined };
     expect(estimateBlockTokens(call)).toBeGreaterThan(0);
   });

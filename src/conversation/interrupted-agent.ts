@@ -3,7 +3,7 @@ import type { Repeats } from "./call-intent.ts";
 /** A call of which no one knows what became of it, for people and agents that read of it. */
 export interface InFlightCall {
   readonly name: string;
-  /** What of its input tells most, on one line. */
+  /** What of its input shows most, on one line. */
   readonly input: string;
   readonly repeats: Repeats;
 }

@@ -93,8 +93,8 @@ export type RunEvent =
   /** An answer broke off; nothing of it is used, but what it took until then counts. */
   | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly cost?: number }
   /**
-   * `durationMs` counts from the request that was answered, its retries included; `intents` tell what its calls would do
-   * when repeated, for those who find them cut off; `request` tells what was asked, where that is recorded.
+   * `durationMs` counts from the request that was answered, its retries included; `intents` show what its calls would do
+   * when repeated, for those who find them cut off; `request` shows what was asked, where that is recorded.
    */
   | ({
       readonly type: "assistant-answered";
@@ -143,7 +143,7 @@ export type RunEvent =
       /** How the summary was made: by the model, or by rule because the model failed. */
       readonly by: "model" | "rule";
       readonly summary: UserMessage;
-      /** How many of the newest messages stand word for word behind the summary; the first of them is an answer. */
+      /** How many of the newest messages are word for word behind the summary; the first of them is an answer. */
       readonly kept: number;
       /** How many of those are answers, by which a transcript finds them. */
       readonly keptAnswers: number;

@@ -36,7 +36,7 @@ export interface PromptContext {
   readonly directory: string;
 }
 
-/** How an agent's run ended, as told to its definition. */
+/** How an agent's run ended, as requested to its definition. */
 export interface AgentEnding {
   readonly agent: string;
   readonly agentId: string;

@@ -12,7 +12,7 @@ export interface AgentLimits {
   readonly toolCalls?: number;
   /** One tool call. */
   readonly toolSeconds?: number;
-  /** Without any sign of life: told after this time, stopped after twice of it. */
+  /** Without any sign of life: reported after this time, stopped after twice of it. */
   readonly silenceSeconds?: number;
   /** Equal rounds of calls that fail or bring nothing new, after which the run ends. */
   readonly repeatedCalls?: number;
@@ -51,7 +51,7 @@ export function readAgentLimits(
 
 const wholeKeys: ReadonlySet<string> = new Set<AgentLimitKey>(["tokens", "toolCalls", "repeatedCalls"]);
 
-/** The model is told of a repetition before it ends anything. */
+/** The model is informed of a repetition before it ends anything. */
 const smallest: ReadonlyMap<string, number> = new Map([["repeatedCalls", 4]]);
 
 function flawOf(key: string, written: unknown, known: readonly AgentLimitKey[]): string | undefined {

@@ -112,7 +112,7 @@ function bare(name: string): string {
   return name.toLowerCase().replace(/[-_\s]/g, "");
 }
 
-/** The bare name, and `plugin:name` also where sub-folders stand between the two in the id. */
+/** The bare name, and `plugin:name` also where sub-folders are between the two in the id. */
 function looseNames({ name, source }: AgentDefinition): readonly string[] {
   return source.plugin === undefined ? [name] : [name, `${source.plugin}:${name}`];
 }

@@ -68,7 +68,7 @@ describe("the list of agents for a model [AGT-2]", () => {
     expect(describeAgents([]).text).toBe("");
   });
 
-  it("keeps every agent on its own line whatever stands in names and descriptions", () => {
+  it("keeps every agent on its own line whatever is in names and descriptions", () => {
     const word = fc.string({ unit: "binary", maxLength: 80 });
     fc.assert(
       fc.property(fc.array(fc.tuple(word, word), { maxLength: 6 }), (pairs) => {

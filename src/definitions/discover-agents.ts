@@ -52,7 +52,7 @@ export interface DiscoveredAgents {
   readonly paths: Paths;
 }
 
-/** Agents that are looked up again at each use, so that a changed file or a new registration counts at once. */
+/** Agents that are looked up again at each use, so that a changed file or a new registration counts immediately. */
 export interface AgentCatalog {
   read(): Promise<DiscoveredAgents>;
   /** Adds a session definition, or replaces the one of the same name. */

@@ -79,7 +79,7 @@ function judgeLayout({ blankLines, indent, fence, closingLine }: Layout): Layout
     issues.push({ severity: "warning", code, line, message, advice });
   };
   if (blankLines > 0) {
-    warn("leading-blank", 1, "Blank lines stand before the opening `---`.", "Start the file with `---`.");
+    warn("leading-blank", 1, "There are blank lines before the opening `---`.", "Start the file with `---`.");
   }
   if (indent > 0) {
     warn(

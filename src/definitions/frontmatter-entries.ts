@@ -6,7 +6,7 @@ export interface FrontmatterEntry {
   readonly key: string;
   /** The text behind the colon on the key's own line. */
   readonly head: string;
-  /** The lines below, as they stand. */
+  /** The lines below, as they are. */
   readonly below: readonly string[];
   /** Index of the key's line within the frontmatter, from 0. */
   readonly index: number;

@@ -50,7 +50,7 @@ describe("lintDefinition", () => {
     [`description: ${good} ${"More words. ".repeat(120)}`, "note", "long-description"],
     ["maxTurns: 3", "warning", "empty-prompt", { body: "" }],
     ["maxTurns: 3", "note", "long-prompt", { body: "word ".repeat(9_000) }],
-  ])("tells of %j with a %s %s [CLI-2, TLS-5]", (fields, severity, code, facts) => {
+  ])("reports %j with a %s %s [CLI-2, TLS-5]", (fields, severity, code, facts) => {
     const found = lint(fields, facts).find((diagnostic) => diagnostic.code === code);
     expect(found).toMatchObject({ severity, code, file: "/p/.claude/agents/probe.md" });
   });
@@ -73,7 +73,7 @@ describe("lintDefinition", () => {
     expect(diagnostic).toMatchObject({ line: 4, column: 22, length: 4, advice: "Did you mean `Edit`?" });
   });
 
-  it("names the parts that a weak description lacks, and shows how to write them [CLI-2]", () => {
+  it("names the parts that a weak description is missing, and shows how to write them [CLI-2]", () => {
     const [diagnostic] = lint("description: Builds plain pages for the web shop");
     expect(diagnostic?.message).toContain("it does not say when to use it or what it is not for");
     expect(diagnostic?.advice).toContain("Builds plain pages for the web shop. Use when <situation>");

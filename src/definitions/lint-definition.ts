@@ -17,7 +17,7 @@ interface RightsCase extends Issue {
 }
 
 const howToTrust =
-  "Trust the folder (`--trust` for one run; `retinue doctor` tells more) once you have read it.";
+  "Trust the folder (`--trust` for one run; `retinue doctor` shows more) once you have read it.";
 
 const cases: readonly RightsCase[] = [
   {
@@ -76,7 +76,7 @@ function namesWholeShell({ tools = [] }: AgentDefinition): boolean {
 }
 
 export interface LintFacts {
-  /** Whether the folder is trusted; what only trust puts in force is told otherwise. */
+  /** Whether the folder is trusted; what only trust puts in force is reported otherwise. */
   readonly trusted?: boolean;
   readonly aliases?: AliasTable;
   /** The text of the definition's file, so that one entry of a list can be pointed at. */

@@ -27,7 +27,7 @@ export function lintDescription({ description }: AgentDefinition): Issue[] {
       severity: vague ? "warning" : "note",
       code: vague ? "vague-description" : "long-description",
       message: vague
-        ? `A model cannot tell from this description when to delegate: ${reason}.`
+        ? `A model cannot see from this description when to delegate: ${reason}.`
         : "The description is longer than it should be.",
       advice: vague ? (advice.find((line) => line.startsWith("For example")) ?? formula) : advice.join("\n"),
       path: ["description"],

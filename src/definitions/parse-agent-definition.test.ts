@@ -89,7 +89,7 @@ limits:
     });
   });
 
-  test("each one is remembered with the line it stands on", () => {
+  test("each one is remembered with the line it is on", () => {
     const { definition } = parse(full);
     expect(Object.keys(definition?.written ?? {}).sort()).toEqual([...definitionKeys].sort());
     expect(definition?.written["model"]?.place).toMatchObject({ line: 6, column: 1 });
@@ -224,7 +224,7 @@ describe("[DEF-5] descriptions", () => {
     expect(diagnostics[0]?.advice).toContain("description:");
   });
 
-  test("a plugin's agent loads without one, with a warning, since its user cannot mend it", () => {
+  test("a plugin's agent loads without one, with a warning, since its user cannot fix it", () => {
     const { definition, diagnostics } = parse("name: a", { scope: "plugin" });
     expect(definition).toMatchObject({ name: "a", description: "" });
     expect(diagnostics).toMatchObject([{ severity: "warning", code: "no-description" }]);
@@ -333,7 +333,7 @@ describe("[DEF-7] problems say where and what to do", () => {
   });
 });
 
-describe("[DEF-8] keys nobody knows", () => {
+describe("[DEF-8] keys no one knows", () => {
   test("an unknown key is a warning, and a near one is named", () => {
     expect(codes(`${minimal}\nfavourite: x`)).toEqual(["warning unknown-key@4"]);
     const { diagnostics } = parse(`${minimal}\nmodle: opus`);
@@ -358,7 +358,7 @@ describe("[DEF-8] keys nobody knows", () => {
     expect(parse(`${minimal}\nallowed-tools: Bash\ntools: Read`).definition?.tools).toEqual(["Read"]);
   });
 
-  test("of a limit that stands twice the narrower meaning holds", () => {
+  test("of a limit that appears twice the narrower meaning holds", () => {
     expect(parse(`${minimal}\ntools: Read, Bash\ntools: Read, Write`).definition?.tools).toEqual(["Read"]);
     expect(parse(`${minimal}\ntools: Read\ntools: "*"`).definition?.tools).toEqual(["Read"]);
     expect(parse(`${minimal}\ndisallowedTools: A\ndisallowedTools: B`).definition?.disallowedTools).toEqual([

@@ -124,7 +124,7 @@ describe("long descriptions get advice to cut [CLI-2]", () => {
   });
 });
 
-describe("a language the patterns do not know is not punished [CLI-2]", () => {
+describe("a language the patterns do not recognize is not punished [CLI-2]", () => {
   it.each([
     "コードの品質とセキュリティを確認する。変更後に使用してください。",
     "審查程式碼的品質與安全性",

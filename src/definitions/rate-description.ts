@@ -77,7 +77,7 @@ interface DescriptionParts {
 export interface DescriptionRating extends DescriptionParts {
   /** How many of the three parts are there. */
   readonly score: 0 | 1 | 2 | 3;
-  /** False where the patterns do not know the language; score and parts then mean nothing. */
+  /** False where the patterns do not recognize the language; score and parts then mean nothing. */
   readonly judged: boolean;
   /** A model would have to guess when to delegate: worth a warning. */
   readonly vague: boolean;
@@ -149,7 +149,7 @@ function vagueAdvice(prose: string, parts: DescriptionParts): string[] {
 function summary(prose: string, parts: DescriptionParts): string[] {
   if (prose.length < charactersAtLeast) {
     return [
-      `${prose.length} characters (examples aside) cannot tell a model when to delegate: write one to three sentences.`,
+      `${prose.length} characters (examples aside) cannot show a model when to delegate: write one to three sentences.`,
     ];
   }
   if (isPlatitude(prose)) {

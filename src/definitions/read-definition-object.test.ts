@@ -87,7 +87,7 @@ describe("[DEF-10] agents defined in code", () => {
     expect(definition.behaviour?.onEnd).toBeTypeOf("function");
   });
 
-  test("a bad one throws a Fault that says what is wrong", () => {
+  test("a bad one throws a RetinueError that says what is wrong", () => {
     expect(() => defineAgent({ name: "../a", description: "d", prompt: "p" })).toThrow(
       /could lead out of a directory/,
     );

@@ -22,7 +22,7 @@ describe("[DEF-1] finding the frontmatter", () => {
     expect(readFrontmatter("").type).toBe("none");
   });
 
-  test("a fence that is never closed is told apart and points at the opening line", () => {
+  test("a fence that is never closed is distinguished and points at the opening line", () => {
     const reading = readFrontmatter("\n\n---\nname: a\n");
     expect(reading.type).toBe("unclosed");
     expect(reading.locate([])?.line).toBe(3);

@@ -7,7 +7,7 @@ import { locateBelow } from "./locate-below.ts";
 import { readPlainFrontmatter } from "./read-plain-frontmatter.ts";
 import { type RepairedValue, repairEntry } from "./repair-entry.ts";
 
-/** One field as written; `unreadable` when even the repair step could not tell what it says. */
+/** One field as written; `unreadable` when even the repair step could not determine what it says. */
 export interface FrontmatterField {
   readonly key: string;
   readonly value: unknown;
@@ -155,7 +155,7 @@ function repeatedKeyDiagnostic(
   return {
     severity: "warning",
     code: "duplicate-key",
-    message: `\`${entry.key}\` stands here a second time (first on line ${earlierLine}).`,
+    message: `\`${entry.key}\` appears here a second time (first on line ${earlierLine}).`,
     advice: "Keep one of the two.",
     ...place,
   };

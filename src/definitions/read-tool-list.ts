@@ -83,7 +83,7 @@ export function readToolList(field: FrontmatterField, to: ToolsReport): readonly
   return rejoinEntries(entries).flatMap((entry) => (entry.includes(",") ? splitEntries(entry) : [entry]));
 }
 
-/** `- Bash(git log: *)` is a mapping to YAML; the parenthesis tells that it was meant as one text. */
+/** `- Bash(git log: *)` is a mapping to YAML; the parenthesis shows that it was meant as one text. */
 function textOfEntry(entry: unknown): string | undefined {
   if (typeof entry === "string") return entry;
   const [[key, rest] = ["", undefined], ...more] = isMapping(entry) ? Object.entries(entry) : [];

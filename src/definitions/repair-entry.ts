@@ -19,8 +19,8 @@ export function repairEntry(
   if (lines.some((line) => /^[ \t]*\t/.test(line))) {
     const expanded = loadEntry(lines.map(expandTabs).join("\n"));
     if (expanded !== undefined) {
-      const reason = "tabs are not allowed as YAML indentation; they were read as two blanks each.";
-      return { type: "repaired", value: expanded.value, reason, advice: "Indent with blanks." };
+      const reason = "tabs are not allowed as YAML indentation; they were read as two spaces each.";
+      return { type: "repaired", value: expanded.value, reason, advice: "Indent with spaces." };
     }
   }
   const enclosed = asEnclosed(entry);
@@ -34,13 +34,13 @@ function isProse(key: string, vocabulary: KeyVocabulary): boolean {
   return meaning.type === "unknown" || vocabulary.prose.has(meaning.key);
 }
 
-/** Brackets and quotes tell where a value ends, also when its last lines stand at the left margin. */
+/** Brackets and quotes show where a value ends, also when its last lines are at the left margin. */
 function asEnclosed({ key, head, below }: FrontmatterEntry): RepairedValue | undefined {
   if (!/^["'[{]/.test(head)) return undefined;
   const reading = loadEntry([`${key}: ${head}`, ...below.map((line) => `  ${expandTabs(line)}`)].join("\n"));
   if (reading === undefined) return undefined;
-  const reason = "the value goes on in lines that are not indented; they were taken as part of it.";
-  return { type: "repaired", value: reading.value, reason, advice: "Indent them by two blanks." };
+  const reason = "the value continues in lines that are not indented; they were taken as part of it.";
+  return { type: "repaired", value: reading.value, reason, advice: "Indent them by two spaces." };
 }
 
 /** Text at the left margin below a one-word field belongs to nothing, unless a comma says that a list continues. */
@@ -50,7 +50,7 @@ function withoutStrayLines(entry: FrontmatterEntry): RepairedValue | undefined {
   if (own.length === entry.below.length) return undefined;
   const reading = loadEntry([`${entry.key}: ${entry.head}`, ...own].join("\n"));
   if (reading === undefined) return undefined;
-  const reason = "text that belongs to no key stands below it; that text was ignored.";
+  const reason = "text that belongs to no key is below it; that text was ignored.";
   return {
     type: "repaired",
     value: reading.value,
@@ -80,12 +80,12 @@ function asList(entry: FrontmatterEntry): RepairedValue | undefined {
   if (entry.head !== "" || lines.length === 0 || !lines.every((line) => /^\s*-\s+\S/.test(line)))
     return undefined;
   const value = lines.map((line) => unquote(withoutComment(line.replace(/^\s*-\s+/, "").trim())));
-  const reason = "the list is not valid YAML; its lines were read as they stand.";
+  const reason = "the list is not valid YAML; its lines were read as they are.";
   return {
     type: "repaired",
     value,
     reason,
-    advice: "Indent every `- entry` by the same number of blanks and quote entries with special characters.",
+    advice: "Indent every `- entry` by the same number of spaces and quote entries with special characters.",
   };
 }
 
@@ -139,8 +139,8 @@ function explain(entry: FrontmatterEntry, text: string): { reason: string; advic
   }
   if (entry.below.some((line) => line !== "" && !/^\s/.test(line))) {
     return {
-      reason: "the text goes on in lines that are not indented; they were taken as part of it.",
-      advice: "Write `|` after the colon and indent every line of the text by two blanks.",
+      reason: "the text continues in lines that are not indented; they were taken as part of it.",
+      advice: "Write `|` after the colon and indent every line of the text by two spaces.",
     };
   }
   if (/:(?:\s|$)/.test(text)) {

@@ -41,7 +41,7 @@ describe("[DEF-6] a limit is never read wider than it was written", () => {
     );
   });
 
-  test("an indented limit in a text is a part of it where the limit itself stands at the margin", () => {
+  test("an indented limit in a text is a part of it where the limit itself is at the margin", () => {
     const text = "---\nname: a\ndescription: Explains fields:\n  tools: what it has\ntools: Read\n---\n";
     expect(parseAgentDefinition(text).definition).toMatchObject({
       tools: ["Read"],
@@ -49,7 +49,7 @@ describe("[DEF-6] a limit is never read wider than it was written", () => {
     });
   });
 
-  test("hooks that stand twice all run", () => {
+  test("hooks that appear twice all run", () => {
     const hooks = (command: string) => `hooks:\n  Stop:\n    - command: ${command}`;
     const { definition } = parse(`${hooks("one")}\n${hooks("two")}`);
     expect(definition?.hooks?.map(({ handler }) => handler.command)).toEqual(["one", "two"]);
@@ -90,7 +90,7 @@ describe("[DEF-3] [DEF-6] lists as people write them", () => {
     expect(definition?.tools).toEqual(expected);
   });
 
-  test("JSON whose last brace stands at the left margin is read as the structure it is", () => {
+  test("JSON whose last brace is at the left margin is read as the structure it is", () => {
     const { definition } = parse('hooks: {\n  "Stop": [{"command": "x"}]\n}\nmodel: opus');
     expect(definition?.hooks).toMatchObject([{ event: "Stop", handler: { command: "x" } }]);
     expect(definition?.model).toBe("opus");

@@ -1,6 +1,6 @@
 import { createAsyncQueue } from "./async-queue.ts";
 
-/** Tells many listeners what happens, live. A listener that comes late hears what follows. */
+/** Notifies many listeners of what happens, live. A listener that comes late hears what follows. */
 export interface Feed<T> {
   publish(value: T): void;
   end(): void;

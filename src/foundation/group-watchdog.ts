@@ -95,7 +95,7 @@ function spawnWatchdog(): ChildProcess | undefined {
   }
 }
 
-/** The moment a process began, as the system counts; `-` where it does not tell. */
+/** The moment a process began, as the system counts; `-` where it does not report it. */
 function readStart(pid: number): string {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, "latin1");

@@ -43,7 +43,7 @@ function syntaxDiagnostic(
     advice:
       code === "InvalidCommentToken"
         ? "Remove the comment: JSON has none."
-        : "Mend the JSON at this place; nothing of the file was used.",
+        : "Fix the JSON at this place; nothing of the file was used.",
     ...(file === undefined ? {} : { file }),
     ...place,
     column: place.line === 1 ? place.column + shift : place.column,
@@ -52,7 +52,7 @@ function syntaxDiagnostic(
 
 const explanations: Readonly<Record<string, string>> = {
   InvalidSymbol:
-    "a word or symbol stands where a value or punctuation was expected; often a quote inside a string needs a backslash",
+    "a word or symbol is where a value or punctuation was expected; often a quote inside a string needs a backslash",
   InvalidNumberFormat: "a number is malformed",
   PropertyNameExpected: "a property name in double quotes was expected; often a comma too many",
   ValueExpected: "a value was expected; often a comma too many",
@@ -67,7 +67,7 @@ const explanations: Readonly<Record<string, string>> = {
   UnexpectedEndOfNumber: "a number is not complete",
   InvalidUnicode: "a \\u escape is malformed",
   InvalidEscapeCharacter: "a backslash escape is unknown; a backslash itself is written \\\\",
-  InvalidCharacter: "a control character stands in a string; a line break is written \\n",
+  InvalidCharacter: "a control character is in a string; a line break is written \\n",
 };
 
 /** The tree parser recurses; JSON nested beyond the stack has no places, but is no reason to fail. */

@@ -26,7 +26,7 @@ describe("a keyed lock", () => {
     await held;
   });
 
-  test("goes on after an action that failed", async () => {
+  test("continues after an action that failed", async () => {
     const lock = createKeyedLock();
     await expect(lock.hold("a", never, () => Promise.reject(new Error("broken")))).rejects.toThrow("broken");
     expect(await lock.hold("a", never, async () => "next")).toBe("next");

@@ -1,4 +1,4 @@
-const brand = Symbol.for("retinue.fault");
+const brand = Symbol.for("retinue.error");
 
 export interface RetinueErrorOptions {
   /** What the person can do about it, as one sentence. */

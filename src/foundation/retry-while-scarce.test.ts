@@ -3,7 +3,7 @@ import { isScarce, retryWhileScarce } from "./retry-while-scarce.ts";
 
 const scarce = Object.assign(new Error("too many open files"), { code: "EMFILE" });
 
-test("what the system lacks for a moment is tried again", async () => {
+test("what the system has no room for at the moment is tried again", async () => {
   let tries = 0;
   const work = () => {
     tries += 1;
@@ -14,7 +14,7 @@ test("what the system lacks for a moment is tried again", async () => {
   expect(tries).toBe(3);
 });
 
-test("any other error is the caller's at once", async () => {
+test("any other error is the caller's immediately", async () => {
   let tries = 0;
   const work = async () => {
     tries += 1;

@@ -59,16 +59,16 @@ describe("a process that ends by itself", () => {
     expect(await run("exit 0", { input: "x".repeat(1_000_000) })).toMatchObject({ exitCode: 0 });
   });
 
-  test("is told apart from one that never started", async () => {
+  test("is distinguished from one that never started", async () => {
     const result = await run("", { file: join(directory, "absent") });
     expect(result.notStarted).toContain("ENOENT");
     expect((await run("a\0b")).notStarted).toContain("null bytes");
   });
 
   test("reports back through descriptor 3, apart from its output", async () => {
-    expect(await run("echo seen; echo told >&3", { reportsBack: true })).toMatchObject({
+    expect(await run("echo seen; echo reported >&3", { reportsBack: true })).toMatchObject({
       stdout: "seen\n",
-      report: "told\n",
+      report: "reported\n",
     });
   });
 });

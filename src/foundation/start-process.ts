@@ -15,7 +15,7 @@ export interface ProcessRequest {
   readonly arguments: readonly string[];
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** What the process reads; absent means nothing, at once. */
+  /** What the process reads; absent means nothing, immediately. */
   readonly input?: string;
   /** stdout and stderr through one real pipe, all of it as stdout; it has a name in this folder for a moment. */
   readonly merged?: { readonly directory: string; readonly name: string };

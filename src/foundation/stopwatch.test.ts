@@ -5,7 +5,7 @@ import { createStopwatch } from "./stopwatch.ts";
 const never = new AbortController().signal;
 
 describe("a stopwatch", () => {
-  test("runs between start and stop, and stands still while it is held", async () => {
+  test("runs between start and stop, and is paused while it is held", async () => {
     const clock = createManualClock();
     const watch = createStopwatch(clock);
     await clock.advance(10);
@@ -24,7 +24,7 @@ describe("a stopwatch", () => {
     expect(watch.elapsed()).toBe(15);
   });
 
-  test("goes on after a wait that fails", async () => {
+  test("continues after a wait that fails", async () => {
     const clock = createManualClock();
     const watch = createStopwatch(clock);
     watch.start();
@@ -48,7 +48,7 @@ describe("a stopwatch", () => {
     expect(tree.elapsed()).toBe(30);
   });
 
-  test("tells when it has run long enough, not counting the time it was held", async () => {
+  test("shows when it has run long enough, not counting the time it was held", async () => {
     const clock = createManualClock();
     const watch = createStopwatch(clock);
     let isReached = false;
@@ -74,7 +74,7 @@ describe("a stopwatch", () => {
     expect(clock.sleeping()).toBe(0);
   });
 
-  test("heeds a deadline that moves, and leaves nothing behind when it is not waited for any more", async () => {
+  test("respects a deadline that moves, and leaves nothing behind when it is not waited for any more", async () => {
     const clock = createManualClock();
     const watch = createStopwatch(clock);
     watch.start();

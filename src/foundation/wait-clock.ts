@@ -1,4 +1,4 @@
-/** Time as those who wait need it; one source for all, so that tests can let hours pass at once. */
+/** Time as those who wait need it; one source for all, so that tests can let hours pass immediately. */
 export interface WaitClock {
   /** Milliseconds that only ever grow. */
   now(): number;

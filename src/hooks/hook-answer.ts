@@ -21,7 +21,7 @@ export interface HookAnswer {
   readonly stop?: string;
 }
 
-/** A hook that could not say what it wanted is told apart from one that said nothing. */
+/** A hook that could not say what it wanted is distinguished from one that said nothing. */
 export type HookReading =
   | { readonly type: "answer"; readonly answer: HookAnswer }
   | { readonly type: "failed"; readonly reason: string };

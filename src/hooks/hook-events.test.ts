@@ -3,7 +3,7 @@ import { hookEventNames, hookEvents, isHookEventName } from "./hook-events.ts";
 import { firedHookEvents } from "./hook-input.ts";
 
 describe("hook events", () => {
-  it("knows all 33 events that stand in people's files", () => {
+  it("knows all 33 events that are in people's files", () => {
     expect(hookEventNames).toHaveLength(33);
   });
 
@@ -19,7 +19,15 @@ describe("hook events", () => {
     expect(hookEvents.Stop.matches).toBe("none");
   });
 
-  it.each(["pretooluse", "__proto__", "constructor", "toString", "", 3, null])("does not know %j", (name) => {
+  it.each([
+    "pretooluse",
+    "__proto__",
+    "constructor",
+    "toString",
+    "",
+    3,
+    null,
+  ])("does not recognize %j", (name) => {
     expect(isHookEventName(name)).toBe(false);
   });
 });

@@ -106,7 +106,7 @@ describe("[HKS-1, HKS-5] the JSON a hook reads", () => {
   });
 });
 
-test("[HKS-7] a call of a tool of an MCP server tells whose tool it is", () => {
+test("[HKS-7] a call of a tool of an MCP server shows whose tool it is", () => {
   const server = { name: "docs", source: "user" };
   expect(hookInput("PreToolUse", { ...call, server }, situation)).toMatchObject({ mcp_server: server });
   expect(hookInput("PreToolUse", call, situation)).not.toHaveProperty("mcp_server");

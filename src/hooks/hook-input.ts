@@ -1,6 +1,6 @@
 import type { HookEventName } from "./hook-events.ts";
 
-/** One call of a tool, as hooks are told of it. */
+/** One call of a tool, as hooks are informed of it. */
 export interface CallPayload {
   readonly tool: string;
   readonly input: unknown;
@@ -46,7 +46,7 @@ export interface HookSituation {
   readonly transcript: string;
   readonly cwd: string;
   readonly permissionMode?: string;
-  /** Absent for the main agent, so that its presence tells a hook that a subagent calls. */
+  /** Absent for the main agent, so that its presence shows a hook that a subagent calls. */
   readonly agentId?: string;
   readonly agentType?: string;
 }

@@ -18,7 +18,7 @@ export interface HookHandler {
   /** Seconds, as written. */
   readonly timeout?: number;
   readonly async?: boolean;
-  /** Like `async`, and its exit with code 2 tells the model. */
+  /** Like `async`, and its exit with code 2 notifies the model. */
   readonly asyncRewake?: boolean;
   readonly shell?: "bash" | "powershell";
   readonly onFailure?: "continue" | "block";

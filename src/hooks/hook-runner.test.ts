@@ -176,7 +176,7 @@ describe("[HKS-6, HKS-9] a guard that", () => {
 });
 
 describe("[HKS-6] a hook of another event", () => {
-  test.each(broken)("that %s is reported, and the run goes on", async (_title, handler, why) => {
+  test.each(broken)("that %s is reported, and the run continues", async (_title, handler, why) => {
     const outcome = await fire([hook("PostToolUse", handler)], "PostToolUse", { ...call, response: "" });
     expect(outcome).toMatchObject({ blocked: false, failures: [expect.stringMatching(why)] });
   });
@@ -217,7 +217,7 @@ describe("a hook beside the work", () => {
     expect(living(`82005${run}`)).toEqual([]);
   });
 
-  test("tells later what it has found, and wakes the model where it should", async () => {
+  test("shows later what it has found, and wakes the model where it should", async () => {
     const late = Promise.withResolvers<LateAnswer>();
     const rule = hook("PostToolUse", { command: "echo 'the build broke' >&2; exit 2", asyncRewake: true });
     await using hooks = runner([rule], { onLate: late.resolve });
@@ -345,7 +345,7 @@ test("nothing marked by these tests is left running", () => {
   for (let id = 1; id <= ids; id += 1) expect(findMarkedProcesses(`test-${process.pid}-${id}`)).toEqual([]);
 });
 
-test("an event nobody listens to costs nothing", async () => {
+test("an event no one listens to costs nothing", async () => {
   await using hooks = runner([hook("Stop", { command: "exit 2" })]);
   expect(hooks.hears("PreToolUse")).toBe(false);
   expect(hooks.hears("Stop")).toBe(true);

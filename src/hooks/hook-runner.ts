@@ -35,7 +35,7 @@ export type CallServerTool = (
   options: { readonly signal: AbortSignal },
 ) => Promise<string>;
 
-/** What a hook said that runs beside the work; `wakes`: the model is to be told even when it has ended its turn. */
+/** What a hook said that runs beside the work; `wakes`: the model is to be reported even when it has ended its turn. */
 export interface LateAnswer {
   readonly name: string;
   readonly context?: string;
@@ -62,10 +62,12 @@ export interface HookRunnerOptions {
   /** Where texts that are too long are kept whole. */
   readonly outputDirectory?: string;
   readonly defaultLimitMs?: number;
-  /** How long a command may take to end after it was told to. */
+  /** How long a command may take to end after the request. */
   readonly graceMs?: number;
   readonly newId: () => string;
   readonly onLate?: (answer: LateAnswer) => void;
+  /** Around the hooks of one event, where there are some. */
+  readonly measure?: <Outcome>(event: FiredEvent, run: () => Promise<Outcome>) => Promise<Outcome>;
 }
 
 export interface FireOptions extends Omit<HookSituation, "sessionId" | "transcript"> {
@@ -75,7 +77,7 @@ export interface FireOptions extends Omit<HookSituation, "sessionId" | "transcri
 }
 
 export interface HookRunner extends AsyncDisposable {
-  /** Whether any hook could hear this event; spares the work of telling it. */
+  /** Whether any hook could hear this event; spares the work of reporting it. */
   hears(event: FiredEvent): boolean;
   /** Runs all matching hooks together and puts their answers together. Never rejects. */
   fire<Event extends FiredEvent>(
@@ -124,7 +126,11 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       lateCount: () => late.size,
       followLate: (work) => follow(work, late),
     };
-    const outcome = aggregate(event, await runAll(selected, functions, context));
+    const run = () => runAll(selected, functions, context);
+    const isHeard = selected.length + functions.length > 0;
+    const results =
+      isHeard && options.measure !== undefined ? await options.measure(event, run) : await run();
+    const outcome = aggregate(event, results);
     return diagnostics.length === 0
       ? outcome
       : { ...outcome, failures: [...outcome.failures, ...diagnostics] };

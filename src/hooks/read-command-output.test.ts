@@ -57,7 +57,7 @@ describe("[HKS-6] exit codes", () => {
     });
   });
 
-  test("exit 0 without output goes on", () => {
+  test("exit 0 without output continues", () => {
     for (const event of firedHookEvents) expect(answerOf(event, { exitCode: 0 })).toEqual({});
   });
 
@@ -158,7 +158,7 @@ describe("[HKS-6] JSON on stdout", () => {
       { hookSpecificOutput: { decision: { behavior: "deny", message: "no", interrupt: true } } },
       { verdict: "deny", reason: "no", stop: "no" },
     ],
-    ["keys it does not know", "Stop", { suppressOutput: true, somethingElse: [1] }, {}],
+    ["keys it does not recognize", "Stop", { suppressOutput: true, somethingElse: [1] }, {}],
   ])("can say %s", (_title, event, value, expected) => {
     expect(readAnswer(event, value)).toEqual({ type: "answer", answer: expected });
   });

@@ -29,7 +29,7 @@ const neededFields: Readonly<Record<HookHandlerType, readonly string[]>> = {
   mcp_tool: ["server", "tool"],
 };
 
-/** Without a `type`, the field that only one type has tells which it is. */
+/** Without a `type`, the field that only one type has shows which it is. */
 function readType(value: JsonRecord): HookHandlerType | undefined {
   const written = value["type"];
   if (written !== undefined && written !== null) return hookHandlerTypes.find((type) => type === written);

@@ -75,7 +75,7 @@ describe("the shapes of a hooks value", () => {
     expect(codes(value)).toEqual(["hooks-not-an-object"]);
   });
 
-  it("never runs what stands under an unknown event, and names the event that was meant", () => {
+  it("never runs what is under an unknown event, and names the event that was meant", () => {
     const { hooks, issues } = readHooks({ pre: "echo start", pretooluse: [command], __proto_: 1 });
     expect(hooks).toEqual([]);
     expect(issues.map((issue) => issue.code)).toEqual(Array(3).fill("unknown-hook-event"));
@@ -136,7 +136,7 @@ describe("handlers", () => {
     ["no prompt", { type: "prompt" }],
     ["no tool", { type: "mcp_tool", server: "s" }],
     ["an unknown type", { type: "comand", command: "x" }],
-    ["no type and no telling field", { timeout: 5 }],
+    ["no type and no distinguishing field", { timeout: 5 }],
     ["a condition that is no rule", { ...command, if: ["Bash"] }],
     ["arguments that are no list", { ...command, args: "-x" }],
     ["a text instead of an object", "echo hi"],
@@ -216,7 +216,7 @@ describe("robustness", () => {
     expect(codes(value)).toEqual(["unknown-hook-event", "unknown-hook-event"]);
   });
 
-  it("never throws, whatever stands there, and every hook it gives is of a known event and complete", () => {
+  it("never throws, whatever is there, and every hook it gives is of a known event and complete", () => {
     const key = fc.constantFrom(
       "Stop",
       "PreToolUse",

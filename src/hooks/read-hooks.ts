@@ -99,7 +99,7 @@ function readEvents(events: JsonRecord, path: DocumentPath, reading: Reading): v
   }
 }
 
-/** Runs have no such moment yet: the hook is kept, and its author is told. */
+/** Runs have no such moment yet: the hook is kept, and its author is notified. */
 function reportNeverFired(name: string, path: DocumentPath, reading: Reading): void {
   reading.report("note", "hook-never-fires", path, {
     message: `The hook event ${name} does not happen here, so its hooks never run.`,
@@ -109,7 +109,7 @@ function reportNeverFired(name: string, path: DocumentPath, reading: Reading): v
 function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {
   const nearest = nearestName(name, hookEventNames) ?? beginsLike(name);
   reading.report("warning", "unknown-hook-event", path, {
-    message: `There is no hook event ${shown(name)}; what stands under it never runs.`,
+    message: `There is no hook event ${shown(name)}; what is under it never runs.`,
     advice:
       nearest === undefined
         ? "Use one of the known events, such as PreToolUse, PostToolUse, UserPromptSubmit, Stop or SubagentStop."

@@ -112,7 +112,7 @@ describe("[HKS-2, HKS-4] the hooks of an event", () => {
     ).toEqual(["a"]);
   });
 
-  test("with a condition run when the call meets it, and when that cannot be told", () => {
+  test("with a condition run when the call meets it, and when that cannot be reported", () => {
     const rules = [rule("git", { handler: { if: "Bash(git *)" } })];
     expect(select(rules, { meetsCondition: (text) => text === "Bash(git *)" }).commands).toEqual(["git"]);
     expect(select(rules, { meetsCondition: () => false }).commands).toEqual([]);
@@ -127,7 +127,7 @@ describe("[HKS-2, HKS-4] the hooks of an event", () => {
     expect(select(rules, { event: "Stop", subject: undefined }).commands).toEqual([]);
   });
 
-  test("with a matcher that cannot be used run when they guard, else not, and it is told", () => {
+  test("with a matcher that cannot be used run when they guard, else not, and it is reported", () => {
     const guard = select([rule("a", { matcher: "*Bash" })]);
     expect(guard.commands).toEqual(["a"]);
     expect(guard.diagnostics[0]).toContain("run for every call");
@@ -137,7 +137,7 @@ describe("[HKS-2, HKS-4] the hooks of an event", () => {
   });
 });
 
-test("a hook is named by what it runs and where it stands", () => {
+test("a hook is named by what it runs and where it is", () => {
   const handler: HookHandler = { type: "command", command: `check\n${"x".repeat(200)}` };
   expect(describeHook({ handler, origin: settings })).toBe(
     `command hook "check ${"x".repeat(71)}..." (/s.json)`,

@@ -9,7 +9,7 @@ import { createRunClock, type RunClock } from "./run-clock.ts";
 import { createStepList, type StepList } from "./step-list.ts";
 import { totalsOf } from "./totals-of.ts";
 
-/** What the lines of one agent tell of it, before its place in the session is known. */
+/** What the lines of one agent show of it, before its place in the session is known. */
 export interface FoldedAgent
   extends Omit<InspectedAgent, "id" | "parentId" | "depth" | "agentType" | "description" | "name" | "tree"> {
   readonly cwd?: string;

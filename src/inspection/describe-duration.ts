@@ -23,7 +23,7 @@ function shortened(amount: number): string {
   return amount < 10 ? amount.toFixed(1) : String(Math.round(amount));
 }
 
-/** Small sums keep enough digits to be told from nothing. */
+/** Small sums keep enough digits to be distinguished from nothing. */
 export function describeCost(cost: number | undefined): string {
   if (cost === undefined) return "unknown";
   return cost === 0 || cost >= 1 ? `$${cost.toFixed(2)}` : `$${cost.toFixed(4)}`;

@@ -12,7 +12,7 @@ export interface DescribedStep {
 export function describeStep(step: Step): DescribedStep {
   switch (step.type) {
     case "prompt":
-      return { what: step.isMeta ? "told" : "asked", detail: step.text, isBad: false };
+      return { what: step.isMeta ? "reported" : "asked", detail: step.text, isBad: false };
     case "turn": {
       const { usage, model, cost, text } = step;
       const tokens = `${describeTokens(allTokens(usage) - usage.outputTokens)} in, ${describeTokens(usage.outputTokens)} out`;

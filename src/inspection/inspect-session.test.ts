@@ -85,7 +85,7 @@ function inspect(
 
 const callsOf = ({ steps }: Pick<InspectedAgent, "steps">) => steps.filter((step) => step.type === "call");
 
-describe("[LIM-4] what an agent took is told by its lines", () => {
+describe("[LIM-4] what an agent took is reported by its lines", () => {
   test("an answer of several lines counts once, with its last line", () => {
     const { totals } = fold([
       prompt(0, "Go."),
@@ -142,7 +142,7 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
     expect(steps[0]).toMatchObject({ at: start + 7000, durationMs: 2000, preTokens: 900, postTokens: 100 });
   });
 
-  test("lines copied by a fork were paid for elsewhere, and a line that stands twice counts once", () => {
+  test("lines copied by a fork were paid for elsewhere, and a line that appears twice counts once", () => {
     const once = answer(1, "a", { costUSD: 1 });
     const copied = answer(0, "z", { costUSD: 7, forkedFrom: { sessionId: "x" } });
     expect(fold([copied, once, once]).totals).toMatchObject({ turns: 1, cost: 1 });
@@ -170,14 +170,14 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
   });
   const day = 86_400;
 
-  test("the time between a crash and going on belongs to nobody: calls that were cut off", () => {
+  test("the time between a crash and going on belongs to no one: calls that were cut off", () => {
     const cut = "Interrupted: the session ended before a result of this call was recorded.";
     const folded = fold([
       prompt(0, "Go."),
       plan(0),
       answer(2, "a", { durationMs: 2000 }, calling("c", "Bash")),
       result(day, "c", {}, { content: cut, is_error: true }),
-      prompt(day + 5, "Go on."),
+      prompt(day + 5, "Continue."),
       plan(day + 5),
       answer(day + 8, "b", { durationMs: 3000 }, saying("Done.")),
       ending(day + 8),
@@ -187,7 +187,7 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
     expect(callsOf(folded)[0]).not.toHaveProperty("durationMs");
   });
 
-  test("the time between a crash and going on belongs to nobody: a call that had ended while another was cut off", () => {
+  test("the time between a crash and going on belongs to no one: a call that had ended while another was cut off", () => {
     const calls = ["c", "d"].map((id) => ({ type: "tool_use", id, name: "Bash", input: {} }));
     const late = [
       { type: "tool_result", tool_use_id: "c", content: "done" },
@@ -203,20 +203,20 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
     expect(folded.totals.toolMs).toBeLessThanOrEqual(1000);
   });
 
-  test("the time between a crash and going on belongs to nobody: a model that was being asked", () => {
+  test("the time between a crash and going on belongs to no one: a model that was being asked", () => {
     const { totals } = fold([
       prompt(0, "Go."),
       plan(0),
       answer(2, "a", { durationMs: 2000 }, calling("c", "Bash")),
       result(3, "c", { toolCall: { durationMs: 1000, startedAt: start + 2000 } }),
-      prompt(day, "Go on."),
+      prompt(day, "Continue."),
       plan(day),
       answer(day + 1, "b", { durationMs: 1000 }, saying("Done.")),
     ]);
     expect(totals).toMatchObject({ durationMs: 4000, modelMs: 3000, toolMs: 1000, otherMs: 0 });
   });
 
-  test("the time between a crash and going on belongs to nobody: a child, which stays interrupted until it goes on", () => {
+  test("the time between a crash and going on belongs to no one: a child, which stays interrupted until it continues", () => {
     const mark = { isSidechain: true, agentId: "a1" };
     const lines = [
       plan(0, mark),
@@ -233,7 +233,7 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
     const continues = fold([
       ...lines,
       plan(2 * day, mark),
-      prompt(2 * day, "Go on.", mark),
+      prompt(2 * day, "Continue.", mark),
       answer(2 * day + 1, "b", { durationMs: 1000, ...mark }, saying("Done.")),
       ending(2 * day + 1),
     ]);
@@ -248,7 +248,7 @@ describe("[LIM-4] what an agent took is told by its lines", () => {
     expect(JSON.stringify(totals)).not.toMatch(/null|e\+/);
   });
 
-  test("where durations are not written, the lines before and after stand in", () => {
+  test("where durations are not written, the lines before and after are used instead", () => {
     const { steps } = fold([
       prompt(0, "One."),
       answer(3, "a", {}, calling("c", "Bash")),
@@ -336,7 +336,7 @@ describe("[TSK-4] outcomes of calls", () => {
   });
 });
 
-describe("[CLI-3] how an agent stands", () => {
+describe("[CLI-3] how an agent is doing", () => {
   const open = [prompt(0, "Go."), answer(1, "a", { costUSD: 0 }, calling("c", "Bash", { command: "make" }))];
   const done = [prompt(0, "Go."), answer(1, "a", {}, saying("Done."))];
 
@@ -367,7 +367,7 @@ describe("[CLI-3] how an agent stands", () => {
     expect(fold(lines, { isLive }).state).toBe(state);
   });
 
-  test("what was in flight is told: calls without a result, or the model", () => {
+  test("what was in flight is reported: calls without a result, or the model", () => {
     const cut = fold(open);
     expect(cut.inFlight).toEqual([
       { type: "call", callId: "c", tool: "Bash", about: "make", since: start + 1000 },
@@ -398,7 +398,7 @@ describe("[CLI-3] how an agent stands", () => {
     expect(callsOf(known)[0]).toMatchObject({ outcome: "ok", durationMs: 2000 });
   });
 
-  test("the time of a running agent and of its running call goes on until now", () => {
+  test("the time of a running agent and of its running call continues until now", () => {
     const { totals } = fold(open, { isLive: true, now: start + 60_000 });
     expect(totals).toMatchObject({ durationMs: 60_000, modelMs: 1000, toolMs: 59_000, otherMs: 0 });
   });
@@ -417,7 +417,7 @@ describe("[LIM-4] the tree of a session", () => {
     other: { parentAgentId: "nobody" },
   };
 
-  test("each agent stands below the one that started it, in the order of their start", () => {
+  test("each agent is below the one that started it, in the order of their start", () => {
     const { agents } = inspect(family, { known });
     expect(agents.map(({ id, parentId, depth, tree }) => [id, parentId, depth, tree.cost])).toEqual([
       ["main", undefined, 0, 15],
@@ -427,7 +427,7 @@ describe("[LIM-4] the tree of a session", () => {
     ]);
   });
 
-  test("those that one answer started stand in the order of its calls, whichever began first", () => {
+  test("those that one answer started are in the order of its calls, whichever began first", () => {
     const both = { content: [...calling("c1", "Agent").content, ...calling("c2", "Agent").content] };
     const { agents } = inspect(
       {
@@ -440,7 +440,7 @@ describe("[LIM-4] the tree of a session", () => {
     expect(agents.map(({ id }) => id)).toEqual(["main", "a2", "a1"]);
   });
 
-  test("agents that name each other as parents stand below the main agent", () => {
+  test("agents that name each other as parents are below the main agent", () => {
     const { agents } = inspect(
       { main: [], one: [], two: [] },
       { known: { one: { parentAgentId: "two" }, two: { parentAgentId: "one" } } },
@@ -468,11 +468,11 @@ describe("[LIM-4] the tree of a session", () => {
     expect({ cost: totals.cost, only }).toEqual({ cost: 6, only: "child" });
   });
 
-  test("endings that tell of more than the lines are noted", () => {
+  test("endings that report more than the lines are noted", () => {
     const lines = [answer(1, "a", { costUSD: 1 })];
     const more = ending(2, { usage: { inputTokens: 500 }, toolUses: 2, costUSD: 3 });
     expect(inspect({ main: [...lines, more] }).notes).toEqual([
-      "main: its endings tell of 485 more tokens, $2.000000 more, 2 more tool calls than its lines; some lines are missing.",
+      "main: its endings report 485 more tokens, $2.000000 more, 2 more tool calls than its lines; some lines are missing.",
     ]);
     const same = ending(2, { usage: { inputTokens: 10, outputTokens: 5 }, costUSD: 1 });
     expect(inspect({ main: [...lines, same] }).notes).toEqual([]);

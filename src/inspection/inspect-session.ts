@@ -22,7 +22,7 @@ export interface AgentParts {
   readonly known?: KnownChild | undefined;
 }
 
-/** Puts together what the agents of a session tell; with `only`, of one agent and its children. Pure. */
+/** Puts together what the agents of a session show; with `only`, of one agent and its children. Pure. */
 export function inspectSession(parts: SessionParts, only?: string): Inspection {
   const placed = placeAgents(parts.agents);
   const shown = only === undefined ? placed : placed.filter(({ path }) => path.includes(only));
@@ -85,7 +85,7 @@ function refusalsOf({ id, steps }: InspectedAgent): readonly Refusal[] {
   });
 }
 
-/** Endings that tell of more than the lines do mean that lines are missing. The other way round, a run was cut off. */
+/** Endings that report more than the lines do mean that lines are missing. The other way round, a run was cut off. */
 function differences({ id, totals, recorded }: InspectedAgent): readonly string[] {
   if (recorded === undefined) return [];
   const tokens = allTokens(recorded) - allTokens(totals);
@@ -99,7 +99,7 @@ function differences({ id, totals, recorded }: InspectedAgent): readonly string[
   ];
   return what.length === 0
     ? []
-    : [`${id}: its endings tell of ${what.join(", ")} than its lines; some lines are missing.`];
+    : [`${id}: its endings report ${what.join(", ")} than its lines; some lines are missing.`];
 }
 
 function allTokens({ usage }: Pick<InspectedAgent["totals"], "usage">): number {

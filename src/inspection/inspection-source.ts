@@ -215,7 +215,7 @@ function describeFlaws(id: string, { broken, isTorn }: LineSource): readonly str
 }
 
 /**
- * Tells to which agent a line of a main transcript belongs: older programs have written children into it, some without
+ * Finds the agent to which a line of a main transcript belongs: older programs have written children into it, some without
  * naming them, and those are distinguished by the line their conversation begins with.
  */
 function createRouter(main: string): (record: JsonRecord) => string {

@@ -1,6 +1,6 @@
 import type { Usage } from "../conversation/usage.ts";
 
-/** All that a session's files tell about it, as plain data that survives JSON. Times are milliseconds since 1970. */
+/** All that a session's files show about it, as plain data that survives JSON. Times are milliseconds since 1970. */
 export interface Inspection {
   readonly version: 1;
   readonly session: InspectedSession;
@@ -15,7 +15,7 @@ export interface Inspection {
   readonly byModel: readonly ModelShare[];
   readonly byTool: readonly ToolShare[];
   readonly refusals: readonly Refusal[];
-  /** What the files lack or contradict. */
+  /** What is missing in the files or contradicts them. */
   readonly notes: readonly string[];
 }
 
@@ -46,7 +46,7 @@ export interface InspectedAgent {
   /** `main`, or the id of a child. */
   readonly id: string;
   readonly parentId?: string;
-  /** How many agents stand above it. */
+  /** How many agents are above it. */
   readonly depth: number;
   readonly agentType: string;
   readonly description: string;
@@ -152,7 +152,7 @@ export type InFlight =
 
 export type CallOutcome = "ok" | "failed" | "refused" | "interrupted" | "running" | "unanswered";
 
-/** `at` is when a step began, as far as the lines tell. Texts are cut. */
+/** `at` is when a step began, as far as the lines show. Texts are cut. */
 export type Step =
   | {
       readonly type: "prompt";
@@ -227,7 +227,7 @@ export interface CallStep {
   readonly durationMs?: number;
   readonly callId: string;
   readonly tool: string;
-  /** The argument that tells most. */
+  /** The argument that shows most. */
   readonly about: string;
   readonly outcome: CallOutcome;
   /** Why it failed or was refused. */

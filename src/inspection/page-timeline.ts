@@ -40,7 +40,7 @@ function chart(agent: InspectedAgent, axis: TimeAxis): Html {
   return html`<svg viewBox="0 0 ${width} 10" preserveAspectRatio="none" role="img" aria-label="What it did when">${rects}</svg>`;
 }
 
-/** Neighbours that could not be told apart become one, which bounds how many there are. */
+/** Neighbours that could not be distinguished become one, which bounds how many there are. */
 function drawn(bars: readonly Bar[], scale: number, kind: BarKind): readonly Html[] {
   const merged: { from: number; to: number }[] = [];
   for (const bar of bars.toSorted((a, b) => a.from - b.from)) {

@@ -12,7 +12,7 @@ export function textField(record: JsonRecord, name: string): string | undefined 
   return typeof value === "string" ? value : undefined;
 }
 
-/** A count or a time, which is never negative; nor is it a zero below zero, which JSON does not know. */
+/** A count or a time, which is never negative; nor is it a zero below zero, which JSON does not have. */
 export function numberField(record: JsonRecord, name: string): number | undefined {
   const value = Object.hasOwn(record, name) ? record[name] : undefined;
   const isCount = typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER;

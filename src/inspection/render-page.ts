@@ -58,7 +58,7 @@ function head({ session, takenAt, totals, agents, only }: Inspection): Html {
   const [first] = agents;
   const state =
     first === undefined ? "" : `${first.state}${first.reason === undefined ? "" : ` (${first.reason})`}`;
-  const live = session.isLive ? " The session was still open then and may have gone on." : "";
+  const live = session.isLive ? " The session was still open then and may have continued." : "";
   const place = [session.cwd, session.gitBranch].filter((text) => text !== undefined).join(", branch ");
   const { usage } = totals;
   const figures = [

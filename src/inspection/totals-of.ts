@@ -49,7 +49,7 @@ export function addTotals(a: InspectedTotals, b: InspectedTotals): InspectedTota
 
 export const noTotals: InspectedTotals = totalsOf([], []);
 
-/** The time a step took, where the lines tell. */
+/** The time a step took, where the lines show. */
 export function spanOf(step: Step): readonly Span[] {
   if (step.at === undefined || !("durationMs" in step) || step.durationMs === undefined) return [];
   return [{ from: step.at, to: step.at + step.durationMs }];

@@ -34,7 +34,7 @@ const left = async () =>
     .sort();
 
 describe("[TRN-6] old transcripts are removed", () => {
-  it("a session nobody wrote to for the period goes with its children and long results; a newer one stays", async () => {
+  it("a session no one wrote to for the period goes with its children and long results; a newer one stays", async () => {
     await put(`-w/${id(1)}.jsonl`, 31);
     await put(`-w/${id(1)}/subagents/agent-a1.jsonl`, 31);
     await put(`-w/${id(1)}/subagents/agent-a1.meta.json`, 31);
@@ -142,14 +142,14 @@ describe("[TRN-6] what is in use or not ours is never removed", () => {
 });
 
 describe("the work is bounded", () => {
-  it("a dry run tells the same and touches nothing", async () => {
+  it("a dry run shows the same and touches nothing", async () => {
     await put(`-w/${id(1)}.jsonl`, 31);
     const { removed } = await clean({ dryRun: true });
     expect(removed).toHaveLength(1);
     expect(await left()).toEqual([`-w/${id(1)}.jsonl`]);
   });
 
-  it("the limit and the signal end it early, which is told", async () => {
+  it("the limit and the signal end it early, which is reported", async () => {
     await put(`-w/${id(1)}.jsonl`, 31);
     await put(`-w/${id(2)}.jsonl`, 31);
     expect(await clean({ signal: AbortSignal.abort() })).toMatchObject({ removed: [], isComplete: false });

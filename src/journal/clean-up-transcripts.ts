@@ -11,7 +11,7 @@ export interface CleanupOptions {
   readonly cleanupPeriodDays: number;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Only tells what would go. */
+  /** Dry run: reports what would be removed. */
   readonly dryRun?: boolean;
   /** The most sessions and leftovers that one call looks at. */
   readonly limit?: number;
@@ -125,7 +125,7 @@ async function removeIfOld(candidate: Candidate, report: Outcome): Promise<void>
   }
 }
 
-/** Telling what would go leaves no trace, so no lock is taken. */
+/** Reporting what would be removed leaves no trace, so no lock is taken. */
 function unlessOwned(files: readonly string[]): readonly OwnerLock[] | undefined {
   return files.some((file) => hasLiveOwner(file)) ? undefined : [];
 }
@@ -157,7 +157,7 @@ async function newestOf({ project, entry }: Candidate): Promise<number> {
   return Math.max(0, ...own, ...inner);
 }
 
-const ownFolders = ["subagents", "tool-results", "tasks", "control", "commands"];
+const ownFolders = ["subagents", "tool-results", "requests", "tasks", "control", "commands"];
 
 async function modifiedOf(path: string, kind: "file" | "folder"): Promise<number> {
   const status = await lstat(path).catch(() => undefined);

@@ -65,9 +65,9 @@ describe("[TRN-3] the sessions of a project are found", () => {
       user("Child", { isSidechain: true }),
       user("<command-name>/clear</command-name>"),
       user([{ type: "tool_result", tool_use_id: "t", content: "x" }]),
-      user([{ type: "text", text: "Mend\n\u001b[31mthis" }]),
+      user([{ type: "text", text: "Fix\n\u001b[31mthis" }]),
     );
-    expect(await findSessions(root)).toMatchObject([{ title: "Mend [31mthis", messageCount: 3 }]);
+    expect(await findSessions(root)).toMatchObject([{ title: "Fix [31mthis", messageCount: 3 }]);
   });
 
   it("what is no session is passed over", async () => {

@@ -54,7 +54,7 @@ const conversation = [
   },
 ];
 
-describe("[TRN-3] a fork goes on in a copy", () => {
+describe("[TRN-3] a fork continues in a copy", () => {
   it("new ids with the same chain, each line naming its source, and a title at the end", async () => {
     await put(...conversation);
     const forked = await forkSession({ transcripts: root, from, to, ids });
@@ -126,7 +126,7 @@ describe("[TRN-3] a fork goes on in a copy", () => {
     expect(await readdir(root)).toHaveLength(2);
   });
 
-  it("[TRN-7] what is not an id is refused; a session that is not there or holds nothing is a fault", async () => {
+  it("[TRN-7] what is not an id is refused; a session that is not there or holds nothing is an error", async () => {
     const fork = (source: string, target?: string) =>
       forkSession({ transcripts: root, from: source, ids, ...(target === undefined ? {} : { to: target }) });
     await expect(fork("../x")).rejects.toMatchObject({ code: "bad-session-id" });

@@ -81,7 +81,7 @@ describe("[TRN-2] what calls would do when repeated is on disk before they run",
 });
 
 describe("[TRN-4] a call that had finished is not lost with those beside it", () => {
-  it("its result stands in a line of its own while others are open; the last one needs none", () => {
+  it("its result is in a line of its own while others are open; the last one needs none", () => {
     const { writer, records } = createTranscript();
     writer.record(answer([use("x"), use("y")], { x: "unsafe", y: "unsafe" }));
     writer.record(finished("x", "made it"));
@@ -91,7 +91,7 @@ describe("[TRN-4] a call that had finished is not lost with those beside it", ()
     ]);
   });
 
-  it("the rebuilt conversation has it, and tells only of the others that they were interrupted", () => {
+  it("the rebuilt conversation has it, and shows only of the others that they were interrupted", () => {
     const { writer, records } = createTranscript();
     writer.record(prompt);
     writer.record(answer([use("x"), use("y"), use("z")], { x: "unsafe", y: "unsafe", z: "pure" }));
@@ -185,7 +185,7 @@ describe("[TRN-4] a run's plan is written down", () => {
     forksContext: false,
   };
 
-  it("a child's at once, without the texts of its prompt, and it can be read again", () => {
+  it("a child's immediately, without the texts of its prompt, and it can be read again", () => {
     const { writer, records } = createTranscript({ agentId: "a1" });
     writer.plan(journalPlan({ ...plan, chosenModel: { id: "m" }, overrode: [], task }), "now");
     expect(JSON.stringify(records())).not.toContain("A long prompt.");

@@ -43,7 +43,7 @@ export function reportedLine(about: About, event: ReportedEvent) {
   return { type: "retinue-told", ...aboutPart(about), event };
 }
 
-/** `goes-on`: hooks refused its stop, so it will be told again. */
+/** `goes-on`: hooks refused its stop, so it will be reported again. */
 export type ReportedEvent = "SubagentStart" | "SubagentStop" | "goes-on";
 
 function aboutPart({ sessionId, agentId, timestamp }: About) {

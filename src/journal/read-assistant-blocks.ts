@@ -8,7 +8,7 @@ export function readUserBlocks(content: unknown): readonly UserBlock[] {
   return content.flatMap((block: unknown) => (isRecord(block) ? readUserBlock(block) : []));
 }
 
-/** Blocks this version does not know are kept: only their provider can judge them. */
+/** Blocks this version does not recognize are kept: only their provider can judge them. */
 export function readAssistantBlocks(content: unknown): readonly AssistantBlock[] {
   if (typeof content === "string") return hasWords(content) ? [{ type: "text", text: content }] : [];
   if (!Array.isArray(content)) return [];
@@ -19,7 +19,7 @@ function readUserBlock(block: JsonRecord): readonly UserBlock[] {
   const isKept =
     (block.type === "text" && typeof block.text === "string" && hasWords(block.text)) ||
     ((block.type === "image" || block.type === "document") && isRecord(block.source));
-  // The fields that tell the kinds apart were checked; what else a block carries is the provider's.
+  // The fields that distinguish the kinds were checked; what else a block carries is the provider's.
   if (isKept) return [block as unknown as UserBlock];
   if (block.type !== "tool_result" || typeof block.tool_use_id !== "string") return [];
   // The content is checked below, the other fields above.

@@ -157,7 +157,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
     );
   });
 
-  it("[TRN-2] a file cut at any byte loads, goes on, and loads again", () => {
+  it("[TRN-2] a file cut at any byte loads, continues, and loads again", () => {
     fc.assert(
       fc.property(conversation, fc.nat(), (messages, at) => {
         const whole = Buffer.from(transcriptOf(messages));
@@ -168,12 +168,12 @@ describe("[TRN-3] a conversation comes back from its file", () => {
 
         const next: UserMessage = {
           role: "user",
-          content: [...loaded.unrecorded, { type: "text", text: "Go on" }],
+          content: [...loaded.unrecorded, { type: "text", text: "Continue" }],
         };
         const repaired = `${cut.toString("latin1")}${cut.at(-1) === 10 || cut.length === 0 ? "" : "\n"}`;
         const text = transcriptOf([next], { text: repaired, leaf: loaded.leaf });
         const resumed = load(Buffer.from(text, "latin1"));
-        const prompt: UserMessage = { role: "user", content: [{ type: "text", text: "Go on" }] };
+        const prompt: UserMessage = { role: "user", content: [{ type: "text", text: "Continue" }] };
         expect(refusalOf(resumed.messages)).toBeUndefined();
         expect(resumed.messages).toEqual(appendUserMessage(loaded.messages, prompt));
         expect(resumed.unrecorded).toEqual([]);
@@ -254,7 +254,7 @@ describe("[TRN-3] a call cut off by a crash is answered as interrupted", () => {
     assistant("3", "2", [use("b")], { id: "m" }),
   ];
 
-  it("every call of the last answer without a result gets one, and it is told which", () => {
+  it("every call of the last answer without a result gets one, and it is reported which", () => {
     const { messages, unrecorded } = rebuildConversation([...cut, user("4", "3", [result("a")])]);
     expect(messages.at(-1)).toEqual({ role: "user", content: [result("a"), interruptedResult("b")] });
     expect(unrecorded).toEqual([interruptedResult("b")]);
@@ -264,15 +264,15 @@ describe("[TRN-3] a call cut off by a crash is answered as interrupted", () => {
     });
   });
 
-  it("a call in the middle that nobody answered gets an answer too, without being reported", () => {
+  it("a call in the middle that no one answered gets an answer too, without being reported", () => {
     const { messages, unrecorded } = rebuildConversation([
       ...cut,
-      user("4", "3", "Go on"),
+      user("4", "3", "Continue"),
       assistant("5", "4", [text("Yes")]),
     ]);
     expect(messages[2]).toEqual({
       role: "user",
-      content: [interruptedResult("a"), interruptedResult("b"), text("Go on")],
+      content: [interruptedResult("a"), interruptedResult("b"), text("Continue")],
     });
     expect(unrecorded).toEqual([]);
   });
@@ -323,7 +323,7 @@ describe("[TRN-3] files of other versions and programs are understood", () => {
     ]);
   });
 
-  it("an answer whose lines stand between its results is still one answer", () => {
+  it("an answer whose lines are between its results is still one answer", () => {
     const lines = [
       user("1", null, "Hi"),
       assistant("2", "1", [use("a")], { id: "m" }),

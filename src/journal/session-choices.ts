@@ -59,7 +59,7 @@ export function optionLines(sessionId: string, options: DecidingOptions): readon
   return Object.keys(given).length === 0 ? [] : [{ type: optionsType, options: given, sessionId }];
 }
 
-/** The options that a line tells; undefined where it tells none. */
+/** The options that a line shows; undefined where it shows none. */
 export function readOptionLine({ type, options }: JsonRecord): DecidingOptions | undefined {
   return type === optionsType && isRecord(options) ? pickOptions(options) : undefined;
 }

@@ -3,7 +3,7 @@ import { checkAgentId, checkSessionId, sessionFiles, taskFiles } from "./session
 
 const id = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 
-it("[TRN-1] the main conversation, its children and long results stand where viewers look", () => {
+it("[TRN-1] the main conversation, its children and long results are where viewers look", () => {
   const files = sessionFiles("/h/projects/-w", id);
   expect(files).toMatchObject({
     transcript: `/h/projects/-w/${id}.jsonl`,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { shown } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 
-/** Where the files of one session stand, below the folder of its project's transcripts. */
+/** Where the files of one session are, below the folder of its project's transcripts. */
 export interface SessionFiles {
   readonly transcript: string;
   /** Holds what belongs to the session beside its transcript. */

@@ -8,7 +8,7 @@ import {
   type UserMessage,
 } from "../conversation/message.ts";
 
-/** A message in the making; results stand apart until it is known which call they answer. */
+/** A message in the making; results are kept apart until it is known which call they answer. */
 export type Turn =
   | {
       readonly role: "user";

@@ -1,7 +1,7 @@
 import type { JsonRecord } from "../foundation/json-record.ts";
 import type { ParsedLines } from "../storage/read-lines.ts";
 
-/** What of a transcript is not there any more, as far as the rest tells. */
+/** What of a transcript is not there any more, as far as the rest shows. */
 export interface TranscriptDamage {
   /** Lines that are there and cannot be read. */
   readonly broken: number;
@@ -26,7 +26,7 @@ export function describeDamage(
     ...(torn ? ["the last line was cut off"] : []),
   ];
   if (parts.length === 0) return undefined;
-  return `The transcript ${name} is damaged: ${parts.join(", ")}. The conversation goes on without what is lost.`;
+  return `The transcript ${name} is damaged: ${parts.join(", ")}. The conversation continues without what is lost.`;
 }
 
 function lines(count: number): string {

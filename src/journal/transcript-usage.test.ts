@@ -15,7 +15,7 @@ const line = (id: string, fields: object = {}, message: object = {}) => ({
   ...fields,
 });
 
-describe("[LIM-4] a transcript tells what it took", () => {
+describe("[LIM-4] a transcript shows what it took", () => {
   it("an answer counts once, however many lines it has", () => {
     const call = { content: [{ type: "tool_use", id: "t1", name: "Read", input: {} }] };
     expect(sumTranscriptUsage([line("a"), line("a", {}, call), line("b", {}, { model: "n" })])).toEqual({

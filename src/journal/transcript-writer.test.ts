@@ -142,7 +142,7 @@ describe("[TRN-1] events become lines", () => {
     ]);
   });
 
-  it("what nobody typed is marked, and only a person's prompt has a person as its origin", () => {
+  it("what no one typed is marked, and only a person's prompt has a person as its origin", () => {
     const { lines, writer } = start();
     writer.record(added("Reminder", "system"));
     writer.record(added("From afar", "message"));
@@ -157,7 +157,7 @@ describe("[TRN-1] events become lines", () => {
   it("a compaction begins a new chain with the summary", () => {
     const { lines, writer } = start({ leaf: "old" });
     writer.record(compacted({ keptAnswers: 0 }));
-    writer.record(added("Go on"));
+    writer.record(added("Continue"));
     expect(lines).toMatchObject([
       { subtype: "compact_boundary", parentUuid: null, logicalParentUuid: "old" },
       { parentUuid: "u1", isCompactSummary: true },
@@ -200,14 +200,14 @@ describe("[TRN-1] events become lines", () => {
     });
   });
 
-  it("[TRN-2] a boundary and its summary are written at once or not at all", () => {
+  it("[TRN-2] a boundary and its summary are written together or not at all", () => {
     const { lines, writer, fill } = start();
     writer.record(added("Task"));
     fill(true);
     expect(() => writer.record(compacted())).toThrow("full");
     expect(writer.leaf).toBe("u1");
     fill(false);
-    writer.record(added("Go on"));
+    writer.record(added("Continue"));
     expect(lines).toHaveLength(2);
   });
 
@@ -275,7 +275,7 @@ describe("on a real file", () => {
     }
     setInterval(() => undefined, 1000);`;
 
-  it("[TRN-2] [TRN-3] after kill -9 at any moment the file loads, nothing that was reported is missing, and it goes on", async () => {
+  it("[TRN-2] [TRN-3] after kill -9 at any moment the file loads, nothing that was reported is missing, and it continues", async () => {
     for (const count of [1, 2, 3, 5, 8, 13]) {
       const file = join(root, `${count}.jsonl`);
       const child = spawn(process.execPath, ["--input-type=module", "-e", script(file)], {
@@ -301,11 +301,11 @@ describe("on a real file", () => {
         facts: () => facts,
         leaf: loaded.leaf,
       });
-      writer.record(added([...loaded.unrecorded, { type: "text", text: "Go on" }]));
+      writer.record(added([...loaded.unrecorded, { type: "text", text: "Continue" }]));
       const resumed = await loadSession(file);
       expect(resumed.unrecorded).toEqual([]);
       expect(resumed.messages.length).toBeGreaterThanOrEqual(loaded.messages.length);
-      expect(JSON.stringify(resumed.messages.at(-1))).toContain("Go on");
+      expect(JSON.stringify(resumed.messages.at(-1))).toContain("Continue");
     }
   });
 });

@@ -55,7 +55,7 @@ export interface TranscriptWriter {
   readonly leaf: string | undefined;
   /** Writes what an event adds to the conversation; most events add nothing. */
   record(event: RunEvent): void;
-  /** Writes down what was decided for the run that begins: at once, or behind the next lines of the conversation. */
+  /** Writes down what was decided for the run that begins: immediately, or behind the next lines of the conversation. */
   readonly plan: RecoveryRecords["plan"];
   /** Writes down that hooks are about to hear of the child; resolves when that would survive a power cut. */
   reported(event: ReportedEvent): Promise<void>;

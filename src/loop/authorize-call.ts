@@ -20,7 +20,7 @@ export interface AuthorizedCall {
   readonly decidedMs?: number;
 }
 
-/** A call that is answered without being run. `denied` tells a refusal of permission from a mistake of the model. */
+/** A call that is answered without being run. `denied` distinguishes a refusal of permission from a mistake of the model. */
 export interface RefusedCall {
   readonly type: "refused";
   readonly call: ToolUseBlock;

@@ -99,7 +99,7 @@ function neighboursOf(calls: readonly ToolUseBlock[], ports: LoopPorts): readonl
   return lists;
 }
 
-/** Runs a group with so many calls at once as its tools take; whenever one ends, the next in order begins. */
+/** Runs a group with so many calls at the same time as its tools take; whenever one ends, the next in order begins. */
 async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
   const finished: Finished[] = [];
   const waiting = group.entries();

@@ -33,7 +33,7 @@ const conversations = fc
           content: result,
         }),
       );
-      const said: UserBlock[] = results.length === 0 ? [{ type: "text", text: "go on" }] : results;
+      const said: UserBlock[] = results.length === 0 ? [{ type: "text", text: "continue" }] : results;
       messages.push({ role: "user", content: said });
       for (const text of mail) messages.push({ role: "user", content: [{ type: "text", text }] });
     });
@@ -142,7 +142,7 @@ describe("where a conversation is cut", () => {
     expect(readOpening([{ role: "user", content: prompt }]).task).toEqual([{ type: "text", text: prompt }]);
   });
 
-  it("words that nobody has answered are found, results of tools are not among them", () => {
+  it("words that no one has answered are found, results of tools are not among them", () => {
     const messages: Message[] = [
       { role: "user", content: "Task" },
       { role: "assistant", content: [{ type: "tool_use", id: "a", name: "Read", input: {} }] },

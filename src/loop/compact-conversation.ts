@@ -120,7 +120,7 @@ const restateShare = 0.25;
 const maxKept = 40_000;
 /** A summary with fewer tokens would say nothing. */
 const leastSummary = 64;
-/** Of the room that is left, so that the next turns do not fill it at once. */
+/** Of the room that is left, so that the next turns do not fill it immediately. */
 const roomShare = 0.5;
 
 function impossible({ fill, limitTokens, messages }: CompactionOrder): string {

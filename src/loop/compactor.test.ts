@@ -194,7 +194,7 @@ describe("a conversation that fills its window", () => {
     expect(compactions[0]?.postTokens).toBeLessThan(window * 0.95);
   });
 
-  it("what goes on meanwhile is stated again, and the prompt of this run where it would fall away", async () => {
+  it("what continues meanwhile is stated again, and the prompt of this run where it would fall away", async () => {
     const history: Message[] = [
       { role: "user", content: "The very first prompt." },
       { role: "assistant", content: [{ type: "text", text: "Yes." }] },
@@ -220,7 +220,7 @@ describe("a conversation that fills its window", () => {
 
 describe("the summary's fallback", () => {
   it.each<[string, Partial<Exclude<Step, string>>]>([
-    ["faults", { failure: "server-error" }],
+    ["errors", { failure: "server-error" }],
     ["says nothing", { text: "" }],
     ["calls a tool instead", { calls: [{ name: "Read", input: { letters: 1 } }] }],
     ["declines", { text: "I cannot.", stopReason: "refusal" }],
@@ -239,7 +239,7 @@ describe("the summary's fallback", () => {
     expect(asked.map(({ toolChoice }) => toolChoice)).toEqual([undefined, "none"]);
   });
 
-  it("[LIM-3] where it cannot be paid it is made by rule, and the shorter conversation goes on", async () => {
+  it("[LIM-3] where it cannot be paid it is made by rule, and the shorter conversation continues", async () => {
     const scripted = model([reads(8_000), reads(7_000), "Done."]);
     const poor: Model = {
       facts: scripted.facts,
@@ -339,7 +339,7 @@ describe("a provider that finds the conversation too long", () => {
     expect(compactions).toHaveLength(2);
   });
 
-  it("[CMP-4] an answer that the window cut off is gone on with after a compaction, once", async () => {
+  it("[CMP-4] an answer that the window cut off is continued after a compaction, once", async () => {
     const cut: Step = { text: "Half an ans", stopReason: "model_context_window_exceeded" };
     const scripted = model([reads(3_000), reads(3_000), cut, summary(), "wer."], { contextWindow: 200_000 });
     const { ending, compactions } = await run(scripted);
@@ -362,7 +362,7 @@ describe("a provider that finds the conversation too long", () => {
 });
 
 describe("where compaction cannot help", () => {
-  it("a prompt that fills the window ends the run at once, with the reason", async () => {
+  it("a prompt that fills the window ends the run immediately, with the reason", async () => {
     const scripted = model(["Fine.", summary(), reads(10)]);
     const prompt: UserMessage = { role: "user", content: "long ".repeat(3_100) };
     const history: Message[] = [
@@ -396,7 +396,7 @@ describe("where compaction cannot help", () => {
     expect(scripted.requests.at(-1)?.messages).toHaveLength(1);
   });
 
-  it("[CMP-3] a message that nobody has answered yet is stated again where no turn is kept", async () => {
+  it("[CMP-3] a message that no one has answered yet is stated again where no turn is kept", async () => {
     const mail: UserMessage[] = [];
     const big: Tool = {
       ...read,
@@ -433,7 +433,7 @@ describe("where compaction cannot help", () => {
 describe("those who hear of a compaction", () => {
   const steps = [reads(8_000), reads(7_000), summary(), "Done."];
 
-  it("[HKS-1] may hold it up; then the run goes on as it is", async () => {
+  it("[HKS-1] may hold it up; then the run continues as it is", async () => {
     const scripted = model(steps.filter((step) => step !== steps[2]));
     const { ending, compactions } = await run(scripted, {
       before: async () => ({ type: "blocked", reason: "not now" }),
@@ -466,7 +466,7 @@ describe("those who hear of a compaction", () => {
 });
 
 describe("[AGT-5] a run that ends at a limit after a compaction", () => {
-  it("tells what it had called, although the conversation is shorter than it was at the start", async () => {
+  it("shows what it had called, although the conversation is shorter than it was at the start", async () => {
     const history: Message[] = Array.from({ length: 20 }, (_, at) =>
       at % 2 === 0
         ? { role: "user", content: `Question ${at}.` }

@@ -67,7 +67,7 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
     );
   });
 
-  test("the model is told at the end of the last result, whatever its form", () => {
+  test("the model is notified at the end of the last result, whatever its form", () => {
     const text: ToolResultBlock = { type: "tool_result", tool_use_id: "1", content: "found" };
     const blocks: ToolResultBlock = { ...text, content: [{ type: "text", text: "found" }] };
     for (const block of [text, blocks]) {
@@ -78,7 +78,7 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
     }
   });
 
-  test("what the model is told is true: of one call, of several, of two in turns, and of what ends nothing", () => {
+  test("what the model is notified is true: of one call, of several, of two in turns, and of what ends nothing", () => {
     const base = { times: 4, period: 1, calls: 1, isFutile: true };
     expect(describeRepetition(base, "You")).toBe(
       "You made the same call 4 times in a row, with the same result.",

@@ -97,7 +97,7 @@ describe("turns", () => {
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
   });
 
-  test("calls are run, answered in order in one message, and the model goes on", async () => {
+  test("calls are run, answered in order in one message, and the model continues", async () => {
     const model = createScriptedModel([
       {
         text: "Looking.",
@@ -170,7 +170,7 @@ describe("[TLS-10] calls that cannot be run", () => {
     expect(resultsOf(messages[2])[0]?.content).toMatch(/The input of A is not valid\. `text`/);
   });
 
-  test("a refused call is answered, listed, and the run goes on", async () => {
+  test("a refused call is answered, listed, and the run continues", async () => {
     const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }, "Without it."]);
     const { ending, messages } = await run(model, [echo("A")], {
       ports: { authorize: async () => ({ type: "denied", reason: "no" }) },
@@ -241,14 +241,14 @@ describe("running together", () => {
     expect(ending.status).toBe("completed");
   });
 
-  test("as many at once as the tool takes, where it says so", async () => {
+  test("as many at the same time as the tool takes, where it says so", async () => {
     const calls = Array.from({ length: 25 }, () => ({ name: "A", input: { text: "" } }));
     const model = createScriptedModel([{ calls }, "Done."]);
     const { ending } = await run(model, [meeting("A", 25, { concurrency: 25 })]);
     expect(ending.status).toBe("completed");
   });
 
-  test("ten at once otherwise: whenever one ends the next begins, and the answers keep their order", async () => {
+  test("ten at the same time otherwise: whenever one ends the next begins, and the answers keep their order", async () => {
     let running = 0;
     let most = 0;
     const tool = echo("A", {
@@ -376,7 +376,7 @@ describe("endings", () => {
     });
   });
 
-  test("[AGT-5] what it left is told also where its caller adds to the history meanwhile", async () => {
+  test("[AGT-5] what it left is reported also where its caller adds to the history meanwhile", async () => {
     const history: Message[] = [];
     const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "x" } }] }]);
     const { ending } = await run(model, [echo("A")], {
@@ -462,7 +462,7 @@ describe("endings", () => {
     expect(ending.totals.turns).toBe(7);
   });
 
-  test("[LIM-6] the limit is 30 where nobody sets one", async () => {
+  test("[LIM-6] the limit is 30 where no one sets one", async () => {
     const again = { calls: [{ name: "A", input: { text: "x" } }], times: 30 };
     const { ending } = await run(createScriptedModel([again, "Enough."]), [echo("A")], {
       input: { maxTurns: 100 },
@@ -504,7 +504,7 @@ describe("endings", () => {
     expect(ending).toMatchObject({ status: "partial", reason: "loop", text: "Stop." });
   });
 
-  test("[LIM-6] asking again for something that still goes on is no loop", async () => {
+  test("[LIM-6] asking again for something that still continues is no loop", async () => {
     const poll = echo("Poll", { call: async () => ({ content: "running", data: 1 }), isPending: () => true });
     const model = createScriptedModel([
       { calls: [{ name: "Poll", input: { text: "x" } }], times: 9 },
@@ -514,7 +514,7 @@ describe("endings", () => {
     expect(ending).toMatchObject({ status: "completed", text: "It ended." });
   });
 
-  test("[LIM-3] a call that takes too long is an error for the agent, which goes on", async () => {
+  test("[LIM-3] a call that takes too long is an error for the agent, which continues", async () => {
     const late = new AbortController();
     const slow = echo("Slow", {
       call: (_input, { signal }) =>
@@ -589,7 +589,7 @@ describe("endings", () => {
     expect(ending.error).toBeDefined();
   });
 
-  test("the reminder stands in every user message, for good", async () => {
+  test("the reminder is in every user message, for good", async () => {
     const model = createScriptedModel([{ calls: [{ name: "A", input: { text: "" } }] }, "Done."]);
     const { messages } = await run(model, [echo("A")], { input: { reminder: "Do not write." } });
     for (const message of messages.filter(({ role }) => role === "user")) {
@@ -607,7 +607,7 @@ describe("stopping", () => {
     expect(model.requests).toHaveLength(0);
   });
 
-  test("in the middle of an answer the answer is dropped and the conversation can go on", async () => {
+  test("in the middle of an answer the answer is dropped and the conversation can continue", async () => {
     const controller = new AbortController();
     const { ending, messages } = await run(
       createScriptedModel([{ text: "A long answer.", failure: "stall", after: 1 }]),
@@ -693,7 +693,7 @@ describe("those who hear of what happened", () => {
     expect(ending.status).toBe("completed");
   });
 
-  test("can make an agent go on that wanted to end", async () => {
+  test("can make an agent continue that wanted to end", async () => {
     const model = createScriptedModel(["First.", "Second."]);
     const texts: string[] = [];
     const { ending, events } = await run(model, [], {

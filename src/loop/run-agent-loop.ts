@@ -116,7 +116,7 @@ export const continueRequest: UserMessage = {
   content: [
     {
       type: "text",
-      text: "Your answer broke off because the context window was full. The conversation has been shortened; go on where you broke off.",
+      text: "Your answer broke off because the context window was full. The conversation has been shortened; continue where you broke off.",
     },
   ],
 };

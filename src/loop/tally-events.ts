@@ -3,7 +3,7 @@ import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { endingOfCause } from "./limit-reached.ts";
 import { createTally } from "./tally.ts";
 
-/** Adds up a run from outside, for the case that it has to be given up and cannot tell its own ending. */
+/** Adds up a run from outside, for the case that it has to be given up and cannot report its own ending. */
 export interface EventTally {
   hear(event: RunEvent): void;
   /** The ending of a run that was broken off by this, in the same shape as any other. */

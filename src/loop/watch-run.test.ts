@@ -102,7 +102,7 @@ describe("[LIM-5] a run that falls silent", () => {
     expect(types(heard)).toEqual(["turn-started"]);
   });
 
-  test("and breaks while that is being told, is heard by whoever reads it and by nobody else", async () => {
+  test("and breaks while that is being reported, is heard by the one that reads it and by no one else", async () => {
     const clock = createManualClock();
     const unheard: unknown[] = [];
     const note = (reason: unknown): void => void unheard.push(reason);
@@ -126,7 +126,7 @@ describe("[LIM-5] a run that falls silent", () => {
     expect({ heard, unheard }).toEqual({ heard: ["turn-started", "run-stalled"], unheard: [] });
   });
 
-  test("is given up when it does not heed its signal", async () => {
+  test("is given up when it does not respect its signal", async () => {
     const { clock, done } = start({ silence }, { isDeaf: true });
     await clock.advance(700_000);
     await expect(done).rejects.toMatchObject({ code: "stalled" });
@@ -201,8 +201,8 @@ describe("[LIM-3] a run that is the second part of a whole", () => {
   });
 });
 
-describe("whoever leaves a watched run", () => {
-  test("has it closed, and no clock goes on", async () => {
+describe("the one that leaves a watched run", () => {
+  test("has it closed, and no clock continues", async () => {
     const { clock, queue, stopwatch, done, isClosed } = start({ silence, timeMs: 5000 });
     queue.push(sign);
     queue.end();

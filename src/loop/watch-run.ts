@@ -4,7 +4,7 @@ import type { Stopwatch } from "../foundation/stopwatch.ts";
 import type { WaitClock } from "../foundation/wait-clock.ts";
 import { limitError } from "./limit-reached.ts";
 
-/** Without any event: told after the first time, stopped after the second. */
+/** Without any event: reported after the first time, stopped after the second. */
 export interface SilenceLimit {
   readonly reportMs: number;
   readonly stopMs: number;
@@ -26,7 +26,7 @@ export interface RunWatch {
 /** A run that does not end with its signal is left behind after this time. */
 const patienceMs = 6000;
 
-/** Passes the events of a run on, tells when it falls silent, and ends it when a clock runs out. */
+/** Passes the events of a run on, shows when it falls silent, and ends it when a clock runs out. */
 export async function* watchRun(
   run: (signal: AbortSignal) => AsyncIterable<RunEvent>,
   watch: RunWatch,
@@ -52,7 +52,7 @@ export async function* watchRun(
         isLeft = true;
         throw stop.signal.reason;
       }
-      if (news.type === "told") {
+      if (news.type === "reported") {
         yield news.event;
         continue;
       }
@@ -73,7 +73,7 @@ export async function* watchRun(
 
 type News =
   | { readonly type: "next"; readonly step: IteratorResult<RunEvent> }
-  | { readonly type: "told"; readonly event: RunEvent }
+  | { readonly type: "reported"; readonly event: RunEvent }
   | { readonly type: "given-up" };
 
 /** Wakes the one reader. Racing the long wait against each event would keep every one of them in memory. */
@@ -141,7 +141,7 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
     await stopwatch.reach(() => limit("reportMs"), over);
     const reported = life.lastSign;
     const reportedAt = stopwatch.elapsed();
-    ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: false } });
+    ring({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: false } });
     // The one that was notified has some time to do something about it, also where the silence was noticed late.
     const grace = (): number => {
       const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
@@ -149,7 +149,7 @@ async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["s
     };
     await stopwatch.reach(() => (life.lastSign === reported ? Math.max(limit("stopMs"), grace()) : 0), over);
     if (life.lastSign !== reported) continue;
-    ring({ type: "told", event: { type: "run-stalled", silentMs: silent(), stops: true } });
+    ring({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: true } });
     const seconds = Math.round(silent() / 1000);
     return end(watching, new RetinueError("stalled", `The agent gave no sign of life for ${seconds} s.`));
   }

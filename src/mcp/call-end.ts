@@ -38,7 +38,7 @@ export function describeFailure(failed: FailedRequest): Exclude<CallEnd, { type:
   if (codeOf(error) === "REQUEST_TIMEOUT") {
     return {
       type: "failed",
-      reason: `${name} did not answer within ${limitMs / 1000} s, and was told to stop. The call may have had part of its effect.`,
+      reason: `${name} did not answer within ${limitMs / 1000} s, and was asked to stop. The call may have had part of its effect.`,
     };
   }
   if (status === 401 || status === 403) {

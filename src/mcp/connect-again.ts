@@ -9,7 +9,7 @@ import type { McpServer } from "./mcp-server.ts";
 
 export type LinkLimits = Omit<RequestLimits, "limitMs">;
 
-/** A server over all its lives: connected at first, and again by whoever needs it after it has ended. */
+/** A server over all its lives: connected at first, and again by the one that needs it after it has ended. */
 export interface ServerLink {
   readonly server: McpServer;
   status(): McpStatus;
@@ -208,5 +208,5 @@ function reasonOf(life: Life): string {
 }
 
 function tooOften({ name }: McpServer, life: Life, times: number): string {
-  return `The MCP server ${JSON.stringify(name)} ended ${times + 1} times in a short while and is not started again for now: ${reasonOf(life)}. Go on without it, or look at its configuration.`;
+  return `The MCP server ${JSON.stringify(name)} ended ${times + 1} times in a short while and is not started again for now: ${reasonOf(life)}. Continue without it, or look at its configuration.`;
 }

@@ -123,7 +123,7 @@ test.each([
   expect(state?.status).toMatchObject({ type: "failed", reason: expect.stringContaining(reason) });
 });
 
-test("[MCP-1] an address where nobody listens, or that is none, is a failed server", async () => {
+test("[MCP-1] an address where no one listens, or that is none, is a failed server", async () => {
   const url = await listen(() => undefined);
   server?.close();
   expect((await connect({ url }))?.status).toMatchObject({
@@ -134,7 +134,7 @@ test("[MCP-1] an address where nobody listens, or that is none, is a failed serv
   });
 });
 
-test("[MCP-1] a name and a word in the address are sent as a header, and no failure tells them", async () => {
+test("[MCP-1] a name and a word in the address are sent as a header, and no failure shows them", async () => {
   const url = await listen((_message, _session, response) =>
     response.writeHead(500).end("no: pass-word, tok-tok"),
   );

@@ -26,7 +26,7 @@ export interface RequestLimits {
   readonly traceParent?: string;
 }
 
-/** One living connection. After its end every request fails; whoever needs another one makes it. */
+/** One living connection. After its end every request fails; the one that needs another one makes it. */
 export interface ServerConnection {
   readonly version?: string;
   readonly instructions?: string;
@@ -97,7 +97,7 @@ async function attempt(
     const tools = await abortable(connection.listTools({ signal, limitMs: startLimitMs }), signal);
     return { type: "connected", connection: { ...connection, ...factsOf(client) }, tools };
   } catch (error) {
-    // The process tells more than the handshake: why it ended, what it complained about.
+    // The process shows more than the handshake: why it ended, what it complained about.
     await connection.close();
     const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
     const reason = hideSecrets(said, server.transport);

@@ -76,7 +76,7 @@ async function startedPids(): Promise<readonly number[]> {
 const free = { signal: new AbortController().signal };
 
 describe("servers and their tools", () => {
-  test("[MCP-1] the tools of all servers stand in the order of the servers, whichever answers first", async () => {
+  test("[MCP-1] the tools of all servers are in the order of the servers, whichever answers first", async () => {
     const connections = connect([unruly("many", "many"), unruly("small"), unruly("broken", "crash")]);
     expect(connections.tools()).toEqual([]);
     await connections.ready;
@@ -204,7 +204,7 @@ describe("calls", () => {
   test.each([
     "refuse",
     "rave",
-  ])("[MCP-1] what a server says of its failure cannot imitate the runtime, and tells no key of its configuration: %s", async (tool) => {
+  ])("[MCP-1] what a server says of its failure cannot imitate the runtime, and shows no key of its configuration: %s", async (tool) => {
     const server = unruly("odd");
     const transport = { ...server.transport, env: { API_KEY: "s3cret-key" } } as McpServer["transport"];
     const connections = await connected({ ...server, transport });
@@ -258,7 +258,7 @@ describe("calls", () => {
     expect(next.text).toContain("exit code 8");
   });
 
-  test("[MCP-1] a stopped call ends at once, and its server is told", async () => {
+  test("[MCP-1] a stopped call ends immediately, and its server is notified", async () => {
     const connections = await connected(unruly("small"));
     const stop = new AbortController();
     const progress = vi.fn((_text: string) => stop.abort(new Error("the run was stopped")));
@@ -272,7 +272,7 @@ describe("calls", () => {
     });
   });
 
-  test("[MCP-1] a call that outlives its limit is an error that says so, and its server is told", async () => {
+  test("[MCP-1] a call that outlives its limit is an error that says so, and its server is notified", async () => {
     const connections = await connected({ ...unruly("small"), timeoutMs: 50 });
     const late = await workspace.call(toolNamed(connections, "mcp__small__hang"), {});
     expect(late).toMatchObject({ isError: true, text: expect.stringContaining("within 0.05 s") });

@@ -15,7 +15,7 @@ import { writeResult } from "./write-result.ts";
 /** A server may say as often as it likes that its tools have changed; it is asked for them this often. */
 const refreshPauseMs = 1_000;
 
-/** Connects all servers at once, each within its limit; a server that fails is a state, never an error of the others. */
+/** Connects all servers at the same time, each within its limit; a server that fails is a state, never an error of the others. */
 export function connectServers(servers: readonly McpServer[], options: McpConnectionOptions): McpConnections {
   const { notice = () => undefined } = options;
   const { taken, refused } = withoutNamesakes(servers);

@@ -25,7 +25,7 @@ describe("[MCP-1] variables in a server's configuration", () => {
     expect(expandVariables(text, lookup)).toEqual({ value, missing });
   });
 
-  test("are expanded in command, arguments, folder and environment, and each missing one is told once", () => {
+  test("are expanded in command, arguments, folder and environment, and each missing one is reported once", () => {
     const variable = "$" + "{NONE}";
     const home = "$" + "{HOME}";
     expect(

@@ -29,7 +29,7 @@ test.each([
   string,
   McpTransport,
   string,
-][])("[MCP-1] %j of a failure tells no key", (text, transport, shown) => {
+][])("[MCP-1] %j of a failure shows no key", (text, transport, shown) => {
   expect(hideSecrets(text, transport)).toBe(shown);
 });
 

@@ -80,11 +80,11 @@ export interface McpConnectionOptions {
   readonly callLimitMs: number;
   /** Characters of one result that a model sees; the rest is kept in a file. */
   readonly maxResultCharacters: number;
-  /** Tells the person what went wrong beside the work. */
+  /** Shows the person what went wrong beside the work. */
   readonly notice?: (text: string) => void;
   /** Server objects of the program, by server name, for transports of type `sdk`. */
   readonly programServers?: ReadonlyMap<string, ProgramServer>;
-  /** Puts a server's question to the person; absent means that servers are told no one can be asked. */
+  /** Puts a server's question to the person; absent means that servers are informed that no one can be asked. */
   readonly ask?: (question: McpQuestion, options: { readonly signal: AbortSignal }) => Promise<McpAnswer>;
   /** Hears that `tools()` gives something else than before. */
   readonly onToolsChanged?: () => void;

@@ -92,7 +92,7 @@ describe("[MCP-1] a file with MCP servers", () => {
       expect(readMcpServers(value)).toMatchObject({ servers: undefined, issues: [{ severity: "error" }] });
   });
 
-  test("says where a bad field stands, and goes on without it", () => {
+  test("says where a bad field is, and continues without it", () => {
     const { servers, issues } = read({
       mcpServers: { s: { url: "https://a.example", timeout: "soon", headers: { A: "x\r\nB: y", C: "d" } } },
     });

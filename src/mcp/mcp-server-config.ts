@@ -19,7 +19,7 @@ export interface McpServerConfig {
   readonly disabled: boolean;
   readonly timeoutMs?: number;
   readonly alwaysLoad: boolean;
-  /** The value that is in the file, for telling whether it changed. */
+  /** The value that is in the file, for reporting whether it changed. */
   readonly written: unknown;
   readonly path: DocumentPath;
 }

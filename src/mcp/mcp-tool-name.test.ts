@@ -14,7 +14,7 @@ describe("[MCP-1] the name of a server's tool", () => {
     expect(mcpToolName(server, tool)).toBe(name);
   });
 
-  test("of a server without a letter that fits is told apart by a hash", () => {
+  test("of a server without a letter that fits is distinguished by a hash", () => {
     const names = [mcpServerPart("数据库"), mcpServerPart("地图")];
     expect(names).toEqual([expect.stringMatching(/^server_[0-9a-f]{8}$/), expect.stringMatching(/^server_/)]);
     expect(new Set(names).size).toBe(2);

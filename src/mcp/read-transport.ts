@@ -89,7 +89,7 @@ function commandWords(written: JsonRecord, to: Report): readonly string[] | unde
   to.issues.push({
     severity: "warning",
     code: "mcp-command-line",
-    message: `\`command\` of the MCP server ${shown(to.name)} holds a whole line; it was taken apart at the blanks.`,
+    message: `\`command\` of the MCP server ${shown(to.name)} holds a whole line; it was taken apart at the spaces.`,
     advice: 'Write the program in "command" and each argument in "args".',
     path: [...to.path, "command"],
   });

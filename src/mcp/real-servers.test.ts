@@ -209,7 +209,7 @@ describe("other servers", () => {
     expect(await workspace.call(read, { path: "/etc/hostname" })).toMatchObject({ isError: true });
   });
 
-  test("[MCP-1] the memory server keeps what it is told in the file that its configuration names", async () => {
+  test("[MCP-1] the memory server keeps what it is shown in the file that its configuration names", async () => {
     const file = workspace.path("memory.jsonl");
     const connections = await connect(stdio("server-memory", [], { MEMORY_FILE_PATH: file }));
     const entities = [{ name: "Ada", entityType: "person", observations: ["writes programs"] }];

@@ -41,7 +41,7 @@ describe("[LIM-4] what an answer that broke off has taken", () => {
     expect(taken(started, delta, { type: "message-ended", ...ended })).toEqual(whole);
   });
 
-  test("is told once", () => {
+  test("is reported once", () => {
     const attempt = createAttemptUsage(() => 0);
     attempt.hear(started);
     attempt.take();

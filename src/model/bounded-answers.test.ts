@@ -42,7 +42,7 @@ async function provide(
 
 const timeouts = { firstTokenMs: 10_000, betweenTokensMs: 10_000 };
 
-/** A clock on which all pauses are over at once. */
+/** A clock on which all pauses are over immediately. */
 const clock: WaitClock = { now: () => 0, sleep: async () => undefined };
 
 const patient = (model: Model): Model =>

@@ -18,7 +18,7 @@ export function lineTooLong(): ModelError {
 }
 
 /**
- * Tells by its first bytes whether an answer is a stream of events. A page of a proxy or a login, or an answer in one
+ * Shows by its first bytes whether an answer is a stream of events. A page of a proxy or a login, or an answer in one
  * piece, comes with status 200 too, and reading it as a stream would only say that the stream broke off.
  */
 export function createAnswerGuard(contentType: string) {

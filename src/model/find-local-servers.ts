@@ -9,13 +9,13 @@ export interface LocalSearchOptions {
   readonly limitMs?: number;
 }
 
-/** A server on this machine answers at once, or is not there. */
+/** A server on this machine answers immediately, or is not there. */
 const defaultLimitMs = 150;
 
 /** More than any list of models needs. */
 const maxAnswer = 1_000_000;
 
-/** Asks all places at once for their models; one that is silent, slow or answers something else is not there. */
+/** Asks all places at the same time for their models; one that is silent, slow or answers something else is not there. */
 export async function findLocalServers(
   places: readonly LocalPlace[],
   { fetch = createHttpFetch(), limitMs = defaultLimitMs }: LocalSearchOptions = {},

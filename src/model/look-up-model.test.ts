@@ -51,7 +51,7 @@ describe("lookUpModel [MDL-2]", () => {
     });
   });
 
-  test("every model an alias stands for is in the table with a price", () => {
+  test("every model an alias represents is in the table with a price", () => {
     for (const alias of ["sonnet", "opus", "haiku", "fable"]) {
       expect(lookUpModel(String(shippedAliases.get(alias))).facts.price, alias).toBeDefined();
     }

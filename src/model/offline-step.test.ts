@@ -147,7 +147,7 @@ describe("[MDL-4] sending children out", () => {
     return "a/1.ts:1\na/2.ts:1\na/3.ts:1\nb/1.ts:1\nb/2.ts:1\nc/1.ts:1\nc/2.ts:1\nd/1.ts:1\n.x/1:1\n.x/2:1\n.x/3:1\n.x/4:1";
   };
 
-  it("three Explore children at once over the largest folders, then one Plan child, then one text", () => {
+  it("three Explore children at the same time over the largest folders, then one Plan child, then one text", () => {
     const { rounds, text } = play(ask("what is here", withAgent), wide);
     expect(rounds[1]?.map(({ name, input }) => [name, input["subagent_type"], input["description"]])).toEqual(
       [
@@ -171,7 +171,7 @@ describe("[MDL-4] sending children out", () => {
     expect(children.map(({ input }) => input["description"])).toEqual(["Map src/a", "Map src/c", "Map lib"]);
   });
 
-  it("what a child is told is never handed on to another child", () => {
+  it("what a child is shown is never handed on to another child", () => {
     const { rounds } = play(ask("what is here", withAgent), wide);
     const prompts = rounds
       .flat()
@@ -256,12 +256,12 @@ describe("[MDL-4] reading a file", () => {
     }
   });
 
-  it("a document is told by its headings and first paragraph", () => {
+  it("a document is reported by its headings and first paragraph", () => {
     const { text } = play(
       ask("read docs/x.md"),
-      () => "1\t# Title\n2\t\n3\tFirst words\n4\tgo on.\n5\t\n6\t## Part",
+      () => "1\t# Title\n2\t\n3\tFirst words\n4\tcontinue.\n5\t\n6\t## Part",
     );
-    expect(text).toContain("First paragraph: First words go on.");
+    expect(text).toContain("First paragraph: First words continue.");
     expect(text).toContain("- 1: # Title\n- 6: ## Part");
   });
 

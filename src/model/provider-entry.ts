@@ -24,7 +24,7 @@ export interface ProviderEntry {
   readonly requestOptions?: Readonly<Record<string, Readonly<Record<string, string | boolean>>>>;
   /** Whether its package sends files inside a tool's result; if not they follow in a user message. */
   readonly takesResultFiles: boolean;
-  /** Whether its models know how hard to think; local servers refuse what they do not know. */
+  /** Whether its models know how hard to think; local servers refuse what they do not recognize. */
   readonly takesEffort: boolean;
 }
 

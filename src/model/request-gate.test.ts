@@ -16,7 +16,7 @@ async function givenOf(gate: RequestGate, count: number): Promise<{ given: GateP
   return { given };
 }
 
-describe("[MDL-6] how many requests a provider gets at once", () => {
+describe("[MDL-6] how many requests a provider gets at the same time", () => {
   test("as many as are wanted while it refuses none", async () => {
     const gate = createRequestGate();
     expect(await enterAll(gate, 500)).toHaveLength(500);
@@ -50,7 +50,7 @@ describe("[MDL-6] how many requests a provider gets at once", () => {
     expect(gate.limit()).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test("faults that are no refusals change nothing", async () => {
+  test("errors that are no refusals change nothing", async () => {
     const gate = createRequestGate();
     for (const pass of await enterAll(gate, 4)) pass.leave("failed");
     expect(gate.limit()).toBe(Number.POSITIVE_INFINITY);

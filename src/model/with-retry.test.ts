@@ -100,7 +100,7 @@ describe("withRetry [MDL-6]", () => {
     expect(model.asked()).toBe(1);
   });
 
-  test("an error that is no fault of the provider is not tried again", async () => {
+  test("an error that is no error of the provider is not tried again", async () => {
     const model = playing([new TypeError("ours")], [ended]);
     await expect(collect(setUp().patient(model))).rejects.toThrow("ours");
     expect(model.asked()).toBe(1);
@@ -125,7 +125,7 @@ describe("withRetry [MDL-6]", () => {
     expect(model.asked()).toBe(1);
   });
 
-  test("the last attempt's fault is thrown when the attempts are used up", async () => {
+  test("the last attempt's error is thrown when the attempts are used up", async () => {
     const model = playing([failure("overloaded")], [failure("overloaded")], [failure("stalled")]);
     await expect(collect(setUp().patient(model))).rejects.toMatchObject({ code: "stalled" });
     expect(model.asked()).toBe(3);
@@ -137,7 +137,7 @@ describe("withRetry [MDL-6]", () => {
     expect(clock.now()).toBe(7000);
   });
 
-  test("a wish longer than all waiting may take is answered with the fault at once", async () => {
+  test("a wish longer than all waiting may take is answered with the error immediately", async () => {
     const { patient, clock } = setUp({ maxWaitMs: 10_000 });
     const model = playing([failure("rate-limited", 3_600_000)], [ended]);
     await expect(collect(patient(model))).rejects.toMatchObject({ code: "rate-limited" });
@@ -203,7 +203,7 @@ describe("withRetry [MDL-6]", () => {
     await expect(run()).rejects.toBe(reason);
   });
 
-  test("a fault that the abort itself caused is the abort", async () => {
+  test("an error that the abort itself caused is the abort", async () => {
     const controller = new AbortController();
     const reason = new Error("stop");
     const model: Model = {
@@ -229,7 +229,7 @@ describe("delayBefore [MDL-6]", () => {
     expect(delayBefore(attempt, failure("overloaded"), () => chance)).toBeCloseTo(expected, -1);
   });
 
-  test("the provider's wish is never undercut, and not met by all at once", () => {
+  test("the provider's wish is never undercut, and not met by all at the same time", () => {
     expect(delayBefore(1, failure("rate-limited", 10_000), () => 0)).toBe(10_000);
     expect(delayBefore(1, failure("rate-limited", 10_000), () => 0.9)).toBe(10_900);
   });
@@ -247,7 +247,7 @@ test.each([
   expect(readMaxAttempts(value)).toBe(attempts);
 });
 
-test("[LIM-5] a request that waits for its turn says so, and leaves no place taken when nobody waits any more", async () => {
+test("[LIM-5] a request that waits for its turn says so, and leaves no place taken when no one waits any more", async () => {
   const gate = createRequestGate();
   const always = new AbortController().signal;
   (await gate.enter(always)).leave("refused");

@@ -33,7 +33,7 @@ export type ApprovalAnswer =
   /** The call is refused and the run ends after this turn. */
   | { readonly type: "deny-and-stop"; readonly message?: string };
 
-/** Whoever can be asked. Rejects only when the signal is aborted. */
+/** A person or program that can be asked. Rejects only when the signal is aborted. */
 export interface Approver {
   approve(request: ApprovalRequest, options: { readonly signal: AbortSignal }): Promise<ApprovalAnswer>;
   /**
@@ -41,7 +41,7 @@ export interface Approver {
    * the other. A question that an answer to another one has settled is withdrawn by its signal.
    */
   readonly isConcurrent?: boolean;
-  /** Told when an answer could not be followed to the letter, such as a rule that was not saved. */
+  /** Called when an answer could not be followed to the letter, such as a rule that was not saved. */
   readonly notice?: (message: string) => void;
 }
 

@@ -49,7 +49,7 @@ describe("the queue of questions", () => {
     expect(await answers[2]).toEqual(once);
   });
 
-  it("lets another agent go first before the same one is asked again, and forgets nobody", async () => {
+  it("lets another agent go first before the same one is asked again, and forgets no one", async () => {
     const held = heldApprover();
     const queue = createAskQueue(held.approver);
     const calls = [
@@ -115,7 +115,7 @@ describe("the queue of questions", () => {
     expect(held.ids()).toEqual(["a"]);
   });
 
-  it("goes on after an approver that failed", async () => {
+  it("continues after an approver that failed", async () => {
     let calls = 0;
     const queue = createAskQueue({
       approve: async () => {
@@ -130,7 +130,7 @@ describe("the queue of questions", () => {
     expect(await second).toEqual(once);
   });
 
-  it("asks nobody for a run that is stopped already", async () => {
+  it("asks no one for a run that is stopped already", async () => {
     const held = heldApprover();
     const queue = createAskQueue(held.approver);
     await expect(queue.ask(requestOf("a", "a"), { signal: AbortSignal.abort() })).rejects.toThrow();

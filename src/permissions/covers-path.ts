@@ -53,7 +53,7 @@ function relativeTo(anchor: string, path: string): readonly string[] | undefined
   return path.startsWith(base) ? path.slice(base.length).split("/") : undefined;
 }
 
-/** Follows all positions the pattern can be in at once, so the work is bounded by pattern times path. */
+/** Follows all positions the pattern can be in at the same time, so the work is bounded by pattern times path. */
 function covers(pattern: readonly string[], path: readonly string[]): boolean {
   let positions = closure(new Set([0]), pattern);
   if (positions.has(pattern.length)) return true;

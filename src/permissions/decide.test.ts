@@ -245,7 +245,7 @@ describe("[TLS-3, TLS-8, TLS-9] the tools of an agent", () => {
     });
 
     test.each<[string, Scope[]]>([
-      ["whose parent lacks the tool", []],
+      ["whose parent does not have the tool", []],
       ["whose parent has it for its own memory", [{ name: "Write", confinedTo: "memory" }]],
       ["whose parent has it for some files", [{ name: "Write", allowOnly: ["docs/**"] }]],
     ])("%s: it works there and not in the parent's memory", async (_, above) => {

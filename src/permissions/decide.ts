@@ -16,7 +16,7 @@ export type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 /**
  * What let a call through. `read-only`: it can only read, inside the working directories or where rules let it read;
  * `internal`: it changes nothing outside this run; `memory`: it stays in the agent's own memory. `person` and `program`
- * are the answers of whoever was asked.
+ * are the answers of the person or program that was asked.
  */
 export type AllowedBy =
   | "read-only"
@@ -68,7 +68,7 @@ export function decide(
   }
   const decision = withCommand(silence(decideIn(policy, request, options), policy), request, policy);
   if (decision.type !== "ask" || (options.attended !== false && policy.background !== true)) return decision;
-  return { ...decision, type: "deny", reason: `${decision.reason}, and nobody can be asked here` };
+  return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
 }
 
 /** What was judged is what runs; only where nothing restricts commands, there was nothing to judge. */
@@ -122,7 +122,7 @@ function refuse(
   if (confined !== undefined) return { type: "deny", reason: confined };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isSilent = !attended || policy.background === true || policy.mode === "dontAsk";
-  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "nobody can answer here" };
+  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
   if (request.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
     return { type: "deny", reason: "settings forbid to run commands outside the sandbox" };
   return undefined;

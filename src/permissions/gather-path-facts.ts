@@ -103,7 +103,7 @@ function aliases(path: string, { directory, platform }: PathEnvironment): readon
   return user === undefined ? [] : [user];
 }
 
-/** Hard links: the names under which a rule forbids the same file, as far as they can be told from the rules. */
+/** Hard links: the names under which a rule forbids the same file, as far as they can be reported from the rules. */
 function gatherOtherNames(
   path: string,
   use: PathUse,

@@ -50,7 +50,7 @@ export function grantShell(
   );
 }
 
-/** A file pattern shows names, whatever command it is in; what it matched is not told. */
+/** A file pattern shows names, whatever command it is in; what it matched is not reported. */
 function openListing({ listed = [], analysis }: ShellFacts, context: Context): ShellGrant | undefined {
   const byRules = analysis.units.every((unit) =>
     context.commands.some(

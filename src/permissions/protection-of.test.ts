@@ -42,7 +42,7 @@ describe("[PRM-10] files that steer what runs by itself", () => {
     expect(protectionOf(path, places)).toBeUndefined();
   });
 
-  test("on Windows, dots, blanks, streams and short names do not hide one", () => {
+  test("on Windows, dots, spaces, streams and short names do not hide one", () => {
     for (const name of [
       ".claude./settings.json",
       ".git /config",

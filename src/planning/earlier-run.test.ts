@@ -3,7 +3,7 @@ import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
 import { callMode, continuePrompt, type EarlierRun, keptGrant, withEarlier } from "./earlier-run.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
-const request: SpawnRequest = { description: "d", prompt: "Go on.", resume: "a1", origin: "model" };
+const request: SpawnRequest = { description: "d", prompt: "Continue.", resume: "a1", origin: "model" };
 const grant = (tools: readonly GrantedTool[]): ToolGrant => ({
   type: "granted",
   tools,

@@ -3,7 +3,7 @@ import type { PermissionMode } from "../permissions/permission-mode.ts";
 import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
-/** What was decided for a child before, as far as going on with it respects that. */
+/** What was decided for a child before, as far as continuing with it respects that. */
 export interface EarlierRun {
   /** Of its first run: going on never adds to them. */
   readonly tools?: readonly GrantedTool[];
@@ -19,9 +19,9 @@ export interface EarlierRun {
   readonly unbegun?: string;
 }
 
-/** What an interrupted child is told when no one gives it other words. */
+/** What an interrupted child is shown when no one gives it other words. */
 export const continuePrompt =
-  "You were interrupted: the process that ran you ended in the middle of your work. Go on where you stopped. Before you repeat something that changes anything, check whether it happened.";
+  "You were interrupted: the process that ran you ended in the middle of your work. Continue where you stopped. Before you repeat something that changes anything, check whether it happened.";
 
 /** What the call leaves open is as it was before; a task that was never begun comes before new words. */
 export function withEarlier(request: SpawnRequest, earlier: EarlierRun | undefined): SpawnRequest {

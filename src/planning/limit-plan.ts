@@ -74,7 +74,7 @@ function defaultSilence(said: readonly LimitSource[], { background }: LimitFacts
   return [{ limits: { silenceSeconds: background.stopMs / 2000 }, from: background.from }];
 }
 
-/** The main agent is not watched for silence: whoever started it sees that. */
+/** The main agent is not watched for silence: the one that started it sees that. */
 function unwatched(limits: AgentLimits | undefined): AgentLimits {
   const { silenceSeconds: _silence, ...rest } = limits ?? {};
   return rest;

@@ -5,7 +5,7 @@ import type { RunPlan } from "./run-plan.ts";
 
 type MemoryFields = Pick<AgentDefinition, "tools" | "disallowedTools" | "mcpServers" | "memory">;
 
-/** What memory, or the lack of it, means for tools, rights and plan: an agent whose memory is off has no tools for it. */
+/** What memory, or its absence, means for tools, rights and plan: an agent whose memory is off has no tools for it. */
 export function memoryFacts(
   definition: Partial<MemoryFields>,
   place: MemoryPlace | undefined,

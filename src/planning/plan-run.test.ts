@@ -101,7 +101,7 @@ describe("[SPN-4] a child is decided completely before it starts", () => {
 
 describe("[BGR-1, BGR-4] whether it runs in the background", () => {
   test.each([
-    ["nobody says so", undefined, undefined, true, false],
+    ["no one says so", undefined, undefined, true, false],
     ["the call says so", true, undefined, true, true],
     ["the definition says so", undefined, true, true, true],
     ["the definition says so and the call does not", false, true, true, true],
@@ -174,7 +174,7 @@ describe("[TLS-6] who may be started", () => {
     expect(refusal({}, parentWith({ spawn }))).toMatch(reason);
   });
 
-  test("[TLS-7] a child starts nobody, even where its plan were wrong", () => {
+  test("[TLS-7] a child starts no one, even where its plan were wrong", () => {
     const child = { ...plan(), spawn: "any" } as const;
     expect(refusal({}, { parent: child })).toContain("cannot start agents");
   });
@@ -260,7 +260,7 @@ describe("[LIM-2] how many turns it may take", () => {
 });
 
 describe("[SPN-7] isolation is given or refused, never left out in silence", () => {
-  test("a worktree stands in the plan, whoever asked for it", () => {
+  test("a worktree is in the plan, no matter who asked for it", () => {
     expect(plan({ isolation: "worktree" }).task.isolation).toBe("worktree");
     expect(plan().task.isolation).toBeUndefined();
   });
@@ -274,7 +274,7 @@ describe("[MEM-1, TLS-8] memory", () => {
   const memory = { scope: "project", directory: "/p/.claude/agent-memory/helper" } as const;
   const definition = agent({ tools: ["Bash"], memory: "project" });
 
-  test("stands in the plan, with tools that reach no further", () => {
+  test("is in the plan, with tools that reach no further", () => {
     const made = plan({}, { definition, memory });
     expect(made.memory).toEqual(memory);
     expect(made.tools).toEqual([

@@ -122,7 +122,7 @@ describe("the mode", () => {
   });
 
   it.each<[string, Partial<SessionRequest>, Partial<SessionFacts>, string, string]>([
-    ["is default where nobody says one", {}, {}, "default", "the default"],
+    ["is default where no one says one", {}, {}, "default", "the default"],
     ["comes from settings", {}, settings("plan"), "plan", "/home/ada/.claude/settings.json"],
     [
       "of the definition is before settings",

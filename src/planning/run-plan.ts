@@ -3,7 +3,7 @@ import type { PermissionPolicy } from "../permissions/decide.ts";
 import type { GrantedTool, SpawnRule } from "../tools/grants/tool-grants.ts";
 import type { RunLimits } from "./run-limits.ts";
 
-/** A decided value and where it came from, so that a person can be told. */
+/** A decided value and where it came from, so that it can be shown to a person. */
 export interface Decided<T> {
   readonly value: T;
   readonly from: string;

@@ -1,7 +1,7 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
-/** Resuming in the foreground is how an agent that lacked a permission gets to ask for it. */
+/** Resuming in the foreground is how an agent that did not have a permission gets to ask for it. */
 export function wantsToRunUnwatched(request: SpawnRequest, definition: AgentDefinition): boolean {
   const isCalledBack = request.resume !== undefined && request.background === false;
   return !isCalledBack && (definition.background === true || request.background === true);

@@ -114,7 +114,7 @@ describe("[MCP-1] what a definition says of servers", () => {
     expect(run(definition)).toMatchObject({ tools, servers: named });
   });
 
-  test("a tool that the server does not have is told", () => {
+  test("a tool that the server does not have is reported", () => {
     expect(run({ mcpServers: [reference("a", ["one", "nine"])] }).notes).toEqual([
       'The MCP server "a" has no tool "nine".',
     ]);

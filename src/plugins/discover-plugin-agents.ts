@@ -69,6 +69,6 @@ function missing(file: string): Diagnostic {
     code: "plugin-path-missing",
     file,
     message: "The plugin's manifest names this place under `agents`, but there is nothing here.",
-    advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
+    advice: "Fix the path in `.claude-plugin/plugin.json`, or add the file.",
   };
 }

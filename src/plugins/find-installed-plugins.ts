@@ -191,7 +191,7 @@ interface MarketplaceFinder {
   find(id: PluginId): Promise<{ plugin: MarketplacePlugin; root?: string } | undefined>;
 }
 
-/** Looks plugins up in the marketplaces on this machine; each one is read once, and its problems told once. */
+/** Looks plugins up in the marketplaces on this machine; each one is read once, and its problems reported once. */
 async function createMarketplaceFinder(
   folder: string,
   diagnostics: Diagnostic[],

@@ -27,7 +27,7 @@ export async function findPluginFile({ file, root, isNamed, missing }: PluginFil
       ...missing,
       code: "plugin-path-missing",
       file,
-      advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
+      advice: "Fix the path in `.claude-plugin/plugin.json`, or add the file.",
     },
   };
   if (!(await isFile(file))) return isNamed ? lacking : { type: "absent" };

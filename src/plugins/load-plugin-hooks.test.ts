@@ -31,7 +31,7 @@ async function load(files: Readonly<Record<string, unknown>>, links: Readonly<Re
 const events = (command: string) => ({ Stop: [{ hooks: [{ type: "command", command }] }] });
 
 describe("[HKS-2] the hooks of a plugin", () => {
-  test("stand in the manifest, in files it names, and in the usual file", async () => {
+  test("are in the manifest, in files it names, and in the usual file", async () => {
     const manifest = { name: "tidy", hooks: [events("inline"), "./more.json"] };
     const loaded = await load({
       ".claude-plugin/plugin.json": manifest,

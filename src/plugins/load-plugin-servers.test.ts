@@ -34,7 +34,7 @@ async function load(
 }
 
 describe("[MCP-1, SCP-4] the servers of a plugin", () => {
-  test("stand in the manifest, in files it names and in the usual file, each under the plugin's name", async () => {
+  test("are in the manifest, in files it names and in the usual file, each under the plugin's name", async () => {
     const { names, diagnostics } = await load({
       ".claude-plugin/plugin.json": { name: "tidy", mcpServers: [{ a: { command: "x" } }, "./more.json"] },
       "more.json": { b: { url: "https://a.example" } },
@@ -76,7 +76,7 @@ describe("[MCP-1, SCP-4] the servers of a plugin", () => {
     expect(off).toEqual({ entries: [], diagnostics: [] });
   });
 
-  test("that are not there, packed, or lie outside are told and left out", async () => {
+  test("that are not there, packed, or lie outside are reported and left out", async () => {
     const gone = { name: "tidy", mcpServers: ["./gone.json", "./packed.mcpb"] };
     const { diagnostics } = await load({ ".claude-plugin/plugin.json": gone });
     expect(diagnostics.map(({ code }) => code)).toEqual(["plugin-path-missing", "plugin-bundle-unsupported"]);

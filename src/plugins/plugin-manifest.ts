@@ -10,7 +10,7 @@ import {
 import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
 import { isSafeName } from "./read-inner-path.ts";
 
-/** A plugin's `plugin.json`. What it does not name is absent; defaults are the business of whoever loads it. */
+/** A plugin's `plugin.json`. What it does not name is absent; defaults are the business of the one that loads it. */
 export interface PluginManifest {
   /** As written, even where it cannot serve as an id. */
   readonly name?: string;

@@ -21,7 +21,7 @@ export function readInnerPath(written: string): PathReading {
   return { type: "inside", path: segments.length === 0 ? "." : segments.join("/") };
 }
 
-/** Whether a name can stand as one folder name and in an id without meaning something else. */
+/** Whether a name can be as one folder name and in an id without meaning something else. */
 export function isSafeName(name: string): boolean {
   return /^[^\s/\\:\0-\x1f.-][^/\\:\0-\x1f]*$/.test(name) && name.length <= 256;
 }

@@ -21,7 +21,7 @@ import { requestBefore } from "./replay-run.ts";
 
 /**
  * Compares two recordings of the same work, agent by agent and answer by answer; of each kind of difference the first one
- * of an agent is told, because the later ones follow from it.
+ * of an agent is reported, because the later ones follow from it.
  */
 export function compareRecordings(before: Recording, after: Recording): ReplayReport {
   const differences: Difference[] = [];

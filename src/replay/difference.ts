@@ -31,7 +31,7 @@ export interface Difference {
 
 export type BareDifference = Pick<Difference, "kind" | "title" | "lines">;
 
-/** What differs between two requests, the most telling first; empty where they are the same to the byte. */
+/** What differs between two requests, the most informative first; empty where they are the same to the byte. */
 export function compareRequests(before: ModelRequest, after: ModelRequest): readonly BareDifference[] {
   const { system: _system, tools: _tools, messages: _messages, ...restBefore } = before;
   const { system, tools, messages, ...restAfter } = after;

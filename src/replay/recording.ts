@@ -45,7 +45,7 @@ export interface RecordedRun {
   readonly agent?: string;
   readonly model?: string;
   readonly steps: readonly RecordedStep[];
-  /** Absent where it was cut off, or goes on in the next run. */
+  /** Absent where it was cut off, or continues in the next run. */
   readonly ending?: Pick<RunEnding, "status" | "reason"> & { readonly error?: string };
 }
 

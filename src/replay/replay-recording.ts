@@ -49,7 +49,7 @@ export async function replayRecording(
       const decisions = (await options.decisions?.(agent, run)) ?? [];
       const about = { agentId: agent.id, agent: agent.name };
       const found = [...result.differences, ...decisions.map((decision) => ({ ...decision, ...about }))];
-      // A changed prompt is in every request after it, and is told once.
+      // A changed prompt is in every request after it, and is reported once.
       differences.push(...found.filter((difference) => isNew(seen, difference)));
     }
   }
@@ -77,7 +77,7 @@ export function countTurns(
   const turns = (run: RecordedRun): number => run.steps.filter(({ type }) => type === "answer").length;
   const before = runs.slice(0, index);
   const plan = runs[index]?.plan;
-  // A run without an end that the same process went on with was another part of the same prompt.
+  // A run without an end that the same process continued with was another part of the same prompt.
   const parts = before.slice(
     before.findLastIndex((run) => run.ending !== undefined || run.plan !== plan) + 1,
   );

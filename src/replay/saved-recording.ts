@@ -11,7 +11,7 @@ export interface RecordingPlaces {
 }
 
 const version = 1;
-/** What stands in the file for them; nobody else writes that. */
+/** What is in the file for them; no one else writes that. */
 const names = { project: "<retinue:project>", home: "<retinue:home>" } as const;
 
 /** A recording as the text of a file that other machines can replay: without the folders of this one. */

@@ -8,8 +8,8 @@ import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { TaskState } from "../tasks/task-state.ts";
+import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
 import { type RunHandle, type RunResult, stoppedEnding, textStreamOf } from "./run-handle.ts";
-import type { ChildOutputs, OutputSchema, TypedOutput } from "./typed-output.ts";
 
 /** What a child returns at its end, to the program that started it. */
 export interface AgentResult<Output = unknown> extends RunResult<Output> {

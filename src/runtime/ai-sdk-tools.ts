@@ -11,7 +11,7 @@ export interface AiSdkTool {
   ): Promise<string>;
 }
 
-/** Retinue checks the input itself and tells the model what it expected, so every value is let through here. */
+/** Retinue checks the input itself and reports to the model what it expected, so every value is let through here. */
 interface AiSdkSchema {
   readonly jsonSchema: Readonly<Record<string, unknown>>;
   readonly validate: undefined;

@@ -45,7 +45,7 @@ describe("the approver of a runtime", () => {
     expect(saved.permissions.allow).toContain(`Edit(/${sample.workspace.path("**")})`);
   });
 
-  it("tells the model what the person said, and ends the run when the person wants that", async () => {
+  it("shows the model what the person said, and ends the run when the person wants that", async () => {
     const { approver } = createPerson({ type: "deny", message: "use b.txt" });
     await using first = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], { approver });
     expect(await first.runtime.run("Go.").result).toMatchObject({

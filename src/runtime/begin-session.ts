@@ -4,8 +4,8 @@ import { sessionFiles } from "../journal/session-files.ts";
 import { findMainAgent } from "./find-main-agent.ts";
 import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 import { connectSessionServers } from "./servers/connect-session-servers.ts";
 import { createPromptTool } from "./servers/create-prompt-tool.ts";
 import type { Session } from "./session.ts";
@@ -52,7 +52,7 @@ async function withEarlierChoices<Output>(
   if (options.agent === undefined && agent !== undefined && agent !== "") {
     refuseLostAgent(discovered.registry.find(agent).type, agent);
   }
-  // By its id the session is found again at once, and is the same one even if another was written to meanwhile.
+  // By its id the session is found again immediately, and is the same one even if another was written to meanwhile.
   return {
     ...(agent === undefined ? {} : { agent }),
     ...(model === undefined ? {} : { model }),

@@ -10,8 +10,8 @@ import { createWorkspace } from "../testing/sample-runtime.ts";
 import type { Step } from "../testing/script.ts";
 import { chooseModel } from "./choose-model.ts";
 import { createRuntime, type Runtime } from "./create-runtime.ts";
-import { normalizeRuntimeOptions } from "./normalize-options.ts";
-import type { RuntimeOptions } from "./runtime-options.ts";
+import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
+import type { RuntimeOptions } from "./options/runtime-options.ts";
 import { createWorld } from "./world.ts";
 
 /** A closed port on this machine, so that nothing here depends on what else runs on it. */
@@ -94,7 +94,7 @@ describe("[MDL-4] with no key and no model named", () => {
     expect(session.plan.notes).toEqual([]);
   });
 
-  test("a key that is set is used at once, and nobody on this machine is asked", async () => {
+  test("a key that is set is used immediately, and no one on this machine is asked", async () => {
     let asked = 0;
     const listening = createServer(() => {
       asked += 1;

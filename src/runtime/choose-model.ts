@@ -12,8 +12,8 @@ import {
 } from "../model/select-subagent-model.ts";
 import { readLimitSettings } from "../planning/limit-settings.ts";
 import type { Decided } from "../planning/run-plan.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 
 export interface ModelForSession {
   readonly model: Model;

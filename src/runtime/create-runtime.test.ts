@@ -25,7 +25,7 @@ function transcript({ home }: SampleRuntime): Record<string, unknown>[] {
 }
 
 describe("a run", () => {
-  it("answers, and tells the session, the sums and everything that happened [LIM-4]", async () => {
+  it("answers, and shows the session, the sums and everything that happened [LIM-4]", async () => {
     await using sample = await createSampleRuntime([read("a.txt"), "It says hello."]);
     await sample.workspace.write("a.txt", "hello\n");
     const handle = sample.runtime.run("What does a.txt say?");
@@ -51,9 +51,15 @@ describe("a run", () => {
     await using sample = await createSampleRuntime(["Hello."]);
     const { sessionId } = await sample.runtime.run("Hi.").result;
     const lines = transcript(sample);
-    expect(lines.map(({ type }) => type)).toEqual(["user", "retinue-plan", "assistant", "system"]);
+    expect(lines.map(({ type }) => type)).toEqual([
+      "user",
+      "retinue-plan",
+      "assistant",
+      "retinue-request",
+      "system",
+    ]);
     expect(lines[0]).toMatchObject({ sessionId, cwd: sample.workspace.project, entrypoint: "sdk-ts" });
-    expect(lines[3]).toMatchObject({
+    expect(lines[4]).toMatchObject({
       subtype: "turn_duration",
       runEnding: { status: "completed", turns: 1 },
     });
@@ -65,7 +71,7 @@ describe("a run", () => {
     expect(existsSync(join(sample.home, ".claude"))).toBe(false);
   });
 
-  it("rejects for a mistake of the program, with a Fault", async () => {
+  it("rejects for a mistake of the program, with a RetinueError", async () => {
     await using sample = await createSampleRuntime([]);
     await expect(sample.runtime.run("Hi.", { agent: "nobody" }).result).rejects.toMatchObject({
       code: "unknown-agent",
@@ -92,7 +98,7 @@ describe("a run", () => {
     expect(result.error).toBe("The limit of 1 turn was reached.");
   });
 
-  it("is told where it is and what the project's people want [SPN-3]", async () => {
+  it("is reported where it is and what the project's people want [SPN-3]", async () => {
     await using sample = await createSampleRuntime(["Yes."]);
     await sample.workspace.write("CLAUDE.md", "Use tabs. See @more.md\n");
     await sample.workspace.write("more.md", "Never push.\n");
@@ -139,7 +145,7 @@ describe("a main agent", () => {
     expect(JSON.stringify(results)).toMatch(/tool_result.*Change nothing\./);
   });
 
-  it("with omitClaudeMd is told only what the organisation wants [SPN-3]", async () => {
+  it("with omitClaudeMd gets only what the organisation wants [SPN-3]", async () => {
     await using sample = await createSampleRuntime(["Done."]);
     await sample.workspace.write("CLAUDE.md", "Use tabs.\n");
     await sample.workspace.write("../managed/CLAUDE.md", "Obey the law.\n");
@@ -263,7 +269,7 @@ describe("settings", () => {
 });
 
 describe("sessions", () => {
-  it("go on over several prompts", async () => {
+  it("continue over several prompts", async () => {
     await using sample = await createSampleRuntime(["One.", "Two.", "Three."]);
     await using session = await sample.runtime.open();
     expect((await session.prompt("First.").result).text).toBe("One.");
@@ -284,7 +290,7 @@ describe("sessions", () => {
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant", "user"]);
     expect(JSON.stringify(messages[2])).toContain("hello");
     const continued = sample.restart(["Still."]);
-    expect((await continued.runtime.run("Go on.", { continue: true }).result).sessionId).toBe(sessionId);
+    expect((await continued.runtime.run("Continue.", { continue: true }).result).sessionId).toBe(sessionId);
     expect(continued.requests[0]?.messages).toHaveLength(7);
   });
 
@@ -358,7 +364,7 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
     expect(sample.requests).toHaveLength(0);
   });
 
-  it("stop() ends a run with its reason, and the session goes on after it", async () => {
+  it("stop() ends a run with its reason, and the session continues after it", async () => {
     await using sample = await createSampleRuntime(["One.", stalled, "Three."]);
     await using session = await sample.runtime.open();
     await session.prompt("First.").result;
@@ -417,7 +423,7 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
     await expect(sample.runtime.open()).rejects.toMatchObject({ code: "runtime-disposed" });
   });
 
-  it("a session that was disposed of lets its file go, so that it can be resumed at once", async () => {
+  it("a session that was disposed of lets its file go, so that it can be resumed immediately", async () => {
     await using sample = await createSampleRuntime(["One.", "Two."]);
     const session = await sample.runtime.open();
     await session.prompt("First.").result;

@@ -10,18 +10,18 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import type { LiveControls } from "./agent/live-controls.ts";
 import { type AgentHandle, startAgent } from "./agent-handle.ts";
-import { checkAgentType, checkOptions, checkPrompt } from "./check-options.ts";
-import { normalizeRuntimeOptions } from "./normalize-options.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
+import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
+import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
+import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./options/spawn-options.ts";
 import { createProgramContext, type ProgramContext } from "./program-context.ts";
 import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 import { refuseWorkerOptions, runInStore } from "./run-in-store.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
-import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./spawn-options.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 import { createWorld } from "./world.ts";
@@ -49,7 +49,7 @@ export interface Runtime extends AsyncDisposable {
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
   inspect(id?: string): Promise<Inspection>;
   /**
-   * Drives the loop through a recorded session again, without a model, and tells what is different now: prompts, tools,
+   * Drives the loop through a recorded session again, without a model, and shows what is different now: prompts, tools,
    * decisions, cost. By id, beginning of one, title or name, or the newest.
    */
   replay(id?: string, options?: ReplaySessionOptions): Promise<SessionReplay>;

@@ -3,9 +3,9 @@ import type { PolicyRule } from "../permissions/decide.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
 import { limitFacts } from "./limit-facts.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import { policyFacts } from "./policy-facts.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 import { ruleNotes } from "./session-rules.ts";
 
 /** What opening a session found out for its plan. */

@@ -63,7 +63,7 @@ function asked({ provider }: Stage) {
   ]);
 }
 
-describe("[TRN-3] a session that is gone on with", () => {
+describe("[TRN-3] a session that is continued", () => {
   test.each([
     ["resumed", (id: string) => ({ resume: id })],
     ["continued", () => ({ continue: true })],

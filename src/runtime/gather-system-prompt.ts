@@ -13,8 +13,8 @@ import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { mayLoadIn } from "./may-load-in.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 import type { RuleFlags } from "./session-rules.ts";
 import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
@@ -49,7 +49,7 @@ export interface SystemPromptParts {
   readonly preloaded: PreloadedSkills;
 }
 
-/** Gathers what the main agent is told at the start: its prompt, the people's instructions, and where it is. */
+/** Gathers what the main agent is shown at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
   world,
   options,

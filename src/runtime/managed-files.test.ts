@@ -10,7 +10,7 @@ const hook = { PreToolUse: [{ hooks: [{ type: "command", command: "touch hook-ra
 
 describe("files of an organisation that others can write [PRM-11]", () => {
   it.each([
-    ["nobody else", 0o644, true],
+    ["no one else", 0o644, true],
     ["everybody", 0o666, false],
   ])("written by %s: what they allow, run and say counts: %s", async (_, mode, counts) => {
     await using sample = await createSampleRuntime([bash("touch made"), "Done."]);

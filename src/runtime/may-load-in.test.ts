@@ -61,7 +61,7 @@ describe("[PRM-1, SPN-3] a session whose rules forbid a file", () => {
     calls: [{ name: "Agent", input: { description: "d", prompt: "p", subagent_type: "general-purpose" } }],
   };
 
-  it("tells neither its agent nor a child what an import of it holds, and says so", async () => {
+  it("shows neither its agent nor a child what an import of it holds, and says so", async () => {
     await using sample = await createSampleRuntime([spawn, "Done.", "Done."], {
       disallowedTools: ["Read(./.env)"],
     });

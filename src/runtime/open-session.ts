@@ -11,8 +11,8 @@ import type { ChildClocks } from "../tasks/watch-child.ts";
 import type { AssembledTools } from "./agent/assemble-tools.ts";
 import { createToolContexts } from "./agent/create-tool-contexts.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
-import { openAsking } from "./agent/open-asking.ts";
 import { prepareMemory } from "./agent/prepare-memory.ts";
+import { openAsking } from "./agent/while-asking.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { modelFinder } from "./choose-model.ts";
 import { decidePlan } from "./decide-plan.ts";
@@ -26,15 +26,20 @@ import {
   openTranscript,
   transcriptFacts,
 } from "./open-transcript.ts";
+import type { InteractiveOptions } from "./options/runtime-options.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
+import {
+  createChildOutputs,
+  createTypedOutput,
+  outputCapability,
+  type TypedOutput,
+} from "./options/typed-output.ts";
 import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { InteractiveOptions } from "./runtime-options.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
 import { findOutputRules } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
-import { createChildOutputs, createTypedOutput, outputCapability, type TypedOutput } from "./typed-output.ts";
 
 export interface OpenSessionParts {
   /** Reads the agents again. */
@@ -55,12 +60,8 @@ export async function openSession<Output>(
   const plan = await planMain(world, options, gathered);
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
-  const { durability, notice } = world;
-  const keeping = { durability, notice, takeOver: options.takeOver === true, signal };
-  const transcript = await openTranscript({
-    ...transcriptOf(world, plan, { options, gathered }),
-    keeping,
-  });
+  const keeping = keepingOf(world, options, signal);
+  const transcript = await openTranscript({ ...transcriptOf(world, plan, { options, gathered }), keeping });
   for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
@@ -72,29 +73,20 @@ export async function openSession<Output>(
   const childOutputs = createChildOutputs(outputRetries(world));
   let opened: Session<Output> | undefined;
   const children = openChildren({
+    ...childFacts(options, gathered),
     services,
     look,
-    tasks,
     takeOver: keeping.takeOver,
     parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
     messages: () => opened?.messages() ?? [],
-    context: gathered.system.child,
     outputs: childOutputs,
-    commands: gathered.commands,
-    readsNotices: options.childrenOnly !== true,
-    interactive: options.interactive,
     limitFacts: limited,
     clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
   });
-  const agent = await equipMain(plan, services, {
-    gathered,
-    children,
-    output,
-    interactive: options.interactive,
-    environment,
-    stopwatch,
-    commit: transcript.commit,
-  });
+  const { interactive } = options;
+  const { commit } = transcript;
+  const main = { gathered, children, output, interactive, environment, stopwatch, commit };
+  const agent = await equipMain(plan, services, main);
   opened = createSession<Output>({
     plan,
     agent,
@@ -104,19 +96,43 @@ export async function openSession<Output>(
     discovered: world.discovered,
     mcpServers: servers.states,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
-    history: transcript.history,
     moveCommands: () => tools.moveCommands(plan.agent.id),
-    slashCommands: options.slashCommands !== false,
-    mentions: options.mentions === true,
+    ...promptFeatures(options),
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
+    ...kept(transcript),
     record: observed(world, plan, transcript.record),
-    commit: transcript.commit,
-    rename: transcript.rename,
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers }),
   });
   return opened;
+}
+
+function keepingOf({ durability, notice }: RuntimeContext, { takeOver }: SessionSetup, signal: AbortSignal) {
+  return { durability, notice, takeOver: takeOver === true, signal };
+}
+
+function promptFeatures({ slashCommands, mentions }: SessionSetup) {
+  return { slashCommands: slashCommands !== false, mentions: mentions === true };
+}
+
+/** What children take from the session as it was gathered. */
+function childFacts(
+  { childrenOnly, interactive }: Pick<SessionSetup, "childrenOnly" | "interactive">,
+  { tasks, system, commands }: GatheredSession,
+) {
+  return {
+    tasks,
+    context: system.child,
+    commands,
+    readsNotices: childrenOnly !== true,
+    interactive,
+  };
+}
+
+/** What a session uses of its transcript. */
+function kept({ history, record, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
+  return { history, record, commit, rename };
 }
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */
@@ -270,7 +286,7 @@ function openServices(
   };
 }
 
-/** What is written down is also told to those who measure. */
+/** What is written down is also reported to those who measure. */
 function observed(
   { observer }: RuntimeContext,
   plan: RunPlan,

@@ -32,8 +32,8 @@ import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
 import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
@@ -125,7 +125,7 @@ export interface Keeping {
   /** Takes files that another process holds. */
   readonly takeOver?: boolean;
   readonly signal: AbortSignal;
-  /** Tells the person what went wrong beside the work. */
+  /** Shows the person what went wrong beside the work. */
   readonly notice?: ((text: string) => void) | undefined;
 }
 
@@ -267,7 +267,7 @@ export async function waitForFile(
       const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
       const seconds = Math.ceil(maxMs / 1000);
       notice?.(
-        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it at once.`,
+        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it immediately.`,
       );
     },
   });

@@ -120,7 +120,7 @@ describe("shapes of other libraries work [SDK-1]", () => {
   ])("a tool with %s that returns a string", async (_what, input) => {
     const tool = defineTool({
       name: "weather",
-      description: "Tells the weather.",
+      description: "Shows the weather.",
       effect: "read",
       input,
       call: ({ city }) => `Sunny in ${city}.`,

@@ -1,9 +1,9 @@
 import type { LanguageModel } from "../model/language-model.ts";
 import type { Model } from "../model/model.ts";
 import type { Tool } from "../tools/tool.ts";
-import { type GivenTool, isOwnModel, type NormalizedRuntime } from "./normalize-options.ts";
+import { type GivenTool, isOwnModel, type NormalizedRuntime } from "./options/normalize-runtime-options.ts";
+import type { ModelInput } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { ModelInput } from "./runtime-options.ts";
 import type { World } from "./world.ts";
 
 /** What the program brought, in our shapes; what reads schemas and models of other libraries is loaded only for them. */
@@ -49,7 +49,7 @@ export function createProgramContext(world: World, normalized: NormalizedRuntime
 
 async function adaptTools(tools: readonly GivenTool[]): Promise<readonly Tool[]> {
   if (tools.length === 0) return [];
-  const { adaptTool } = await import("./adapt-tool.ts");
+  const { adaptTool } = await import("./options/adapt-tool.ts");
   return tools.map(adaptTool);
 }
 

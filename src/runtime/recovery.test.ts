@@ -25,7 +25,7 @@ function writeForeignSession(transcripts: string): string {
   return child;
 }
 
-it("[TRN-4] a session that another program wrote is taken up without settling or telling of its children", async () => {
+it("[TRN-4] a session that another program wrote is taken up without settling or reporting of its children", async () => {
   const heard: string[] = [];
   await using sample = await createSampleRuntime(["Yes."], {
     hooks: [{ event: "SubagentStop", run: async () => void heard.push("stop") }],
@@ -35,7 +35,7 @@ it("[TRN-4] a session that another program wrote is taken up without settling or
   const before = readFileSync(child, "utf8");
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
-  const run = session.prompt("Go on.");
+  const run = session.prompt("Continue.");
   for await (const event of run.events) events.push(event);
   expect(await run.result).toMatchObject({ text: "Yes." });
   expect(await run.result).not.toHaveProperty("interruptedAgents");
@@ -99,7 +99,7 @@ function transcriptsOf({ workspace, home }: SampleRuntime): string {
     .transcripts;
 }
 
-it("[TRN-4] one that was moved to the background goes on by itself, one that was later waited for does not", async () => {
+it("[TRN-4] one that was moved to the background continues by itself, one that was later waited for does not", async () => {
   await using sample = await createSampleRuntime([
     { match: "BE a1", text: "One is done." },
     { text: "I wait." },
@@ -113,7 +113,7 @@ it("[TRN-4] one that was moved to the background goes on by itself, one that was
   ]);
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
-  for await (const event of session.prompt("Go on.").events) events.push(event);
+  for await (const event of session.prompt("Continue.").events) events.push(event);
   const [reported] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
   expect(reported?.map(({ id, background, standing }) => [id, background, standing]).sort()).toEqual([
     ["a1", true, "resumed"],
@@ -123,7 +123,7 @@ it("[TRN-4] one that was moved to the background goes on by itself, one that was
 
 it.each([
   ["when it has been silent long enough", {}, 300],
-  ["at once where the session is taken over", { takeOver: true }, 60_000],
+  ["immediately where the session is taken over", { takeOver: true }, 60_000],
 ])("[TRN-4] a child of a machine that cannot be seen is found cut off %s", async (_, options, expiresAfterMs) => {
   await using sample = await createSampleRuntime([{ text: "Good." }]);
   const transcripts = transcriptsOf(sample);
@@ -139,13 +139,13 @@ it.each([
   writeFileSync(lock, JSON.stringify(owner));
   await using session = await sample.runtime.open({ resume: sessionId, ...options });
   const events: RunEvent[] = [];
-  for await (const event of session.prompt("Go on.").events) events.push(event);
+  for await (const event of session.prompt("Continue.").events) events.push(event);
   const [reported] = events.flatMap((event) => (event.type === "agents-interrupted" ? [event.agents] : []));
   expect(reported?.map(({ id }) => id)).toEqual(["a1"]);
   expect(existsSync(lock)).toBe(false);
 });
 
-it("[HKS-8] whoever leaves does not wait for hooks that hang over the stop of a child that died", async () => {
+it("[HKS-8] the one that leaves does not wait for hooks that hang over the stop of a child that died", async () => {
   const leave = new AbortController();
   let calls = 0;
   await using sample = await createSampleRuntime([], {
@@ -163,13 +163,13 @@ it("[HKS-8] whoever leaves does not wait for hooks that hang over the stop of a 
   const ids = Array.from({ length: 20 }, (_, index) => [`a${index}`, {}] as const);
   writeCutOffSession(transcriptsOf(sample), Object.fromEntries(ids));
   await using session = await sample.runtime.open({ resume: sessionId });
-  const result = await session.prompt("Go on.", { signal: leave.signal }).result;
+  const result = await session.prompt("Continue.", { signal: leave.signal }).result;
   expect(result.status).toBe("stopped");
   // The others are settled by the next process.
   expect(calls).toBeLessThan(20);
 });
 
-it("[TRN-4] one that is left as it was is told of once, and hooks hear of its stop once, whatever they answer [HKS-8]", async () => {
+it("[TRN-4] one that is left as it was is reported once, and hooks hear of its stop once, whatever they answer [HKS-8]", async () => {
   const heard: string[] = [];
   await using sample = await createSampleRuntime([{ text: "Later." }], {
     hooks: [
@@ -186,13 +186,13 @@ it("[TRN-4] one that is left as it was is told of once, and hooks hear of its st
   writeCutOffSession(transcriptsOf(sample), { a1: {} });
   for (const runtime of [sample.runtime, sample.restart([{ text: "Later." }]).runtime]) {
     await using session = await runtime.open({ resume: sessionId });
-    await session.prompt("Go on.").result;
+    await session.prompt("Continue.").result;
   }
   expect(heard).toEqual(["stop", expect.stringContaining("Agent a1 ")]);
   expect((await sample.runtime.interrupted()).agents).toMatchObject([{ id: "a1", state: "interrupted" }]);
 });
 
-it("[TRN-4] where nothing may run in the background, nothing goes on by itself", async () => {
+it("[TRN-4] where nothing may run in the background, nothing continues by itself", async () => {
   await using sample = await createSampleRuntime([{ text: "I see." }], {
     env: { CLAUDE_CODE_DISABLE_BACKGROUND_TASKS: "1" },
   });
@@ -201,13 +201,13 @@ it("[TRN-4] where nothing may run in the background, nothing goes on by itself",
   writeCutOffSession(transcriptsOf(sample), { a1: { background: true } });
   await using session = await sample.runtime.open({ resume: sessionId });
   const events: RunEvent[] = [];
-  for await (const event of session.prompt("Go on.").events) events.push(event);
+  for await (const event of session.prompt("Continue.").events) events.push(event);
   expect(events.find(({ type }) => type === "agents-interrupted")).toMatchObject({
     agents: [{ id: "a1", background: true, standing: "waiting" }],
   });
 });
 
-it("[TRN-4] one that cannot go on by itself is never said to, and the main agent is told of it once", async () => {
+it("[TRN-4] one that cannot continue by itself is never said to, and the main agent is informed of it once", async () => {
   const notices: string[] = [];
   await using sample = await createSampleRuntime([{ text: "I see." }], {
     onWarning: (text) => void notices.push(text),
@@ -218,7 +218,7 @@ it("[TRN-4] one that cannot go on by itself is never said to, and the main agent
   const again = sample.restart([{ text: "I see." }]);
   for (const runtime of [sample.runtime, again.runtime]) {
     await using session = await runtime.open({ resume: sessionId });
-    await session.prompt("Go on.").result;
+    await session.prompt("Continue.").result;
   }
   expect(
     notices.filter((text) => text.includes('could not be taken up: There is no agent "gone"')),

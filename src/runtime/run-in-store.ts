@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
-import { checkOptions, checkPrompt, invalid } from "./check-options.ts";
+import { checkOptions, checkPrompt, invalid } from "./options/check-options.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
-import type { RunOptions, RuntimeOptions } from "./runtime-options.ts";
+import type { RunOptions, RuntimeOptions } from "./options/runtime-options.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 /** Options of a runtime that mean something where workers carry out its sessions. The others belong to the workers. */

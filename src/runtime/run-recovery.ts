@@ -1,4 +1,5 @@
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import { continuePrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/run-plan.ts";
@@ -30,7 +31,7 @@ export interface RecoveryParts {
 
 /**
  * When a session is taken up again: children whose process died are settled, where settings say so they continue, and the main
- * agent and the person are told of them, and of those whose end no one told.
+ * agent and the person are informed of them, and of those whose end no one reported.
  */
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
@@ -92,7 +93,7 @@ interface News {
   readonly wasReported: boolean;
 }
 
-/** One that is left as it was is told of once. */
+/** One that is left as it was is reported once. */
 function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly News[] {
   const { id, agentType, description, inFlight = [], lastSignAt } = task;
   const background = task.background || wasDetached(task, heard);
@@ -107,7 +108,7 @@ function wasDetached({ id, callId }: FoundTask, { launched }: HeardAgents): bool
   return callId !== undefined && launched.get(id) === callId;
 }
 
-/** Those that somebody waited for are taken up by whoever waited. */
+/** Those that somebody waited for are taken up by the one that waited. */
 function standingOf(
   { canResume, background }: FoundTask,
   world: RuntimeContext,
@@ -116,7 +117,7 @@ function standingOf(
   return background && resumesByItself(world) ? "resumed" : "waiting";
 }
 
-/** One that had ended may still be locked by the process that died; whoever settles it lets go of the lock. */
+/** One that had ended may still be locked by the process that died; the one that settles it lets go of the lock. */
 function isUnsettled(task: FoundTask): boolean {
   if (isInterrupted(task) || task.isStopOwed === true) return true;
   return task.state !== "running" && task.hasPlan && hasLockFile(task.transcript);
@@ -161,4 +162,33 @@ function resumesByItself({ environment, discovered }: RuntimeContext): boolean {
 function report(id: string, error: unknown, { notice }: RuntimeContext): void {
   const why = error instanceof Error ? error.message : String(error);
   notice?.(`The agent ${id}, which was cut off, could not be taken up: ${why}`);
+}
+
+/** What a session says of children that a crash had cut off. */
+export interface SessionRecovery {
+  /** Before the first prompt: takes them up and shows of them. Later it does nothing. */
+  begin(signal: AbortSignal): AsyncGenerator<RunEvent, void>;
+  /** The first result after that says how many there were. */
+  count(ending: RunEnding): RunEnding;
+}
+
+export function createSessionRecovery(
+  recover: ((signal: AbortSignal) => Promise<readonly InterruptedAgent[]>) | undefined,
+): SessionRecovery {
+  let waiting = recover;
+  let found = 0;
+  return {
+    async *begin(signal) {
+      const work = waiting;
+      waiting = undefined;
+      const agents = (await work?.(signal)) ?? [];
+      found += agents.length;
+      if (agents.length > 0) yield { type: "agents-interrupted", agents };
+    },
+    count(ending) {
+      const interruptedAgents = found;
+      found = 0;
+      return interruptedAgents === 0 ? ending : { ...ending, interruptedAgents };
+    },
+  };
 }

@@ -53,7 +53,7 @@ export interface RuntimeContext {
   readonly approver?: Approver;
   /** Hooks of the program itself, in code. */
   readonly hooks: readonly HookFunction[];
-  /** Tells the person what hooks say, and which of them failed. */
+  /** Shows the person what hooks say, and which of them failed. */
   readonly notice?: (text: string) => void;
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;

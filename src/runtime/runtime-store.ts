@@ -1,6 +1,6 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../permissions/approver.ts";
-import type { SessionOptions } from "./runtime-options.ts";
+import type { SessionOptions } from "./options/runtime-options.ts";
 
 /** Where the sessions of a runtime are carried out instead of in this process. */
 export interface RuntimeStore {

@@ -4,8 +4,8 @@ import { commandNotice } from "../tasks/end-notice.ts";
 import type { CommandRecord } from "../tools/command/command-record.ts";
 import { type CommandRecords, createCommandRecords } from "../tools/command/command-records.ts";
 import { recoverCommands } from "../tools/command/recover-commands.ts";
+import type { SessionSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionSetup } from "./runtime-setup.ts";
 
 /** The commands of a session, over all processes that have run it. */
 export interface SessionCommands {
@@ -13,7 +13,7 @@ export interface SessionCommands {
   readonly records?: CommandRecords;
   /** Those in the background that ran in earlier processes. */
   readonly earlier: readonly CommandRecord[];
-  /** What an agent that continues should know of its commands that ended with it, where it was not told yet. */
+  /** What an agent that continues should know of its commands that ended with it, where it was not reported yet. */
   readonly news: (agentId: string, wasReported: (taskId: string) => boolean) => readonly UserMessage[];
 }
 

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { abortable } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { checkOptions } from "./check-options.ts";
-import { type NormalizedRuntime, normalizeSessionOptions } from "./normalize-options.ts";
+import { checkOptions } from "./options/check-options.ts";
+import { type NormalizedRuntime, normalizeSessionOptions } from "./options/normalize-runtime-options.ts";
+import type { SessionOptions } from "./options/runtime-options.ts";
 import type { ProgramContext } from "./program-context.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionOptions } from "./runtime-options.ts";
 import type { Session } from "./session.ts";
 import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
 
@@ -45,8 +45,8 @@ export interface SessionPoolOptions {
   readonly measure: (facts: RuntimeContext) => Promise<SessionTelemetry | undefined>;
 }
 
-export function createSessionPool(options: SessionPoolOptions): SessionPool {
-  const { program, defaults, hasModel, onOpen, stop, measure } = options;
+export function createSessionPool(pool: SessionPoolOptions): SessionPool {
+  const { hasModel, stop } = pool;
   const sessions = new Set<Pick<Session, "close">>();
   const busy = new Set<Promise<unknown>>();
   const hostId = randomUUID();
@@ -59,48 +59,9 @@ export function createSessionPool(options: SessionPoolOptions): SessionPool {
     return work;
   }
 
-  function refuseWhenClosed(): void {
-    if (!stop.signal.aborted) return;
-    throw new RetinueError("runtime-disposed", "The runtime is closed, so nothing can be started in it.", {
-      advice: "Create another one, or close this one later.",
-    });
-  }
-
-  async function open<Output>(
-    options: SessionOptions<Output>,
-    {
-      signal = stop.signal,
-      change = (facts) => facts,
-    }: {
-      readonly signal?: AbortSignal;
-      readonly change?: ((facts: RuntimeContext) => RuntimeContext) | undefined;
-    } = {},
-  ): Promise<Session<Output>> {
-    refuseWhenClosed();
-    checkOptions("open", options);
-    const { setup, ...own } = normalizeSessionOptions(options, defaults);
-    const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
-    const facts = change(await program.forSession(shared, own));
-    const measured = setup.planOnly === true ? undefined : await measure(facts);
-    const session = await beginSession(measured?.facts ?? facts, setup, {
-      look: program.gather,
-      signal,
-    }).catch((error: unknown) => {
-      measured?.end();
-      throw error;
-    });
-    onOpen(facts);
-    const close = async (): Promise<void> => {
-      if (!sessions.delete(tracked)) return;
-      await session.close();
-      measured?.end();
-    };
-    const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
-    sessions.add(tracked);
-    if (!stop.signal.aborted) return tracked;
-    await tracked.close();
-    throw stop.signal.reason;
-  }
+  const refuseWhenClosed = (): void => refuseClosed(stop.signal);
+  const open = <Output>(options: SessionOptions<Output>, more: Opening = {}) =>
+    openTracked(pool, sessions, { options, ...more });
 
   return {
     signal: stop.signal,
@@ -135,4 +96,51 @@ export function createSessionPool(options: SessionPoolOptions): SessionPool {
       await Promise.allSettled([...sessions].map((session) => session.close()));
     },
   };
+}
+
+function refuseClosed(stopped: AbortSignal): void {
+  if (!stopped.aborted) return;
+  throw new RetinueError("runtime-disposed", "The runtime is closed, so nothing can be started in it.", {
+    advice: "Create another one, or close this one later.",
+  });
+}
+
+interface Opening {
+  readonly signal?: AbortSignal;
+  readonly change?: ((facts: RuntimeContext) => RuntimeContext) | undefined;
+}
+
+/** Opens a session that leaves the set when it is closed. */
+async function openTracked<Output>(
+  { program, defaults, onOpen, stop, measure }: SessionPoolOptions,
+  sessions: Set<Pick<Session, "close">>,
+  {
+    options,
+    signal = stop.signal,
+    change = (facts) => facts,
+  }: Opening & { readonly options: SessionOptions<Output> },
+): Promise<Session<Output>> {
+  refuseClosed(stop.signal);
+  checkOptions("open", options);
+  const { setup, ...own } = normalizeSessionOptions(options, defaults);
+  const [{ beginSession }, shared] = await Promise.all([import("./begin-session.ts"), program.gather()]);
+  const facts = change(await program.forSession(shared, own));
+  const measured = setup.planOnly === true ? undefined : await measure(facts);
+  const session = await beginSession(measured?.facts ?? facts, setup, { look: program.gather, signal }).catch(
+    (error: unknown) => {
+      measured?.end();
+      throw error;
+    },
+  );
+  onOpen(facts);
+  const close = async (): Promise<void> => {
+    if (!sessions.delete(tracked)) return;
+    await session.close();
+    measured?.end();
+  };
+  const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };
+  sessions.add(tracked);
+  if (!stop.signal.aborted) return tracked;
+  await tracked.close();
+  throw stop.signal.reason;
 }

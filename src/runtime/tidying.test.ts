@@ -30,5 +30,5 @@ it("removes nothing once the runtime ends [SDK-3]", async () => {
   const tidying = createTidying(AbortSignal.abort(), () => Date.now() + 99 * dayMs);
   tidying.begin({ discovered, environment: {} });
   await tidying.end();
-  expect(readdirSync(discovered.paths.transcripts)).toHaveLength(1);
+  expect(readdirSync(discovered.paths.transcripts)).toHaveLength(2);
 });

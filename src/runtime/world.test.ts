@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { RuntimeSetup } from "./runtime-setup.ts";
+import type { RuntimeSetup } from "./options/runtime-setup.ts";
 import { createWorld } from "./world.ts";
 
 async function gather(options: RuntimeSetup) {
@@ -26,7 +26,7 @@ describe("what is about to happen is on the disk first [TRN-2]", () => {
   });
 });
 
-test("a home that is relative is refused, because what stands below it may be anybody's [PRM-11]", () => {
+test("a home that is relative is refused, because what is below it may be anybody's [PRM-11]", () => {
   expect(() => createWorld({ home: "." })).toThrow(expect.objectContaining({ code: "invalid-home" }));
 });
 

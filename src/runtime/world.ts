@@ -28,9 +28,9 @@ import type { SkillReader } from "../skills/discover-skills.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import { restrictionsOnly } from "./library-settings.ts";
+import { restrictionsOnly } from "./options/restrictions-only.ts";
+import type { RuntimeSetup } from "./options/runtime-setup.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuntimeSetup } from "./runtime-setup.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
@@ -46,22 +46,67 @@ type Place = Required<Pick<RuntimeSetup, "cwd" | "home" | "environment" | "platf
 export function createWorld(options: RuntimeSetup): World {
   const place = findPlace(options);
   const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
-  const coolDowns = createCoolDowns(clock, Math.random);
-  const gates = createRequestGates();
-  const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
-  const sandbox = createSandboxRuntime();
-  const readOnlySandbox = createReadOnlySandbox({ platform: place.platform });
-  const searches = new Map<string, Promise<readonly LocalServer[]>>();
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
     resolve(place.cwd, folder),
   );
-  let skillReader: Promise<SkillReader> | undefined;
-  let looking: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
+  const shared: Shared = {
+    options,
+    place,
+    clock,
+    additionalDirectories,
+    coolDowns: createCoolDowns(clock, Math.random),
+    gates: createRequestGates(),
+    sandbox: createSandboxRuntime(),
+    readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
+    readSkills: createSkillSource(options, additionalDirectories),
+    findServers: createServerSearch(),
+  };
+  const agents = createAgentSearch(shared);
+  return {
+    gather: async () => contextOf(shared, await agents.discover()),
+    register: agents.register,
+    unregister: agents.unregister,
+    [Symbol.asyncDispose]: () => Promise.resolve(shared.sandbox[Symbol.asyncDispose]()),
+  };
+}
 
-  async function look() {
+/** What is made once and shared between sessions. */
+interface Shared {
+  readonly options: RuntimeSetup;
+  readonly place: Place;
+  readonly clock: RuntimeContext["clock"];
+  readonly additionalDirectories: readonly string[];
+  readonly coolDowns: ReturnType<typeof createCoolDowns>;
+  readonly gates: ReturnType<typeof createRequestGates>;
+  readonly sandbox: ReturnType<typeof createSandboxRuntime>;
+  readonly readOnlySandbox: ReturnType<typeof createReadOnlySandbox>;
+  readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
+  readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
+}
+
+interface Discovery {
+  /** As the files say. */
+  readonly found: DiscoveredAgents;
+  /** As far as it counts for this runtime. */
+  readonly discovered: DiscoveredAgents;
+  readonly trusted: boolean;
+}
+
+/** The agents of the files and of the program; the files are searched once and checked for changes at each use. */
+function createAgentSearch(shared: Shared): Pick<World, "register" | "unregister"> & {
+  discover(): Promise<Discovery>;
+} {
+  const { options, place } = shared;
+  const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
+  let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
+
+  async function search() {
     const trusted = options.trusted ?? (await isTrusted(place));
     const guide = async (found: Found) => {
-      const [skills, servers] = await Promise.all([readSkills(found), readServers(found, { trusted })]);
+      const [skills, servers] = await Promise.all([
+        shared.readSkills(found),
+        readServers(shared, found, { trusted }),
+      ]);
       return {
         skills: skills.list().map(({ name, description }) => `${name}: ${description}`),
         mcpServers: describeServers(servers),
@@ -70,26 +115,53 @@ export function createWorld(options: RuntimeSetup): World {
     return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [], guide }) };
   }
 
-  /** What reads skills is loaded with the first question for them. */
-  async function readSkills(
-    { paths, settings, plugins }: Found,
-    touchedDirectories: readonly string[] = [],
-  ): Promise<SkillCatalog> {
-    skillReader ??= import("../skills/discover-skills.ts").then(({ createSkillReader }) =>
-      createSkillReader(),
-    );
-    return (await skillReader).read({
+  return {
+    async discover() {
+      searching ??= search();
+      const { catalog, trusted } = await searching.catch((error: unknown) => {
+        searching = undefined;
+        throw error;
+      });
+      for (const agent of registered.values()) catalog.register(agent);
+      const found = await catalog.read();
+      const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
+      return { found, discovered, trusted };
+    },
+    register(agent) {
+      const definition = toDefinition(agent);
+      registered.set(definition.name, definition);
+    },
+    unregister(name) {
+      registered.delete(name);
+      // A failed search is reported to the next caller that needs the agents.
+      searching?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
+    },
+  };
+}
+
+/** The code that reads skills is loaded when they are first needed. */
+function createSkillSource(
+  { settingSources }: RuntimeSetup,
+  additionalDirectories: readonly string[],
+): Shared["readSkills"] {
+  let reader: Promise<SkillReader> | undefined;
+  return async ({ paths, settings, plugins }, touchedDirectories = []) => {
+    reader ??= import("../skills/discover-skills.ts").then(({ createSkillReader }) => createSkillReader());
+    return (await reader).read({
       paths,
       plugins,
       settings: settings.settings.plain,
       additionalDirectories,
       touchedDirectories,
-      ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
+      ...(settingSources === undefined ? {} : { settingSources }),
     });
-  }
+  };
+}
 
-  /** Asked once for the same places; a server that is started later is seen by the next program. */
-  async function findServers(environment: RuntimeContext["environment"]): Promise<readonly LocalServer[]> {
+/** Searched once for the same places; a server that is started later is seen by the next program. */
+function createServerSearch(): Shared["findServers"] {
+  const searches = new Map<string, Promise<readonly LocalServer[]>>();
+  return async (environment) => {
     if (readEnvironment(environment).options.localModels === false) return [];
     const [{ localPlaces }, { findLocalServers }] = await Promise.all([
       import("../model/local-models.ts"),
@@ -100,109 +172,118 @@ export function createWorld(options: RuntimeSetup): World {
     const searched = searches.get(key) ?? findLocalServers(places);
     searches.set(key, searched);
     return searched;
-  }
-
-  async function readServers(
-    discovered: Found,
-    { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
-  ): Promise<GatheredMcp> {
-    const { gatherMcpServers } = await import("./servers/gather-mcp-servers.ts");
-    const { mcpServers, mcpConfig, strictMcpConfig } = options;
-    const settingSources = options.restrictionsOnly === true ? [] : options.settingSources;
-    return gatherMcpServers({
-      discovered,
-      trusted,
-      environment: environmentOf(discovered),
-      ...(mcpServers === undefined ? {} : { mcpServers }),
-      ...(mcpConfig === undefined ? {} : { mcpConfig }),
-      ...(strictMcpConfig === undefined ? {} : { strictMcpConfig }),
-      ...(settingSources === undefined ? {} : { settingSources }),
-      ...(ask === undefined ? {} : { ask }),
-    });
-  }
-
-  function environmentOf({ settings: { settings } }: Found): RuntimeContext["environment"] {
-    return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
-  }
-
-  async function discover() {
-    looking ??= look();
-    const { catalog, trusted } = await looking.catch((error: unknown) => {
-      looking = undefined;
-      throw error;
-    });
-    for (const agent of registered.values()) catalog.register(agent);
-    const found = await catalog.read();
-    const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
-    return { found, discovered, trusted };
-  }
-
-  return {
-    async gather() {
-      const { found, discovered, trusted } = await discover();
-      const { settings } = discovered.settings;
-      const environment = environmentOf(discovered);
-      const helper = settings.plain.apiKeyHelper;
-      return {
-        discovered,
-        skills: (nestedFolders) => readSkills(found, nestedFolders),
-        servers: (ask) => readServers(discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
-        programServers: programServers(options.mcpServers ?? {}),
-        trusted,
-        ...(options.settingSources === undefined ? {} : { settingSources: options.settingSources }),
-        environment,
-        platform: place.platform,
-        models: createModelFactory({
-          ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
-          environment,
-          settings: settings.plain,
-          ...(helper === undefined
-            ? {}
-            : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
-          timeouts: readModelClocks(settings.plain.limits),
-          // A package of the project is the project's code, so it is loaded only where that may run.
-          load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
-          coolDowns,
-          gates,
-          clock,
-          random: Math.random,
-        }),
-        localServers: () => findServers(environment),
-        ...(options.model === undefined ? {} : { model: options.model }),
-        extraTools: options.extraTools ?? [],
-        ...(options.idempotencyKey === undefined ? {} : { idempotencyKey: options.idempotencyKey }),
-        additionalDirectories,
-        disallowedTools: options.disallowedTools ?? [],
-        host: options.host ?? {},
-        ...(options.canUseTool === undefined ? {} : { canUseTool: options.canUseTool }),
-        ...(options.approver === undefined ? {} : { approver: options.approver }),
-        hooks: options.hooks ?? [],
-        ...(options.live === undefined ? {} : { live: options.live }),
-        ...(options.notice === undefined ? {} : { notice: options.notice }),
-        sandbox,
-        readOnlySandbox,
-        keepsTranscripts:
-          options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
-        durability: options.durability ?? settings.plain.durability ?? "sync",
-        entrypoint: options.entrypoint ?? "sdk-ts",
-        ids: { uuid: randomUUID },
-        clock,
-        now: clock.now,
-        today: () => new Date(),
-        epochMs: Date.now,
-      };
-    },
-    register(agent) {
-      const definition = toDefinition(agent);
-      registered.set(definition.name, definition);
-    },
-    unregister(name) {
-      registered.delete(name);
-      // A failure to look is told to whoever asks for the agents.
-      looking?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
-    },
-    [Symbol.asyncDispose]: () => Promise.resolve(sandbox[Symbol.asyncDispose]()),
   };
+}
+
+async function readServers(
+  { options, place }: Shared,
+  discovered: Found,
+  { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
+): Promise<GatheredMcp> {
+  const { gatherMcpServers } = await import("./servers/gather-mcp-servers.ts");
+  const { mcpServers, mcpConfig, strictMcpConfig } = options;
+  const settingSources = options.restrictionsOnly === true ? [] : options.settingSources;
+  return gatherMcpServers({
+    discovered,
+    trusted,
+    environment: environmentOf(place, discovered),
+    ...(mcpServers === undefined ? {} : { mcpServers }),
+    ...(mcpConfig === undefined ? {} : { mcpConfig }),
+    ...(strictMcpConfig === undefined ? {} : { strictMcpConfig }),
+    ...(settingSources === undefined ? {} : { settingSources }),
+    ...(ask === undefined ? {} : { ask }),
+  });
+}
+
+function environmentOf(place: Place, { settings: { settings } }: Found): RuntimeContext["environment"] {
+  return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
+}
+
+function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
+  const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
+  const { plain } = discovered.settings.settings;
+  const environment = environmentOf(place, discovered);
+  return {
+    ...givenParts(options),
+    discovered,
+    skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
+    servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
+    programServers: programServers(options.mcpServers ?? {}),
+    trusted,
+    environment,
+    platform: place.platform,
+    models: modelsOf(shared, { plain, environment, trusted }),
+    localServers: () => shared.findServers(environment),
+    additionalDirectories,
+    sandbox,
+    readOnlySandbox,
+    keepsTranscripts:
+      options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
+    durability: options.durability ?? plain.durability ?? "sync",
+    entrypoint: options.entrypoint ?? "sdk-ts",
+    ids: { uuid: randomUUID },
+    clock,
+    now: clock.now,
+    today: () => new Date(),
+    epochMs: Date.now,
+  };
+}
+
+type GivenPart =
+  | "settingSources"
+  | "model"
+  | "extraTools"
+  | "idempotencyKey"
+  | "disallowedTools"
+  | "host"
+  | "canUseTool"
+  | "approver"
+  | "hooks"
+  | "live"
+  | "notice";
+
+/** What a program supplied, as it is. */
+function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
+  const { settingSources, model, idempotencyKey, canUseTool, approver, live, notice } = options;
+  return {
+    extraTools: options.extraTools ?? [],
+    disallowedTools: options.disallowedTools ?? [],
+    host: options.host ?? {},
+    hooks: options.hooks ?? [],
+    ...(settingSources === undefined ? {} : { settingSources }),
+    ...(model === undefined ? {} : { model }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(canUseTool === undefined ? {} : { canUseTool }),
+    ...(approver === undefined ? {} : { approver }),
+    ...(live === undefined ? {} : { live }),
+    ...(notice === undefined ? {} : { notice }),
+  };
+}
+
+function modelsOf(
+  { options, place, coolDowns, gates, clock }: Shared,
+  {
+    plain,
+    environment,
+    trusted,
+  }: Pick<RuntimeContext, "environment" | "trusted"> & { readonly plain: PlainSettings },
+): RuntimeContext["models"] {
+  const helper = plain.apiKeyHelper;
+  return createModelFactory({
+    ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
+    environment,
+    settings: plain,
+    ...(helper === undefined
+      ? {}
+      : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
+    timeouts: readModelClocks(plain.limits),
+    // A package of the project is the project's code, so it is loaded only where that may run.
+    load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
+    coolDowns,
+    gates,
+    clock,
+    random: Math.random,
+  });
 }
 
 function findPlace(options: RuntimeSetup): Place {
@@ -213,7 +294,7 @@ function findPlace(options: RuntimeSetup): Place {
       "invalid-home",
       `The home folder ${JSON.stringify(home)} is not an absolute path.`,
       {
-        advice: "Give an absolute path as `home`: what stands below a relative one may be anybody's.",
+        advice: "Give an absolute path as `home`: what is below a relative one may be anybody's.",
       },
     );
   return {
@@ -237,7 +318,7 @@ function isProgramServer(value: unknown): value is ProgramServer {
   return isRecord(value) && typeof value["connect"] === "function";
 }
 
-/** What the guide tells of them: names and kinds, never what else is in their configuration. */
+/** What the guide shows of them: names and kinds, never what else is in their configuration. */
 function describeServers({ servers, held }: GatheredMcp): readonly string[] {
   return [
     ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),

@@ -36,7 +36,7 @@ export async function addMcpServer(
   return isTaken ? { type: "exists", file } : outcome;
 }
 
-/** Removes a server from one place; `absent` where it does not stand there. */
+/** Removes a server from one place; `absent` where it is not there. */
 export async function removeMcpServer(
   paths: ServerPaths,
   { scope, name }: Pick<ServerAddition, "scope" | "name">,

@@ -38,7 +38,7 @@ export function editJson(text: string | undefined, changes: readonly JsonChange[
   // With a key written twice, the edit lands in the one that does not count.
   const result = parseJsonDocument(after, file).value;
   if (!changes.every(({ path, value }) => isDeepStrictEqual(valueAt(result, path), value)))
-    return { type: "broken", why: `a key stands twice in ${file}; it was not touched` };
+    return { type: "broken", why: `a key appears twice in ${file}; it was not touched` };
   return { type: "text", text: text?.startsWith(byteOrderMark) === true ? byteOrderMark + after : after };
 }
 

@@ -17,7 +17,7 @@ afterEach(() => rm(root, { recursive: true }));
 const isRoot = process.getuid?.() === 0;
 
 describe("who can write a file of the organisation [PRM-11]", () => {
-  it("nobody but its owner, in the usual case", async () => {
+  it("no one but its owner, in the usual case", async () => {
     expect(await findForeignWriters(file)).toBeUndefined();
     expect(await findForeignWriters(join(root, "not-there.json"))).toBeUndefined();
   });
@@ -41,12 +41,12 @@ describe("who can write a file of the organisation [PRM-11]", () => {
     expect(await findForeignWriters(file)).toContain(`${root} can be written by others`);
   });
 
-  it("nobody else in a folder where each may only replace what is their own", async () => {
+  it("no one else in a folder where each may only replace what is their own", async () => {
     await chmod(root, 0o1777);
     expect(await findForeignWriters(file)).toBeUndefined();
   });
 
-  it("whoever can write what a link in its place leads to, or the folder the link is in", async () => {
+  it("the one that can write what a link in its place leads to, or the folder the link is in", async () => {
     await mkdir(join(root, "elsewhere"));
     await writeFile(join(root, "elsewhere/settings.json"), "{}");
     const link = join(root, "managed/link.json");

@@ -37,7 +37,7 @@ export function unsafeManagedDiagnostic(file: string, why: string, effect: strin
     code: "managed-unsafe",
     message: `${file} ${effect}: ${why}.`,
     advice:
-      "Files of an organisation and the folders they are in must belong to root and be writable by nobody else: chown root, chmod go-w.",
+      "Files of an organisation and the folders they are in must belong to root and be writable by no one else: chown root, chmod go-w.",
     file,
   };
 }

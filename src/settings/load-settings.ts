@@ -187,7 +187,7 @@ function unreadable(file: string | undefined, reason: string): Diagnostic {
     code: "settings-unreadable",
     message: `The settings ${file === undefined ? "given on the command line" : shown(file, 300)} cannot be read: ${reason}.`,
     advice:
-      "Mend or remove it; until then nothing runs that nobody watches, since its restrictions are not known.",
+      "Fix or remove it; until then unattended runs are blocked because its restrictions can't be read.",
     ...(file === undefined ? {} : { file }),
   };
 }

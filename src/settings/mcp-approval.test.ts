@@ -52,24 +52,24 @@ describe("[MCP-1, PRM-11] a server of the project", () => {
       "ask",
     ],
     [
-      "is held back when it changed and nobody can be asked",
+      "is held back when it changed and no one can be asked",
       { enabled, allEnabled: true, recorded: recorded("B") },
       "changed",
     ],
     [
-      "is asked about when nobody knows what was approved",
+      "is asked about when no one knows what was approved",
       { attended: true, enabled, recorded: "unreadable" as const },
       "ask",
     ],
     [
-      "is held back when nobody knows and nobody can be asked",
+      "is held back when no one knows and no one can be asked",
       { recorded: "unreadable" as const },
       "changed",
     ],
     ["is started when a person has named it", { attended: true, enabled }, "connect"],
     ["is started when a person wants all of them", { attended: true, allEnabled: true }, "connect"],
     ["is asked about otherwise", { attended: true }, "ask"],
-    ["is started in a trusted folder when nobody can be asked", {}, "connect"],
+    ["is started in a trusted folder when no one can be asked", {}, "connect"],
   ])("%s", (_, given, expected) => {
     expect(verdict(given)).toBe(expected);
   });

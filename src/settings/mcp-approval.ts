@@ -60,9 +60,9 @@ export function decideProjectServer(
     return attended ? { type: "ask", reason } : { type: "hold", code: "changed", reason, advice };
   }
   if (approvals.allEnabled || approvals.enabled.has(name)) return { type: "connect" };
-  if (attended) return { type: "ask", reason: "it came with the project and nobody has approved it" };
+  if (attended) return { type: "ask", reason: "it came with the project and no one has approved it" };
   if (!replacesOwn) return { type: "connect" };
-  const reason = "it would take the place of your own server of this name, and nobody has approved that";
+  const reason = "it would take the place of your own server of this name, and no one has approved that";
   return { type: "hold", code: "not-approved", reason, advice };
 }
 

@@ -10,12 +10,17 @@ test.each([
   ],
   ["it can lower it", { tree: { usd: 5 } }, { tree: { usd: 1 } }, { tree: { usd: 1 } }],
   [
-    "and set what nobody has set",
+    "and set what no one has set",
     { tree: { usd: 5 } },
     { tree: { tokens: 9 }, agent: { usd: 1 } },
     { tree: { usd: 5, tokens: 9 }, agent: { usd: 1 } },
   ],
-  ["how many agents run at once is no ceiling of cost", { agents: 5 }, { agents: 20 }, { agents: 20 }],
+  [
+    "how many agents run at the same time is no ceiling of cost",
+    { agents: 5 },
+    { agents: 20 },
+    { agents: 20 },
+  ],
   [
     "what is no number stays to be refused",
     { tree: { usd: 1 } },

@@ -79,7 +79,7 @@ describe("putting settings together [PRM-8]", () => {
     expect(merged.sources.get("env.B")?.scope).toBe("local");
   });
 
-  it("runs a hook that stands in two files once [HKS-2]", () => {
+  it("runs a hook that is in two files once [HKS-2]", () => {
     const hooks = { hooks: { Stop: [{ hooks: [{ type: "command", command: "x" }] }] } };
     expect(mergeSettings([layer("user", hooks), layer("project", hooks)], trusted).hooks).toHaveLength(1);
   });
@@ -359,7 +359,7 @@ describe("for any settings", () => {
     );
   });
 
-  it("every allow rule that is not in the result stands in heldBack", () => {
+  it("every allow rule that is not in the result is in heldBack", () => {
     fc.assert(
       fc.property(layers, fc.boolean(), (some, isTrusted) => {
         const merged = mergeSettings(some, { trusted: isTrusted });

@@ -261,7 +261,7 @@ function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
       message: `There is no permission setting ${shown(key)}; it has no effect.`,
       advice:
         nearest === undefined
-          ? 'Rules stand in the lists "allow", "ask" and "deny".'
+          ? 'Rules are in the lists "allow", "ask" and "deny".'
           : `Did you mean "${nearest}"?`,
       path: ["permissions", key],
     });

@@ -118,7 +118,7 @@ function misplacedRestriction(key: string): Issue {
   return {
     severity: "error",
     code: "misplaced-restriction",
-    message: `${shown(key)} should restrict, but is no setting where it stands; what it should restrict would stay open.`,
+    message: `${shown(key)} should restrict, but is no setting where it is; what it should restrict would stay open.`,
     advice: restrictingSwitches.has(key)
       ? `Write it inside "permissions": {"permissions": {${shown(key)}: …}}.`
       : 'Write the rules as {"permissions": {"deny": […], "ask": […]}}.',

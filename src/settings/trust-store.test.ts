@@ -195,7 +195,7 @@ describe("granting trust [PRM-11]", () => {
     expect(await readdir(home)).toEqual([".claude.json"]);
   });
 
-  it("loses nothing when many write at once", async () => {
+  it("loses nothing when many write at the same time", async () => {
     const folders = await Promise.all(Array.from({ length: 16 }, (_, index) => folder(`app-${index}`)));
     const outcomes = await Promise.all(folders.map((each) => trust(each, { patienceMs: 60_000 })));
     expect(outcomes.every((outcome) => outcome.type === "stored")).toBe(true);
@@ -234,7 +234,7 @@ describe("granting trust [PRM-11]", () => {
 describe("taking trust back [PRM-11]", () => {
   const untrust = (path: string) => createTrustStore({ stateFile, home }).untrust(path);
 
-  it("sets the folder's entry to false and leaves everything else as it stands", async () => {
+  it("sets the folder's entry to false and leaves everything else as it is", async () => {
     const app = await folder("app");
     await writeFile(stateFile, JSON.stringify({ theme: "dark", projects: { [app]: { history: [1] } } }));
     await trust(app);

@@ -246,7 +246,7 @@ function wrongShape(file: string, part: string, value: unknown): Diagnostic {
     severity: "error",
     code: "state-file-broken",
     message: `In this state file ${part} must be an object, but it is ${found}; no folder counts as trusted.`,
-    advice: "Mend the file, or move it away to start with an empty one.",
+    advice: "Fix the file, or move it away to start with an empty one.",
     file,
   };
 }

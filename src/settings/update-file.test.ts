@@ -16,12 +16,12 @@ afterEach(() => rm(root, { recursive: true, force: true }));
 const write = (text: string) => ({ type: "write", text }) as const;
 
 describe("updating a file", () => {
-  it("makes the file and its directory, and tells the change that there was none", async () => {
+  it("makes the file and its directory, and shows the change that there was none", async () => {
     expect(await updateFile(file, (text) => write(`was ${text}`))).toEqual({ type: "written" });
     expect(await readFile(file, "utf8")).toBe("was undefined");
   });
 
-  it("counts every one of many changes made at once", async () => {
+  it("counts every one of many changes made at the same time", async () => {
     await Promise.all(
       Array.from({ length: 20 }, () =>
         updateFile(file, (text) => write(String(Number(text ?? 0) + 1)), { patienceMs: 60_000 }),

@@ -72,7 +72,7 @@ async function changeHeldFile(target: string, change: FileChange): Promise<FileU
   return { type: "refused", why: `${target} was changed by another program each time it was to be written` };
 }
 
-/** What a writer left that died in the middle: whoever holds the lock is the only one to have drafts. */
+/** What a writer left that died in the middle: the one that holds the lock is the only one to have drafts. */
 async function removeLeftDrafts(target: string): Promise<void> {
   const begin = `${basename(target)}.`;
   const names = await readdir(dirname(target)).catch(() => []);

@@ -72,7 +72,7 @@ export function numberBetween(least: number, most: number): ValueReader<number> 
   };
 }
 
-/** `"disable"` is the documented word; whoever writes true means the same. */
+/** `"disable"` is the documented word; the one that writes true means the same. */
 export const disable: ValueReader<"disable"> = {
   expected: '"disable"',
   read: (value) => (flag.read(value) === true || value === "disable" ? "disable" : undefined),

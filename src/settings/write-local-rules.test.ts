@@ -73,7 +73,7 @@ describe("saving rules in local settings", () => {
     expect(await readFile(outside, "utf8")).toBe("{}\n");
   });
 
-  it("tells git once, in the person's own exclude file, to leave the file alone", async () => {
+  it("instructs git once, in the person's own exclude file, to leave the file alone", async () => {
     await mkdir(join(root, ".git", "info"), { recursive: true });
     const exclude = join(root, ".git", "info", "exclude");
     await writeFile(exclude, "# mine\n*.log");
@@ -84,7 +84,7 @@ describe("saving rules in local settings", () => {
   });
 });
 
-it("adding rules keeps all that stood in any settings file", () => {
+it("adding rules keeps all that was in any settings file", () => {
   const names = fc.string({ minLength: 1 }).filter((name) => name !== "permissions" && name !== "__proto__");
   fc.assert(
     fc.property(

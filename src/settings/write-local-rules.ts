@@ -92,7 +92,7 @@ export function addRules(text: string | undefined, { list, rules }: LocalRules, 
   // With a key written twice, the edit lands in the one that does not count.
   const counts =
     readList(parseJsonDocument(after, file).value, list)?.length === present.length + added.length;
-  if (!counts) return { type: "broken", why: `a key stands twice in ${file}; it was not touched` };
+  if (!counts) return { type: "broken", why: `a key appears twice in ${file}; it was not touched` };
   return {
     type: "text",
     text: text?.startsWith(byteOrderMark) === true ? byteOrderMark + after : after,

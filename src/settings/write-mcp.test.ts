@@ -93,7 +93,7 @@ describe("[MCP-1] adding and removing a server", () => {
     expect(JSON.parse(await read(file))).toEqual({ other: { kept: 1 }, mcpServers: { a: { command: "x" } } });
   });
 
-  test("for one person in one project stands under the project's path", async () => {
+  test("for one person in one project is under the project's path", async () => {
     const { paths, read } = await createProject();
     await addMcpServer(paths, { scope: "local", name: "db", config });
     expect(JSON.parse(await read(".claude.json"))).toEqual({
@@ -114,7 +114,7 @@ describe("[MCP-1] adding and removing a server", () => {
   });
 });
 
-test("an edit that would land in a key that stands twice, or pass through a list, is refused", () => {
+test("an edit that would land in a key that appears twice, or pass through a list, is refused", () => {
   const change = [{ path: ["a", "b"], value: 1 }];
   expect(editJson('{"a": {"b": 2}, "a": {"b": 3}}', change, "f")).toMatchObject({ type: "broken" });
   expect(editJson('{"a": []}', change, "f")).toMatchObject({ type: "broken" });

@@ -70,7 +70,7 @@ async function codes(more: Partial<DiscoverSkillsOptions> = {}): Promise<string[
 }
 
 describe("[SKL-1] places and their rank", () => {
-  test("managed before user before project, the nearer folder first; what loses is told", async () => {
+  test("managed before user before project, the nearer folder first; what loses is reported", async () => {
     const places = [
       "managed/.claude/skills/deploy",
       "home/.claude/skills/deploy",

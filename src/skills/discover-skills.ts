@@ -10,7 +10,7 @@ export interface DiscoverSkillsOptions extends SkillPlacesInput {
   readonly settings?: Pick<PlainSettings, "skillOverrides" | "strictPluginOnlyCustomization">;
 }
 
-/** Skills that are looked up again at each read, so that a changed file counts at once. */
+/** Skills that are looked up again at each read, so that a changed file counts immediately. */
 export interface SkillReader {
   read(options: DiscoverSkillsOptions): Promise<SkillCatalog>;
 }

@@ -230,6 +230,6 @@ function missing({ path, kind }: SkillPlace): Diagnostic {
     code: "plugin-path-missing",
     file: path,
     message: `The plugin's manifest names this place under \`${kind}s\`, but there is nothing here.`,
-    advice: "Mend the path in `.claude-plugin/plugin.json`, or add the file.",
+    advice: "Fix the path in `.claude-plugin/plugin.json`, or add the file.",
   };
 }

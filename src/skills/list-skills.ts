@@ -24,7 +24,7 @@ const charactersPerToken = 4;
 /** A shorter description says nothing. */
 const shortestDescription = 24;
 
-/** What a model is told of the skills that it may call, by name, inside a budget: whole, then shortened, then names. */
+/** What a model is informed of the skills that it may call, by name, inside a budget: whole, then shortened, then names. */
 export function listSkills(skills: readonly Skill[], options: ListSkillsOptions): SkillList {
   const listed = skills
     .filter(({ disableModelInvocation }) => !disableModelInvocation)

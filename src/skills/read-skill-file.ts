@@ -22,7 +22,7 @@ export interface ReadSkill {
   readonly written: ReadonlyMap<SkillKey, FrontmatterField>;
 }
 
-/** Far beyond what a model should be given at once, and small enough that no one waits for a mistake. */
+/** Far beyond what a model should be given at the same time, and small enough that no one waits for a mistake. */
 export const largestSkill = 1024 * 1024;
 
 /** Reads one SKILL.md or command file. Never throws; everything it repaired, ignored or refused is in `problems`. */
@@ -183,7 +183,7 @@ function noDescription(written: ReadonlyMap<SkillKey, FrontmatterField>): Issue 
   return {
     severity: "warning",
     code: "no-description",
-    message: "There is no `description`; the first paragraph tells a model what the skill is for.",
+    message: "There is no `description`; the first paragraph describes what the skill is for.",
     advice: "Add `description: <what it does>. Use when <trigger>.`",
     path: [written.get("description")?.key ?? "description"],
   };

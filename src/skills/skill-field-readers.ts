@@ -32,7 +32,7 @@ function readRules(field: FrontmatterField, to: FieldReport): readonly string[] 
 }
 
 /**
- * Blanks separate too, unless the words are a sentence or a parenthesis is alone, as in `Bash (git status)`: read as
+ * Spaces separate too, unless the words are a sentence or a parenthesis is alone, as in `Bash (git status)`: read as
  * two, that would grant all of Bash.
  */
 function splitAtSpaces(entry: string): readonly string[] {
@@ -160,7 +160,7 @@ function readContext(field: FrontmatterField, to: FieldReport): "fork" | undefin
   return undefined;
 }
 
-/** A path or a word holds no guard that could be lost; a broken structure might, and is refused by whoever reads the entry. */
+/** A path or a word holds no guard that could be lost; a broken structure might, and is refused by the one that reads the entry. */
 function readHooksField(field: FrontmatterField, to: FieldReport): unknown {
   if (field.value !== null && typeof field.value !== "object") {
     const message = `\`${field.key}\` is not a mapping of events; no hook was taken from it.`;

@@ -38,7 +38,7 @@ describe("[SKL-3] what a skill's lists of tools come to", () => {
     expect(grants.notes).toHaveLength(3);
   });
 
-  test("a rule that cannot be read grants nothing and is told", () => {
+  test("a rule that cannot be read grants nothing and is reported", () => {
     const grants = skillGrants(skillOf("user", { allowedTools: ["Bash(", "*"] }), {
       trusted: true,
       directory: "/srv",

@@ -4,7 +4,7 @@ import { warnOfRule } from "../permissions/rules/rule-warning.ts";
 import { builtinTools } from "../tools/grants/builtin-tools.ts";
 import type { Skill } from "./skill.ts";
 
-/** What a skill changes about the rights of whoever calls it, for as long as the turn lasts. */
+/** What a skill changes about the rights of the one that calls it, for as long as the turn lasts. */
 export interface SkillGrants {
   readonly allow: readonly PolicyRule[];
   readonly deny: readonly PolicyRule[];

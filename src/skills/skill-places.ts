@@ -9,7 +9,7 @@ export interface SkillPlace {
   readonly scope: SkillScope;
   readonly kind: SkillSource["kind"];
   readonly path: string;
-  /** Links that lead out of this folder are not followed; absent where the person's own files stand. */
+  /** Links that lead out of this folder are not followed; absent where the person's own files are. */
   readonly within?: string;
   readonly plugin?: SkillPlugin;
   /** A manifest names it, so that its absence is worth a word. */

@@ -64,7 +64,7 @@ describe("[SKL-3] what a skill says when it is called", () => {
     expect(textOf(body, given)).toBe(text);
   });
 
-  test("declared names stand for the words in their order", () => {
+  test("declared names represent the words in their order", () => {
     expect(textOf("$issue-1 on $branch, $branches", "42 main", { arguments: ["issue", "branch"] })).toBe(
       "42-1 on main, $branches",
     );
@@ -120,7 +120,7 @@ describe("[SKL-3] what a skill says when it is called", () => {
   });
 });
 
-describe("[SKL-1] a preloaded skill stands in full and runs nothing", () => {
+describe("[SKL-1] a preloaded skill is included in full and runs nothing", () => {
   test("its commands and places for arguments stay as written", () => {
     const text = preloadedText(skillOf(`Do $ARGUMENTS at ${place("SKILL_DIR")}: !\`git status\``), facts);
     expect(text).toContain("Do $ARGUMENTS at /home/a/ship: !`git status`");
@@ -157,7 +157,7 @@ describe("[SKL-3] commands are found in a skill's own text", () => {
   });
 });
 
-describe("[SKL-1, SKL-3] what stands in a skill stays inside it", () => {
+describe("[SKL-1, SKL-3] what is in a skill stays inside it", () => {
   test.each([
     ["the end of its fence", "a </skill> b", "a <\\/skill> b"],
     ["another skill", '<Skill name="other">', '<\\Skill name="other">'],

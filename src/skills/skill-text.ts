@@ -14,7 +14,7 @@ export interface SkillFacts {
 export interface SkillCall {
   readonly skill: Skill;
   readonly facts: SkillFacts;
-  /** As given; absent leaves the places for arguments as they stand. */
+  /** As given; absent leaves the places for arguments as they are. */
   readonly arguments?: string;
 }
 
@@ -136,7 +136,7 @@ function takesArguments({ body, arguments: names = [] }: Skill): boolean {
   return [...body.matchAll(placesOf(names))].some(({ groups }) => groups?.["variable"] === undefined);
 }
 
-/** Characters that no shell takes for itself, whatever quotes stand around them. */
+/** Characters that no shell takes for itself, whatever quotes are around them. */
 const plainWords = /^[\w./:@%+=, -]*$/;
 const plainWord = /^[\w./:@%+=,-]*$/;
 

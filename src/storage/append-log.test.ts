@@ -29,7 +29,7 @@ const script = (body: string) => [
 ];
 
 describe("[TRN-2] lines are in the file when append returns", () => {
-  it("whole lines are added, and the length is told in bytes", async () => {
+  it("whole lines are added, and the length is reported in bytes", async () => {
     using log = openAppendLog(file);
     expect(log.append(["é", "b"])).toBe(5);
     expect(await text()).toBe("é\nb\n");
@@ -117,7 +117,7 @@ describe("a file that is not as expected is refused", () => {
 });
 
 describe("[TRN-2] two processes never write one file", () => {
-  it("the second is refused and told which process has it", async () => {
+  it("the second is refused and reported which process has it", async () => {
     const child = spawn(
       process.execPath,
       script(`openAppendLog(file); console.log("open"); process.stdin.resume();`),
@@ -137,7 +137,7 @@ describe("[TRN-2] two processes never write one file", () => {
     openAppendLog(file).close();
   });
 
-  it("of two that open at once and write in a hurry, only one has lines in the file", async () => {
+  it("of two that open at the same time and write in a hurry, only one has lines in the file", async () => {
     const body = (name: string) => `
       try {
         const log = openAppendLog(file);

@@ -155,7 +155,7 @@ function createLog(open: OpenFile): AppendLog {
     async sync(wanted = length) {
       if (isClosed) return;
       if (durability === "sync") await group.upTo(wanted);
-      // The one that has taken the file over meanwhile does not know of what was written last.
+      // The one that has taken the file over meanwhile does not recognize of what was written last.
       if (!isClosed) ownStatus(open);
     },
     close,
@@ -194,7 +194,7 @@ function statusOf(descriptor: number, file: string): Stats {
   const status = fstatSync(descriptor);
   if (!status.isFile())
     throw new RetinueError("not-a-file", `${file} is not an ordinary file, so nothing can be kept in it.`, {
-      advice: "Move away what stands there.",
+      advice: "Move away what is there.",
     });
   return status;
 }
@@ -238,8 +238,8 @@ function inUse(file: string, answer: Extract<LockAnswer, { type: "held" }>): Ret
     `${file} is being written by ${who}, and only one process may do that at a time.`,
     {
       advice: isUnseen
-        ? `Whether it still runs cannot be seen from here. Without a sign of life it loses the file in ${seconds} s; \`--take-over\` takes it at once.`
-        : "End that one first, go on in a copy of the session (`--fork-session`), or take it over with `--take-over`.",
+        ? `Whether it still runs cannot be seen from here. Without a sign of life it loses the file in ${seconds} s; \`--take-over\` takes it immediately.`
+        : "End that one first, continue in a copy of the session (`--fork-session`), or take it over with `--take-over`.",
     },
   );
 }
@@ -250,7 +250,7 @@ function takenOver(file: string): RetinueError {
     `Another process has taken over ${file}, so this one stops writing to it.`,
     {
       advice:
-        "What is done from now on is written there; go on in that process, or resume the session here later.",
+        "What is done from now on is written there; continue in that process, or resume the session here later.",
     },
   );
 }
@@ -260,7 +260,7 @@ function changed(file: string, expected: number, found: number): RetinueError {
     "file-changed",
     `${file} has ${found} bytes, not ${expected}: it was changed after it was read.`,
     {
-      advice: "Read it again, then go on from there.",
+      advice: "Read it again, then continue from there.",
     },
   );
 }

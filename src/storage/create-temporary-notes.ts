@@ -11,7 +11,7 @@ export function temporaryName(name: string): string {
 
 const temporaryPattern = /^\..{1,60}\.[0-9a-f]{12}\.tmp$/;
 
-/** Notes that a half-written file is about to stand somewhere; gives back how to forget it. */
+/** Notes that a half-written file is about to be somewhere; gives back how to forget it. */
 export type NoteTemporary = (path: string) => () => void;
 
 /**
@@ -37,7 +37,7 @@ export function createTemporaryNotes(directory: string): NoteTemporary {
 /** No write takes this long; for processes that cannot be seen from here. */
 const patienceMs = 10 * 60_000;
 
-/** Removes what processes that are gone had half written; gives the files. With `dryRun` it only tells. */
+/** Removes what processes that are gone had half written; gives the files. With `dryRun` it only reports. */
 export function removeTemporaries(
   directory: string,
   { now, dryRun }: { readonly now: number; readonly dryRun: boolean },

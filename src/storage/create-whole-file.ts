@@ -17,7 +17,7 @@ export interface WholeFileOptions {
   readonly durable?: boolean;
 }
 
-/** Makes a file appear with all of its text at once, for this user only; a file that is already there is left alone. */
+/** Makes a file appear with its whole text at one moment, for this user only; a file that is already there is left alone. */
 export function createWholeFile(
   file: string,
   text: string,

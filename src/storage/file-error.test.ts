@@ -11,7 +11,7 @@ it.each([
   ["ENOENT", "file-missing", "does not exist"],
   ["EFBIG", "file-too-large", "size that is allowed"],
   ["EMFILE", "too-many-open-files", "too many files"],
-])("%s becomes the fault %s, which names the file and says what to do", (errno, code, words) => {
+])("%s becomes the error %s, which names the file and says what to do", (errno, code, words) => {
   const error = Object.assign(new Error(`${errno}: low level text`), { code: errno });
   const failure = fileError("write to", "/some/file", error);
   expect(failure).toMatchObject({ code, cause: error });
@@ -20,7 +20,7 @@ it.each([
   expect(failure.advice).toBeTruthy();
 });
 
-it("an error nobody knows keeps its own text", () => {
+it("an error no one knows keeps its own text", () => {
   expect(fileError("read", "/some/file", new Error("odd"))).toMatchObject({
     code: "file-error",
     message: "Could not read /some/file: odd.",

@@ -25,7 +25,7 @@ interface Kind {
 const full: Kind = {
   code: "disk-full",
   reason: "there is no space left on the disk, or your share of it is used up",
-  advice: "Free some space, then go on; everything written before is still there.",
+  advice: "Free some space, then continue; everything written before is still there.",
 };
 const noAccess: Kind = {
   code: "no-access",
@@ -34,8 +34,8 @@ const noAccess: Kind = {
 };
 const notAFile: Kind = {
   code: "not-a-file",
-  reason: "something else than an ordinary file or folder stands at that path",
-  advice: "Move away what stands there.",
+  reason: "something else than an ordinary file or folder is at that path",
+  advice: "Move away what is there.",
 };
 const tooManyOpen: Kind = {
   code: "too-many-open-files",
@@ -65,7 +65,7 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
     {
       code: "file-too-large",
       reason: "the file would grow past the size that is allowed",
-      advice: "Go on in a new session, or raise the limit of file sizes (ulimit -f).",
+      advice: "Continue in a new session, or raise the limit of file sizes (ulimit -f).",
     },
   ],
   ["ENOENT", { code: "file-missing", reason: "it does not exist", advice: "Check the path." }],

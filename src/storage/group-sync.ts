@@ -10,7 +10,7 @@ export interface GroupSync {
   /** Why the disk did not take the bytes; nothing may be written after that. */
   failure(): Error | undefined;
   /**
-   * Runs something at once, or behind the syncs that are under way: the number of a descriptor that is closed is given to
+   * Runs something immediately, or behind the syncs that are under way: the number of a descriptor that is closed is given to
    * another file, which they would take for this one.
    */
   whenIdle(run: () => void): void;

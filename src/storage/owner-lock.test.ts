@@ -20,7 +20,7 @@ const leaveLock = (owner: unknown) => writeFile(`${file}.lock`, JSON.stringify(o
 const lockModule = JSON.stringify(new URL("./owner-lock.ts", import.meta.url).href);
 
 describe("[TRN-2] a file has one owner at a time", () => {
-  it("a second taker is refused and told who holds the lock", () => {
+  it("a second taker is refused and reported who holds the lock", () => {
     const first = takeOwnerLock(file);
     expect(takeOwnerLock(file)).toMatchObject({ type: "held", by: { pid: process.pid } });
     expect(hasLiveOwner(file)).toBe(true);
@@ -82,7 +82,7 @@ describe("[TRN-2] a file has one owner at a time", () => {
   });
 });
 
-describe("where nobody can be asked, time decides", () => {
+describe("where no one can be asked, time decides", () => {
   const now = 1_800_000_000_000;
   const age = async (path: string, ms: number) => utimes(path, (now - ms) / 1000, (now - ms) / 1000);
 

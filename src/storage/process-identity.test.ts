@@ -11,7 +11,7 @@ it("this process runs, on this machine", () => {
 });
 
 it.runIf(linux)(
-  "[TRN-4] a number that another process was given later does not stand for the one before",
+  "[TRN-4] a number that another process was given later does not represent the one before",
   () => {
     const own = thisProcess();
     expect(own.started).toMatch(/^[0-9a-f-]{36}\/\d+$/);

@@ -2,12 +2,12 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { isRecord } from "../foundation/json-record.ts";
 
-/** What tells one process from all others, also from a later one that was given the same number. */
+/** What shows one process from all others, also from a later one that was given the same number. */
 export interface ProcessIdentity {
   readonly pid: number;
   /** The machine, or the container on it, in which the number means something. */
   readonly machine: string;
-  /** When the process began, in a form only good for comparing; empty where the system does not tell. */
+  /** When the process began, in a form only good for comparing; empty where the system does not report it. */
   readonly started: string;
 }
 

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(root, { recursive: true, force: true }));
 
-describe("[TRN-2] what is whole in a file of lines is read, whatever stands around it", () => {
+describe("[TRN-2] what is whole in a file of lines is read, whatever is around it", () => {
   it.each([
     ["whole lines", '{"a":1}\n{"a":2}\n', [{ a: 1 }, { a: 2 }], 0, false],
     ["an empty file", "", [], 0, false],
@@ -57,6 +57,6 @@ it("a limit leaves out the beginning and never a part of a line", async () => {
   }
 });
 
-it("a file that is not there is a fault", async () => {
+it("a file that is not there is an error", async () => {
   await expect(readLines(file)).rejects.toMatchObject({ code: "file-missing" });
 });

@@ -54,7 +54,7 @@ export async function readNewLines(
   return { ...parseLines(whole), length: whole.length };
 }
 
-/** Lines end with a line feed; the last may lack it and still be whole. */
+/** Lines end with a line feed; the last may be without it and still be whole. */
 export function parseLines(bytes: Buffer): ParsedLines {
   const values: JsonRecord[] = [];
   let broken = 0;

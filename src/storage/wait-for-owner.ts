@@ -12,7 +12,7 @@ const lookEveryMs = 500;
 
 /**
  * Waits while no one can see from here whether the owner of a file lives: until it gives a sign of life, or has lost its
- * lock. Returns at once for a file that is free, or certainly held.
+ * lock. Returns immediately for a file that is free, or certainly held.
  */
 export async function waitForOwner(file: string, { signal, onWait }: WaitForOwnerOptions): Promise<void> {
   let firstChange: number | undefined;

@@ -94,7 +94,7 @@ describe("[LIM-3] a model whose calls are paid", () => {
     expect(tree.spent().usd).toBeLessThanOrEqual(0.6);
   });
 
-  test("gives back what it holds when it is stopped, also where the model does not heed it", async () => {
+  test("gives back what it holds when it is stopped, also where the model does not respect it", async () => {
     const tree = treeOf(0.6);
     const facts = { ...createScriptedModel([]).facts, price, maxOutputTokens: 10_000 };
     const deaf: Model = {

@@ -5,7 +5,7 @@ import { createChildMail } from "./child-mail.ts";
 const notice = (text: string): UserMessage => ({ role: "user", content: [{ type: "text", text }] });
 const never = new AbortController().signal;
 
-describe("[SDK-3] what children tell a parent that does not read", () => {
+describe("[SDK-3] what children show a parent that does not read", () => {
   test("is kept up to a limit, and how many were dropped is said first", () => {
     const mail = createChildMail(2);
     for (const text of ["a", "b", "c", "d"]) mail.put(notice(text));
@@ -30,7 +30,7 @@ describe("[SDK-3] what children tell a parent that does not read", () => {
     expect(mail.takeAll()).toEqual([]);
   });
 
-  test("wakes whoever waits, and so does the signal", async () => {
+  test("wakes those that wait, and so does the signal", async () => {
     const mail = createChildMail();
     const waiting = mail.wait(never, 0);
     mail.put(notice("a"));

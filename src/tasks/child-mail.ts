@@ -1,6 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 
-/** What children have told their parent and it has not read yet. */
+/** What children have reported to their parent and it has not read yet. */
 export interface ChildMail {
   put(message: UserMessage): void;
   isEmpty(): boolean;
@@ -10,7 +10,7 @@ export interface ChildMail {
   wait(signal: AbortSignal, limitMs: number): Promise<void>;
 }
 
-/** More than a parent could read at once; what is older can be asked for by id. */
+/** More than a parent could read at the same time; what is older can be asked for by id. */
 const maxKept = 200;
 
 /** With room for none, as where no parent ever reads, it keeps nothing. */
@@ -21,7 +21,7 @@ export function createChildMail(most: number = maxKept): ChildMail {
 
   function takeDropped(): readonly UserMessage[] {
     if (dropped === 0) return [];
-    const text = `<task-notification>\n<summary>${dropped} older notices were dropped; TaskOutput tells how an agent ended.</summary>\n</task-notification>`;
+    const text = `<task-notification>\n<summary>${dropped} older notices were dropped; TaskOutput shows how an agent ended.</summary>\n</task-notification>`;
     dropped = 0;
     return [{ role: "user", content: [{ type: "text", text }] }];
   }

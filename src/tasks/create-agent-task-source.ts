@@ -75,7 +75,7 @@ function viewOf(state: TaskState, outputFile: (id: string) => string): TaskView 
   };
 }
 
-/** Times of files are not of the session's clock, so only how long it took is told. */
+/** Times of files are not of the session's clock, so only how long it took is reported. */
 function viewOfFiles({ task }: EndedTask, outputFile: string): TaskView {
   const { id, state, tokens, toolUses, cost } = task;
   const tookMs = Math.max(0, task.lastSignAt - (task.startedAt ?? task.lastSignAt));

@@ -81,7 +81,7 @@ describe("[AGT-1] the input of the Agent tool", () => {
   test.each([
     ["no prompt", { description: "look" }, "prompt", /expected string/],
     ["an empty prompt", { ...least, prompt: "" }, "prompt", />=1/],
-    ["a mode nobody knows", { ...least, mode: "yolo" }, "mode", /expected one of .*acceptEdits.*plan/],
+    ["a mode no one knows", { ...least, mode: "yolo" }, "mode", /expected one of .*acceptEdits.*plan/],
     ["no turns", { ...least, max_turns: 0 }, "max_turns", />0/],
     ["turns in words", { ...least, max_turns: "many" }, "max_turns", /expected number/],
     [

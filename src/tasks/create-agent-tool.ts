@@ -58,8 +58,11 @@ const input = z.object({
   prompt: z.string().min(1).describe("The whole task. The agent sees nothing of this conversation."),
   subagent_type: z.string().optional().describe("Which agent; general-purpose when left out."),
   model: z.string().optional().describe("Only if another model than the agent's own is needed."),
-  resume: z.string().optional().describe("The id of an earlier agent, to go on where it ended."),
-  run_in_background: z.boolean().optional().describe("Go on at once; you are told when it has ended."),
+  resume: z.string().optional().describe("The id of an earlier agent, to continue where it ended."),
+  run_in_background: z
+    .boolean()
+    .optional()
+    .describe("Continue immediately; you are notified when it has ended."),
   max_turns: z.coerce.number().int().positive().optional().describe("The most turns it may take."),
   name: z.string().optional().describe("A name to address it by."),
   mode: mode.optional().describe("A narrower permission mode for it."),
@@ -108,7 +111,7 @@ const maxList = 40_000;
 function describe({ agents, background }: AgentToolOptions): string {
   const { text } = describeAgents(agents, { maxCharacters: maxList });
   const later = background
-    ? "\n- With `run_in_background` you go on at once; when the agent has ended you are told, with its result. Do not wait for it by asking again and again."
+    ? "\n- With `run_in_background` you continue immediately; when the agent has ended you are notified, with its result. Do not wait for it by asking again and again."
     : "";
   return `Hands a piece of work to a child agent that has its own context and returns one final message to you.
 

@@ -10,7 +10,7 @@ export function createSendMessageTool(messenger: Messenger): Tool {
     description: `Writes to a child agent of this session, by its id or the name you gave it.
 
 - An agent that runs reads the message between its turns.
-- An agent that has ended is resumed with the message and remembers everything it did. If it ran in the background before, you are told when it has ended; otherwise its answer comes back as the result of this call.`,
+- An agent that has ended is resumed with the message and remembers everything it did. If it ran in the background before, you are notified when it has ended; otherwise its answer comes back as the result of this call.`,
     effect: "coordinate",
     origin: "builtin",
     input,
@@ -28,7 +28,7 @@ export function createSendMessageTool(messenger: Messenger): Tool {
 
 const offered = z.object({
   to: z.string().min(1).describe("The id or the name of the agent."),
-  message: z.string().min(1).describe("What you want to tell it, in full."),
+  message: z.string().min(1).describe("What you want it to know, in full."),
   summary: z.string().optional().describe("The message in a few words, for the person who watches."),
 });
 

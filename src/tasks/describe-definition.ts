@@ -6,7 +6,7 @@ import type { TaskState } from "./task-state.ts";
 /** A program's callback that does not return is not waited for longer than this. */
 const callbackLimitMs = 5000;
 
-/** Tells a program's definition how its agent has ended. */
+/** Reports to a program's definition how its agent has ended. */
 export async function describeDefinition(
   { id, status, ending }: TaskState,
   { name, behaviour }: AgentDefinition,

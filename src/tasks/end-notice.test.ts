@@ -29,7 +29,7 @@ function notice(ending: Partial<RunEnding>, description = "look around"): string
     : content.map((block) => ("text" in block ? block.text : "")).join("");
 }
 
-describe("[BGR-2] what a parent is told at the end of a child in the background", () => {
+describe("[BGR-2] what a parent is shown at the end of a child in the background", () => {
   test("names the task, its file, its result and what it took", () => {
     const text = notice({});
     expect(text).toContain("<task-id>a1</task-id>");

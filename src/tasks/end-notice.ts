@@ -4,7 +4,7 @@ import type { CommandRecord } from "../tools/command/command-record.ts";
 import { escapeControlTags } from "./result-text.ts";
 import type { TaskState } from "./task-state.ts";
 
-/** What a parent is told when a child in the background has ended. */
+/** What a parent is shown when a child in the background has ended. */
 export function endNotice(
   state: TaskState,
   { outputFile, text }: { readonly outputFile: string; readonly text: string },
@@ -24,7 +24,7 @@ export function endNotice(
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
 }
 
-/** What a parent is told of a message that a child had taken and that could not reach it any more. */
+/** What a parent is shown of a message that a child had taken and that could not reach it any more. */
 export function lostMessageNotice(agentId: string, reason: string): UserMessage {
   const lines = [
     "<task-notification>",
@@ -34,7 +34,7 @@ export function lostMessageNotice(agentId: string, reason: string): UserMessage 
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
 }
 
-/** What an agent that continues is told of a command in the background that ended with it. */
+/** What an agent that continues is shown about a command in the background that ended with it. */
 export function commandNotice({ id, description, outputFile, end }: CommandRecord): UserMessage {
   const lines = [
     "<task-notification>",
@@ -52,7 +52,7 @@ interface Stall {
   readonly stops: boolean;
 }
 
-/** What a parent is told of a child in the background that has fallen silent. */
+/** What a parent is shown of a child in the background that has fallen silent. */
 export function stallNotice(state: TaskState, stall: Stall): UserMessage {
   const lines = [
     "<task-notification>",

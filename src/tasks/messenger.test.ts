@@ -65,7 +65,7 @@ test("a message that a child took and did not read before it ended resumes it [T
   expect(resumed).toMatchObject([{ resume: "a1", prompt: "One.\n\nTwo.", background: true }]);
 });
 
-test("where that fails, the sender is told [TRN-3]", async () => {
+test("where that fails, the sender is reported [TRN-3]", async () => {
   const { tasks, messenger, lost, start, resumedOnce } = setUp([], { type: "refused", reason: "no place" });
   const gate = Promise.withResolvers<void>();
   start("a1", undefined, gate.promise);

@@ -26,14 +26,14 @@ export type SendOutcome =
 
 export interface MessengerOptions {
   readonly tasks: TaskManager;
-  /** The children of the session as their files tell of them, also those of earlier processes. */
+  /** The children of the session as recorded in their files, also those of earlier processes. */
   readonly find: () => Promise<readonly FoundTask[]>;
   /** Starts an ended child again, as a call of the Agent tool with `resume` would. */
   readonly resume: (
     request: SpawnRequest,
     options: { readonly signal: AbortSignal },
   ) => Promise<SpawnOutcome>;
-  /** Told when a message that was taken by a running child could not reach it any more. */
+  /** Called when a message that was taken by a running child could not reach it any more. */
   readonly onLost?: (recipient: Recipient, reason: string) => void;
 }
 

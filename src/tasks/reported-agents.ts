@@ -3,9 +3,9 @@ import { interruptedStatus } from "./recovery/interrupted-outcome.ts";
 
 /** What a main conversation has heard of its children. */
 export interface ReportedAgents {
-  /** When it was last told how a child is, in milliseconds since 1970. */
+  /** When it was last reported how a child is, in milliseconds since 1970. */
   readonly reportedAt: ReadonlyMap<string, number>;
-  /** Those that it was told to continue without, and by the result of which call. */
+  /** Those that it was asked to continue without, and by the result of which call. */
   readonly launched: ReadonlyMap<string, string>;
 }
 
@@ -27,7 +27,7 @@ export function readReportedAgents(records: readonly JsonRecord[]): ReportedAgen
     const at = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
     if (Number.isNaN(at)) continue;
     if (isRecord(result) && typeof result.agentId === "string") {
-      // Any other result of such a call is what the child handed in; one that was cut off is told of when it is found again.
+      // Any other result of such a call is what the child handed in; one that was cut off is informed of when it is found again.
       if (result.status === "async_launched") launched.set(result.agentId, answeredCall(record));
       else if (result.status !== interruptedStatus) reportedAt.set(result.agentId, at);
     }

@@ -257,7 +257,7 @@ function launchedData(plan: ChildPlan, outputFile: string) {
 function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
   return [
     `The agent ${JSON.stringify(task.description)} works in the background; its id is ${agent.id}.`,
-    "You are told when it has ended, with its result; go on with other work meanwhile.",
-    `What it does can be followed in ${outputFile}; TaskOutput with its id tells how it stands, TaskStop ends it.`,
+    "You are notified when it has ended, with its result; continue with other work meanwhile.",
+    `What it does can be followed in ${outputFile}; TaskOutput with its id shows how it is doing, TaskStop ends it.`,
   ].join("\n");
 }

@@ -54,7 +54,7 @@ const patient: TaskRun["events"] = async function* (_line, signal) {
 };
 
 describe("running children", () => {
-  test("a child runs to its end, and its end is told once", async () => {
+  test("a child runs to its end, and its end is reported once", async () => {
     const tasks = manager();
     const ends: string[] = [];
     tasks.start(task("a", quick, { onEnd: ({ status }) => void ends.push(status) }));
@@ -65,7 +65,7 @@ describe("running children", () => {
     expect(ends).toEqual(["completed"]);
   });
 
-  test("a child that throws, or ends without a word, has failed; its siblings go on", async () => {
+  test("a child that throws, or ends without a word, has failed; its siblings continue", async () => {
     const tasks = manager();
     tasks.start(
       task("bad", async function* () {
@@ -116,7 +116,7 @@ describe("[LIM-1] places", () => {
     await tasks[Symbol.asyncDispose]();
   });
 
-  test("unless told otherwise one that somebody waits for is queued, and one in the background refused", async () => {
+  test("unless given otherwise one that somebody waits for is queued, and one in the background refused", async () => {
     const tasks = manager(1, "usual");
     const inBackground = (run: TaskRun): TaskRun => ({ ...run, start: { ...run.start, background: true } });
     tasks.start(task("a", patient));
@@ -373,7 +373,7 @@ describe("stopping, detaching, sending", () => {
     expect(tasks.send("a", { role: "user", content: "late" })).toBe(false);
   });
 
-  test("who stops waiting is freed at once", async () => {
+  test("who stops waiting is freed immediately", async () => {
     const tasks = manager();
     tasks.start(task("a", patient));
     expect(await tasks.wait("a", { signal: AbortSignal.abort() })).toMatchObject({ status: "running" });

@@ -47,7 +47,7 @@ export interface TaskEvent {
 
 export type StoppedBy = "user" | "parent" | "program" | "session";
 
-/** All child agents of a session: at most so many at once, each with one driver. */
+/** All child agents of a session: at most so many at the same time, each with one driver. */
 export interface TaskManager extends AsyncDisposable {
   start(run: TaskRun): TaskStarted;
   /** Why no child could be started now, before anything is found out for it; one in the background may be refused sooner. */
@@ -56,7 +56,7 @@ export interface TaskManager extends AsyncDisposable {
   wait(id: string, options: { readonly signal: AbortSignal }): Promise<TaskState | undefined>;
   /** The state when the child has ended; detaching does not count. */
   ended(id: string): Promise<TaskState | undefined>;
-  /** Stops waiting: the caller is freed at once and the child continues unattended. */
+  /** Stops waiting: the caller is freed immediately and the child continues unattended. */
   detach(id: string): boolean;
   stop(id: string, by: StoppedBy): Promise<TaskState | undefined>;
   /** Between its turns the child reads it. False when it has ended or is not known. */

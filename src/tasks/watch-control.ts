@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { agentOfRequest, type ControlFiles, isStopRequest } from "./control-files.ts";
 import type { TaskManager } from "./task-manager.ts";
 
-/** Some file systems tell no one of changes, so the folder is also looked at this often. */
+/** Some file systems report changes to no one, so the folder is also looked at this often. */
 const pollMs = 500;
 const maxRequest = 4096;
 

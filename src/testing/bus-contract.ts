@@ -4,7 +4,12 @@ import { becomes } from "./engine-contract.ts";
 import type { WithStore } from "./store-contract.ts";
 
 /** What every Bus promises. */
-export function describeBusContract(withStore: WithStore, { test, expect }: TestRunner): void {
+export function describeBusContract(withStore: WithStore, runner: TestRunner): void {
+  describeSubscriptions(withStore, runner);
+  describePublishing(withStore, runner);
+}
+
+function describeSubscriptions(withStore: WithStore, { test, expect }: TestRunner): void {
   test("who has subscribed hears what is published on the topic, in order, and nothing else", () =>
     withStore(async ({ bus }) => {
       const first: JsonValue[] = [];
@@ -19,7 +24,7 @@ export function describeBusContract(withStore: WithStore, { test, expect }: Test
       expect(second).toEqual(events);
     }));
 
-  test("a closed subscription hears nothing more, and others on the topic go on", () =>
+  test("a closed subscription hears nothing more, and others on the topic continue", () =>
     withStore(async ({ bus }) => {
       const heard: JsonValue[] = [];
       const kept: JsonValue[] = [];
@@ -47,7 +52,9 @@ export function describeBusContract(withStore: WithStore, { test, expect }: Test
       bus.publish("a", 1);
       await becomes(() => heard.length === 1);
     }));
+}
 
+function describePublishing(withStore: WithStore, { test, expect }: TestRunner): void {
   test("an event that is too large arrives as a notice, and harms nothing after it", () =>
     withStore(async ({ bus }) => {
       const heard: JsonValue[] = [];

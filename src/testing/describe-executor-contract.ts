@@ -9,7 +9,7 @@ export interface ExecutorSubject {
   readonly executor: Executor;
   /** A child with this task, ready to be carried out. */
   execution(prompt: string): Execution;
-  /** How many children hold something; absent where that cannot be told. */
+  /** How many children hold something; absent where that cannot be reported. */
   readonly held?: () => number;
   dispose(): Promise<void>;
 }

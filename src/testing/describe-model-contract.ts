@@ -167,7 +167,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
     ["before the first token", undefined],
     ["in the middle of the answer", 2],
   ] as const) {
-    test(`an abort ${when} ends the stream at once and lets go of the provider`, () =>
+    test(`an abort ${when} ends the stream immediately and lets go of the provider`, () =>
       withModel(
         [{ text: longText, failure: "stall", ...(after === undefined ? {} : { after }) }],
         async ({ model, openRequests }) => {
@@ -192,7 +192,7 @@ function describeAborts({ test, expect }: TestRunner, withModel: WithModel): voi
       expect(await becomesZero(openRequests)).toBe(true);
     }));
 
-  test("two answers at once do not mix", () =>
+  test("two answers at the same time do not mix", () =>
     withModel(
       [
         { match: "left", text: "L".repeat(200), times: 1 },

@@ -7,6 +7,7 @@ import type { WithStore } from "./store-contract.ts";
 /** What every Engine promises. */
 export function describeEngineContract(withStore: WithStore, runner: TestRunner): void {
   describeWaking(withStore, runner);
+  describeRepeating(withStore, runner);
   describeRoom(withStore, runner);
   describeCancelling(withStore, runner);
   describeShutdown(withStore, runner);
@@ -41,7 +42,9 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
       expect(mailbox.disorder()).toEqual([]);
       expect(mailbox.overlaps()).toBe(0);
     }));
+}
 
+function describeRepeating(withStore: WithStore, { test, expect }: TestRunner): void {
   test('an activation that returns "again" is followed by another', () =>
     withStore(async ({ engine }) => {
       let runs = 0;
@@ -99,12 +102,12 @@ function describeWaking(withStore: WithStore, { test, expect }: TestRunner): voi
 }
 
 function describeRoom(withStore: WithStore, { test, expect }: TestRunner): void {
-  test("no more agents run at once than there are slots, and all get their turn", () =>
+  test("no more agents run at the same time than there are slots, and all get their turn", () =>
     withStore(async ({ engine }) => {
       expect(await maxConcurrency(engine, { slots: 2 })).toEqual({ most: 2, ran: 8 });
     }));
 
-  test("no more agents run at once than the limit of the store", () =>
+  test("no more agents run at the same time than the limit of the store", () =>
     withStore(async ({ engine }) => {
       await engine.limit(1);
       expect(await maxConcurrency(engine, { slots: 4 })).toEqual({ most: 1, ran: 8 });

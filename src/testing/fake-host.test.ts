@@ -4,13 +4,13 @@ import { createFakeHost } from "./fake-host.ts";
 const question = { question: "Which colour?", header: "Colour", options: [], multiSelect: false };
 const signal = new AbortController().signal;
 
-test("[MDL-5] the fake host answers as told and notes what it was asked", async () => {
+test("[MDL-5] the fake host answers as requested and notes what it was asked", async () => {
   const host = createFakeHost({ answers: { "Which colour?": "red" } });
   expect(await host.ask?.([question], { signal })).toEqual({ "Which colour?": "red" });
   expect(host.questions).toEqual([question]);
 });
 
-test("[MDL-5] a question that was not foreseen is a fault, also when it is named like something every object has", async () => {
+test("[MDL-5] a question that was not foreseen is an error, also when it is named like something every object has", async () => {
   const host = createFakeHost();
   await expect(host.ask?.([{ ...question, question: "constructor" }], { signal })).rejects.toThrow(
     "no answer",

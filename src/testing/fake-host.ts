@@ -10,7 +10,7 @@ export interface FakeHostOptions {
 
 export interface FakeHost extends ToolHost {
   readonly questions: readonly HostQuestion[];
-  /** The list of steps as it was last told. */
+  /** The list of steps as it was last reported. */
   readonly todos: readonly TodoItem[];
 }
 

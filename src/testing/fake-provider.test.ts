@@ -53,7 +53,7 @@ describe("[MDL-5] the fake provider speaks the Messages protocol", () => {
     expect(await response.json()).toMatchObject({ type: "error", error: { type } });
   });
 
-  test("a fault after some deltas is an error event in the stream", async () => {
+  test("an error after some deltas is an error event in the stream", async () => {
     await using provider = await startFakeProvider({
       script: [{ text: "abc", failure: "overloaded", after: 1 }],
     });

@@ -6,6 +6,7 @@ import type { WithStore } from "./store-contract.ts";
 /** What every Log promises. */
 export function describeLogContract(withStore: WithStore, runner: TestRunner): void {
   describeAppending(withStore, runner);
+  describeWriters(withStore, runner);
   describeRecords(withStore, runner);
   describeNames(withStore, runner);
 }
@@ -37,7 +38,7 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       expect(await log.append("a", ["two"], 1)).toBe(2);
     }));
 
-  test("a relaxed append is read back at once and is refused like any other", () =>
+  test("a relaxed append is read back immediately and is refused like any other", () =>
     withStore(async ({ log }) => {
       expect(await log.append("a", [1], 0, { relaxed: true })).toBe(1);
       expect(await log.append("a", [2], undefined, { relaxed: true })).toBe(2);
@@ -45,7 +46,9 @@ function describeAppending(withStore: WithStore, { test, expect }: TestRunner): 
       expect(await log.append("a", [3], 2)).toBe(3);
       expect((await log.read("a")).map(({ record }) => record)).toEqual([1, 2, 3]);
     }));
+}
 
+function describeWriters(withStore: WithStore, { test, expect }: TestRunner): void {
   test("of many who expect the same end exactly one succeeds", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["start"]);
@@ -114,7 +117,7 @@ function describeRecords(withStore: WithStore, { test, expect }: TestRunner): vo
       expect(second?.record).toBe("after");
     }));
 
-  test("entries tell when they were appended", () =>
+  test("entries show when they were appended", () =>
     withStore(async ({ log }) => {
       await log.append("a", ["x"]);
       const [entry] = await log.read("a");

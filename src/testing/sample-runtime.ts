@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { ModelRequest } from "../model/model.ts";
 import { createRuntime, type Runtime } from "../runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../runtime/options/runtime-options.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { Step } from "./script.ts";

@@ -151,7 +151,7 @@ function describeStep(step: ScriptedStep): string {
   const match = typeof step.match === "string" ? `match ${brief(step.match)}, ` : "";
   const calls = step.calls?.map(({ name }) => name).join(", ");
   const parts = [
-    step.failure === undefined ? undefined : `fault ${step.failure}`,
+    step.failure === undefined ? undefined : `error ${step.failure}`,
     step.text === undefined ? undefined : `text ${brief(step.text)}`,
     calls === undefined ? undefined : `calls ${calls}`,
     step.respond === undefined ? undefined : "a function",

@@ -50,7 +50,7 @@ describe("[MDL-5] the scripted model says what its steps say", () => {
     expect(await run()).toEqual(await run());
   });
 
-  test("ids differ between turns, also when a second model goes on with the conversation", async () => {
+  test("ids differ between turns, also when a second model continues with the conversation", async () => {
     const first = (await events(createScriptedModel(["a"]))).at(-1);
     const messages = [
       ...request().messages,
@@ -117,7 +117,7 @@ describe("[MDL-5] the scripted model notices when a test and its script disagree
 });
 
 describe("[MDL-5] the scripted model fails on demand", () => {
-  test("as many deltas as told come before the fault", async () => {
+  test("as many deltas as requested come before the error", async () => {
     const model = createScriptedModel([{ text: "abcdefghij", failure: "cut", after: 2 }], { deltaSize: 3 });
     const seen: ModelEvent[] = [];
     await expect(collect(model, seen)).rejects.toMatchObject({ code: "stream-cut" });

@@ -12,11 +12,11 @@ const file = [
 
 describe("a text that was not found is explained", () => {
   test.each([
-    ["const sum = a + b;\n\treturn sum;", "blanks at the ends", "2\t"],
+    ["const sum = a + b;\n\treturn sum;", "spaces at the ends", "2\t"],
     ["    const sum = a + b;\n    return sum;", "indentation", "2\t"],
     ['const title = "Hello";', "quotes", "5\t"],
     ["const name = 'x';", "capital letters", "6\t"],
-    ["return  sum ;", "blanks inside", "3\t"],
+    ["return  sum ;", "spaces inside", "3\t"],
     ["function add(first, b) {", "most similar", "1\tfunction add(a, b) {"],
     ["1\tfunction add(a, b) {\n2\t\tconst sum", "line number", ""],
     ["return sum;\\n}", "backslash", ""],

@@ -37,14 +37,14 @@ const straighten = (line: string): string =>
     .replace(/[\u00a0\u2000-\u200a\u202f]/g, " ");
 
 const nearMisses: readonly NearMiss[] = [
-  { difference: "other blanks at the ends of lines", alike: (line) => line.trimEnd() },
-  { difference: "another indentation (tabs or blanks)", alike: (line) => line.trim() },
+  { difference: "other spaces at the ends of lines", alike: (line) => line.trimEnd() },
+  { difference: "another indentation (tabs or spaces)", alike: (line) => line.trim() },
   {
-    difference: "other quotes, dashes or blanks (typographic or plain)",
+    difference: "other quotes, dashes or spaces (typographic or plain)",
     alike: (line) => straighten(line).trim(),
   },
   { difference: "other capital letters", alike: (line) => straighten(line).trim().toLowerCase() },
-  { difference: "other blanks inside the lines", alike: (line) => straighten(line).replace(/\s+/g, "") },
+  { difference: "other spaces inside the lines", alike: (line) => straighten(line).replace(/\s+/g, "") },
 ];
 
 /** The first and last wanted lines may begin and end in the middle of a line of the file. */

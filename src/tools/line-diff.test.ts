@@ -38,7 +38,7 @@ describe("a diff by lines", () => {
     });
   });
 
-  test("a new file begins at line 0 of nothing, and a missing last line break is told", () => {
+  test("a new file begins at line 0 of nothing, and a missing last line break is reported", () => {
     expect(diffLines("", "a\nb").hunks).toEqual([
       {
         oldStart: 0,

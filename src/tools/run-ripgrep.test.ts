@@ -52,8 +52,8 @@ describe("running ripgrep", () => {
     expect(await runRipgrep(request({ arguments: ["absent", space.project] }))).toMatchObject({ code: 1 });
   });
 
-  test("takes no options from a configuration file, and tells what it complains about", async () => {
-    const program = await space.write("../tell.sh", '#!/bin/sh\necho "$1" "$2" >&2\nexit 2\n');
+  test("takes no options from a configuration file, and shows what it complains about", async () => {
+    const program = await space.write("../show.sh", '#!/bin/sh\necho "$1" "$2" >&2\nexit 2\n');
     await chmod(program, 0o755);
     expect(await runRipgrep(request({ program }))).toEqual({
       type: "finished",

@@ -27,7 +27,7 @@ export interface TaskView {
 export interface TaskSource {
   readonly kind: string;
   find(id: string): TaskView | undefined;
-  /** One that has ended so long ago that `find` does not know it any more, with all that it has written. */
+  /** One that has ended so long ago that `find` no longer has it, with all that it has written. */
   recall?(id: string): Promise<{ readonly task: TaskView; readonly text: string } | undefined>;
   /** Running and ended ones, oldest first. */
   list(): readonly TaskView[];
@@ -35,7 +35,7 @@ export interface TaskSource {
   output(id: string): Promise<string>;
   /** A part of all that it has written so far; offsets count characters. */
   page(id: string, offset: number): Promise<TextPage>;
-  /** Resolves when the task has ended; at once for one that has, or that is not known. */
+  /** Resolves when the task has ended; immediately for one that has, or that is not known. */
   ended(id: string): Promise<void>;
   /** Ends it with all its processes and resolves when it has ended; one that has ended stays as it is. */
   stop(id: string): Promise<void>;

@@ -1,4 +1,4 @@
-/** A part of a text that is too long to be shown at once; offsets count characters. */
+/** A part of a text that is too long to be shown at the same time; offsets count characters. */
 export interface TextPage {
   readonly text: string;
   readonly offset: number;

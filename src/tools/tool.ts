@@ -28,7 +28,7 @@ export interface ToolContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Where output too long for a model is kept in full. */
   readonly outputDirectory: string;
-  /** Tells watchers what is going on; never waits. */
+  /** Informs watchers what is going on; never waits. */
   readonly progress: (text: string) => void;
   /** What let this call through; absent where nothing decided about it. */
   readonly allowedBy?: AllowedBy;

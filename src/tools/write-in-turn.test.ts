@@ -116,7 +116,7 @@ describe("the lock of a file in memory", () => {
     return answer.lock;
   }
 
-  test("is waited for no longer than told, and then names who holds it", async () => {
+  test("is waited for no longer than requested, and then names who holds it", async () => {
     const lock = await holdLock();
     await expect(run(file, { patienceMs: 0 })).rejects.toThrow(`the process ${process.pid}`);
     lock.release();

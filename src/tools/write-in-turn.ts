@@ -12,7 +12,7 @@ import { isInside } from "./resolve-workspace-path.ts";
 export type WriteInTurn = <T>(path: string, signal: AbortSignal, change: () => Promise<T>) => Promise<T>;
 
 export interface WriteInTurnOptions {
-  /** The files below these folders are changed in turn; all others at once. */
+  /** The files below these folders are changed in turn; all others immediately. */
   readonly roots: readonly string[];
   /** Called before each change in one of them. */
   readonly prepare?: (path: string) => Promise<void>;

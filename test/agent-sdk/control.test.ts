@@ -46,7 +46,7 @@ const add = tool("add", "Adds.", { a: z.number(), b: z.number() }, async ({ a, b
 const calc = (name = "calc") => createSdkMcpServer({ name, version: "1.0.0", tools: [add] });
 
 describe("control requests [DRP-1]", () => {
-  test("initialize tells of commands, agents, models and the account", async () => {
+  test("initialize shows of commands, agents, models and the account", async () => {
     const stage = await createSdkStage(["Done."]);
     stage.write(".claude/commands/fix.md", "Fix it.");
     const prompts = createPrompts();
@@ -174,7 +174,7 @@ describe("control requests [DRP-1]", () => {
     expect(body(stage, 1)).toContain("One.");
   });
 
-  test("getContextUsage tells how full the window is", async () => {
+  test("getContextUsage shows how full the window is", async () => {
     const stage = await createSdkStage(["One."]);
     let usage: { totalTokens: number; maxTokens: number; categories: unknown[] } | undefined;
     await converse(stage, {}, async (message, running, prompts) => {
@@ -197,7 +197,7 @@ describe("control requests [DRP-1]", () => {
     expect(results(finished)).toHaveLength(1);
   });
 
-  test("two prompts sent at once are two turns", async () => {
+  test("two prompts sent immediately are two turns", async () => {
     const stage = await createSdkStage(["One.", "Two."]);
     const prompts = createPrompts(user("first"), user("second"));
     prompts.end();

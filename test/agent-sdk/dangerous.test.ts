@@ -62,7 +62,7 @@ describe("what cannot be honoured [DRP-2]", () => {
     expect(code).toBe(1);
   });
 
-  test("an unknown subtype gets an error answer, and the session goes on", async () => {
+  test("an unknown subtype gets an error answer, and the session continues", async () => {
     const { code, answers } = await talk([
       request("1", { subtype: "initialize" }),
       request("2", { subtype: "fly_to_the_moon" }),

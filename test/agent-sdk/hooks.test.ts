@@ -103,7 +103,7 @@ describe("hook callbacks [DRP-1]", () => {
     expect(heard.filter((event) => event === "SessionStart")).toHaveLength(1);
   });
 
-  test("Stop makes the agent go on once", async () => {
+  test("Stop makes the agent continue once", async () => {
     const stage = await createSdkStage(["First.", "Second."]);
     let times = 0;
     const finished = await stage.run(
@@ -117,7 +117,7 @@ describe("hook callbacks [DRP-1]", () => {
     expect(body(stage, 1)).toContain("one more thing");
   });
 
-  test("SubagentStart and SubagentStop tell of a child", async () => {
+  test("SubagentStart and SubagentStop show of a child", async () => {
     const stage = await createSdkStage([
       {
         calls: [

@@ -93,7 +93,7 @@ describe("messages [DRP-1]", () => {
     expect(resultOf(finished)).toMatchObject({ subtype: "success", structured_output: { n: 4 } });
   });
 
-  test("a child is told of by task messages, and its calls carry the parent's call", async () => {
+  test("a child is informed of by task messages, and its calls carry the parent's call", async () => {
     const stage = await createSdkStage([
       child(false),
       { match: "You help.", ...bash("echo from the child") },
@@ -161,7 +161,7 @@ describe("messages [DRP-1]", () => {
 });
 
 describe("sessions [DRP-1]", () => {
-  test("resume goes on with a session under its id", async () => {
+  test("resume continues with a session under its id", async () => {
     const stage = await createSdkStage(["One.", "Two."]);
     const first = await stage.run("first");
     const id = String(resultOf(first)?.["session_id"]);

@@ -73,7 +73,7 @@ function sayCall(call: AttackCall, id: string, fill: (text: string) => string): 
   if (typeof call === "string") {
     return { call: { name: "Bash", id, input: { command: fill(call), timeout: 5_000 } }, children: [] };
   }
-  // Tokens stand for paths and addresses, which JSON writes as they are.
+  // Tokens represent paths and addresses, which JSON writes as they are.
   const input: Record<string, unknown> = JSON.parse(fill(JSON.stringify(call.input)));
   if (call.child === undefined) return { call: { name: call.tool, id, input }, children: [] };
   const task = `TASK-${id}.`;

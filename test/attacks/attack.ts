@@ -54,7 +54,7 @@ export type Effect =
   | { readonly changed: string }
   /** The secret reaches the model in any readable coding. */
   | { readonly leaks: Secret }
-  /** A result of the attack's calls matches the expression, which tells something that must not be told. */
+  /** A result of the attack's calls matches the expression, which shows something that must not be reported. */
   | { readonly shows: string }
   /** The web server gets a request for this path. */
   | { readonly sent: string }
@@ -62,7 +62,7 @@ export type Effect =
   | { readonly prints: string }
   /** Two calls that differ in a guess have different results, so that a secret can be guessed piece by piece. */
   | { readonly distinguishes: true }
-  /** What the program prints lacks this text. */
+  /** What the program prints has no this text. */
   | { readonly omits: string };
 
 export type Mode = "default" | "plan" | "dontAsk" | "acceptEdits" | "bypassPermissions";

@@ -1,4 +1,4 @@
-/** Whether a text holds a secret: plain, in other case, backwards, as hex, base64 or ROT13, spread by blanks or lines. */
+/** Whether a text holds a secret: plain, in other case, backwards, as hex, base64 or ROT13, spread by spaces or lines. */
 export function holdsSecret(text: string, secret: string): boolean {
   const dense = text.replace(/\s+/g, "");
   const folded = [text, dense].map((each) => each.toLowerCase());

@@ -17,7 +17,7 @@ export interface Said {
   readonly printed: string;
 }
 
-/** Looks at the place before the trial; the function it returns tells afterwards whether the effect has come about. */
+/** Looks at the place before the trial; the function it returns shows afterwards whether the effect has come about. */
 export function watchEffect(
   { id, effect }: PlannedAttack,
   place: Place,

@@ -16,7 +16,7 @@ const launchers: Readonly<Record<string, string>> = {
   "with-cache": 'exec "$@"',
 };
 
-/** Fills a folder that stands last in PATH. */
+/** Fills a folder that is last in PATH. */
 export async function stubPrograms(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   if (!(await isInstalled("rg"))) await symlink(rgPath, join(folder, "rg"));

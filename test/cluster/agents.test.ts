@@ -101,7 +101,7 @@ function describeAgents(open: () => Promise<Store>): void {
       expect(readEffects(effects)).toHaveLength(2);
     }));
 
-  test("stopping ends an agent with its children and shuts out whoever still runs it", () =>
+  test("stopping ends an agent with its children and shuts out the one that still runs it", () =>
     within(async (store, effects) => {
       await using _ = await serveAgents(store, createTestProgram(effects), { slots: 2 });
       const children = [{ agent: "child", plan: { steps: 1_000, stepMs: 5 } }];
@@ -138,7 +138,7 @@ function describeAgents(open: () => Promise<Store>): void {
       expect((await ended(store, "a"))?.status).toBe("completed");
     }));
 
-  test("whoever watches hears what the agent publishes, and a glance tells its status", () =>
+  test("the one that watches hears what the agent publishes, and a glance shows its status", () =>
     within(async (store) => {
       const heard: JsonValue[] = [];
       const subscription = await watchAgent(store, "a", (event) => void heard.push(event));
@@ -156,7 +156,7 @@ function describeAgents(open: () => Promise<Store>): void {
       expect((await glanceAtAgent(store, "b")).status).toBe("unknown");
     }));
 
-  test("pruning removes trees that ended, with their inboxes, and keeps those of which a part goes on", () =>
+  test("pruning removes trees that ended, with their inboxes, and keeps those of which a part continues", () =>
     within(async (store, effects) => {
       const worker = await serveAgents(store, createTestProgram(effects), { slots: 2 });
       const done = [{ agent: "c1", plan: { steps: 1 } }];

@@ -98,7 +98,7 @@ describe.skipIf(postgres.missing !== "")(`workers in processes of their own${pos
     await expectDone(agents, 20);
   });
 
-  test("workers that are told to end hand their agents over between two steps, to a newer version [CLU-3]", async () => {
+  test("workers that are reported to end hand their agents over between two steps, to a newer version [CLU-3]", async () => {
     const agents = ["e", "f"];
     for (const agent of agents) await startAgent(store, { agent, plan: plan({ steps: 80, stepMs: 15 }) });
     await becomes(() => agents.every((agent) => effectsOf([agent]).length >= 2));

@@ -32,7 +32,7 @@ describe("a git workspace", () => {
     expect(existsSync(join(second.directory, "unfinished.txt"))).toBe(false);
     expect(await second.save("nothing changed")).toBe(saved);
 
-    // The first one does not know yet that it was replaced; what it still pushes does not count.
+    // The first one does not recognize yet that it was replaced; what it still pushes does not count.
     await first.save("too late");
     writeFileSync(join(second.directory, "more.txt"), "from the second\n");
     const last = await second.save("Turn 2");

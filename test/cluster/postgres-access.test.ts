@@ -54,7 +54,7 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
       await expect(query(asRole("worker_a"), statement)).rejects.toThrow(/permission denied|must be owner/);
   });
 
-  test("the certificate of a server is verified, and one that nobody vouches for is refused [CLU-1]", async () => {
+  test("the certificate of a server is verified, and one that no one vouches for is refused [CLU-1]", async () => {
     const folder = await mkdtemp(join(tmpdir(), "certificates-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const ca = join(folder, "server.crt");
@@ -76,7 +76,7 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
     );
   });
 
-  test("a database without tables, and a server that is away, are told in a sentence [CLU-1]", async () => {
+  test("a database without tables, and a server that is away, are reported in a sentence [CLU-1]", async () => {
     await expect(openPostgresStore({ url: url, schema: "elsewhere" })).rejects.toMatchObject({
       code: "store-not-set-up",
       advice: expect.stringContaining("retinue store setup"),

@@ -292,7 +292,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect((await run(cwd, "answer", id, "allow")).err).toContain("waits for no answer");
   });
 
-  test("a worker that is told to end hands over between two turns, and what it spent is gone [CLU-3, CLU-5]", async () => {
+  test("a worker that is reported to end hands over between two turns, and what it spent is gone [CLU-3, CLU-5]", async () => {
     const gate = Promise.withResolvers<void>();
     const next = writeFiles(40);
     const usage = { inputTokens: 2_000, outputTokens: 1_000 };
@@ -384,7 +384,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   });
 });
 
-/** Asks for the next file that the conversation does not know of as written. */
+/** Asks for the next file that the conversation does not recognize of as written. */
 function writeFiles(count: number, delayMs = 0): (request: ModelRequest) => StepAnswer {
   return ({ messages }) => {
     const text = JSON.stringify(messages);

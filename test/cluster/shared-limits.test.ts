@@ -35,7 +35,7 @@ describe.skipIf(postgres.missing !== "")(`limits in PostgreSQL${postgres.missing
   });
 });
 
-/** Each store stands for a worker. */
+/** Each store represents a worker. */
 function describeLimits(open: (count: number) => Promise<readonly Store[]>): void {
   const within = async (count: number, use: (stores: readonly Store[]) => Promise<void>): Promise<void> => {
     const stores = await open(count);

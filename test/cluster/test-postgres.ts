@@ -13,7 +13,7 @@ export interface TestPostgres extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly folder: string;
-  /** Ends the server at once, as a crash or a restart of the machine would. */
+  /** Ends the server immediately, as a crash or a restart of the machine would. */
   halt(): Promise<void>;
   /** Starts it again on the same port with the same data. */
   start(): Promise<void>;
@@ -120,7 +120,7 @@ async function findAccount(): Promise<Account | undefined> {
       ?.split(":");
     if (fields !== undefined) return { uid: Number(fields[2]), gid: Number(fields[3]) };
   }
-  throw new Error("it would run as root, and there is no account postgres or nobody to run as instead");
+  throw new Error("it would run as root, and there is no account postgres or no one to run as instead");
 }
 
 function processOptions(account: Account | undefined): Account | Record<string, never> {

@@ -16,7 +16,7 @@ export interface TestPlan {
   readonly messages?: number;
 }
 
-/** An agent whose effects are files named after their idempotency keys, so that a repetition can be told. */
+/** An agent whose effects are files named after their idempotency keys, so that a repetition can be reported. */
 export function createTestProgram(effects: string): AgentProgram {
   mkdirSync(effects, { recursive: true });
   return async (context) => {

@@ -1,4 +1,4 @@
-/** A worker of its own process for the tests: serves a store until it is told to end. Settings come as one JSON argument. */
+/** A worker of its own process for the tests: serves a store until it is stopped. Settings come as one JSON argument. */
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import { createTestProgram } from "./test-program.ts";

@@ -29,7 +29,7 @@ export function compareAgent(entry: CorpusEntry, text: string): Mismatch[] {
   return compareFields(expect, { ...describe(definition), reason: reasonOf(diagnostics, expect) }, softNames);
 }
 
-/** A file that loads in spite of a lack carries the lack as its reason. */
+/** A file that loads in spite of a have no carries the have no as its reason. */
 function reasonOf(diagnostics: readonly { code: string }[], expect: Expectation): string | null {
   const reason = expect["reason"];
   const isMissing = diagnostics.filter(
@@ -66,7 +66,7 @@ function transportOf(config: Readonly<Record<string, unknown>>): unknown {
   return config["type"] ?? (config["command"] === undefined ? "http" : "stdio");
 }
 
-/** The first 60 UTF-16 units of a trimmed text; null stands for no text. */
+/** The first 60 UTF-16 units of a trimmed text; null represents no text. */
 function head(text: string): string | null {
   return text === "" ? null : text.trim().slice(0, 60);
 }

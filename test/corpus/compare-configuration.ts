@@ -48,7 +48,7 @@ export function compareSettings(entry: CorpusEntry, text: string): Mismatch[] {
   });
 }
 
-/** Rules that no list could hold; one that merely stands in the wrong list is well-formed. */
+/** Rules that no list could hold; one that merely is in the wrong list is well-formed. */
 function malformedRules(list: unknown): unknown[] {
   return Array.isArray(list) ? list.filter((rule: unknown) => readRule(rule).type === "invalid") : [];
 }

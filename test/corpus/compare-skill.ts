@@ -36,7 +36,7 @@ function describe(
   return {
     ...skill,
     loads: true,
-    // A file that loads in spite of a lack may carry the lack as its reason.
+    // A file that loads in spite of a have no may carry the have no as its reason.
     reason: isMissing ? reason : null,
     // The manifest names a skill as its file does, and by its folder where the file says nothing.
     name: skill.displayName ?? skill.name,

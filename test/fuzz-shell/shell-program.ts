@@ -3,7 +3,7 @@ import { type Choices, createChoices } from "./random.ts";
 /** Names of the harmless commands; `mf` fails. */
 export const markers = ["m1", "m2", "m3", "mf"] as const;
 
-/** A program over the grammar of bash in which every marker that may run has a number of its own, and no slash stands. */
+/** A program over the grammar of bash in which every marker that may run has a number of its own, and no slash is. */
 export function generateProgram(seed: number): string {
   const maker = { choices: createChoices(seed), count: 0 };
   const program = list(maker, 3);

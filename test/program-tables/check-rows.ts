@@ -19,7 +19,7 @@ const unknownLetter = "-~";
 
 /**
  * Runs every option of the tables. Each is before an option that no program has: whether the program complains about
- * that one, or takes it for a value, tells how many words the option takes.
+ * that one, or takes it for a value, shows how many words the option takes.
  */
 export async function checkRows(
   chosen: readonly TableRow[],
@@ -117,7 +117,7 @@ async function checkArities(
   return own;
 }
 
-/** `rg --engine` takes a value that does not look like an option; `git rev-parse` prints options that it does not know. */
+/** `rg --engine` takes a value that does not look like an option; `git rev-parse` prints options that it does not recognize. */
 const untold = /^(?:rg --engine|git rev-parse --(?:short|verify))$/;
 
 /** Options after which a program looks at nothing else. */

@@ -16,7 +16,7 @@ import { gitTables, programTables, rowsOf, type TableRow } from "./table-rows.ts
 export interface Findings {
   /** Such as `4101 options, 2041 of them run as they would be without a question`. */
   readonly figures: string;
-  /** What this machine cannot tell about, by name. */
+  /** What this machine cannot show about, by name. */
   readonly skipped: readonly string[];
   readonly diagnostics: readonly string[];
 }

@@ -16,7 +16,7 @@ export interface Laboratory {
   readonly home: string;
   /** Whether the system lets us trace what programs do. */
   readonly traces: boolean;
-  /** Runs commands in bash, in the folder, one after the other; `traced` also tells what each one did. */
+  /** Runs commands in bash, in the folder, one after the other; `traced` also shows what each one did. */
   readonly run: (commands: readonly string[], options?: { readonly traced?: boolean }) => Promise<Outcome[]>;
   /** Everything in the folder, the home directory and that for temporary files, with what would change if it did. */
   readonly look: () => Promise<ReadonlyMap<string, string>>;

@@ -39,6 +39,19 @@ describe("a recorded session is replayed without a model", () => {
     expect(new Set(replayed).size).toBe(new Set(sent).size - asides);
   });
 
+  test("a session that a crash has cut off anywhere is replayed as far as it goes [RPL-1]", async () => {
+    await using sample = await start(named("a child that is waited for"));
+    await recordScenario(sample, named("a child that is waited for"));
+    const { transcripts } = (await sample.runtime.agents()).paths;
+    const { sessionId } = await loadRecording(transcripts, undefined);
+    const file = join(transcripts, `${sessionId}.jsonl`);
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
+    for (let kept = 1; kept < lines.length; kept += 2) {
+      await writeFile(file, `${lines.slice(0, kept).join("\n")}\n${lines[kept]?.slice(0, 20)}`);
+      expect((await sample.runtime.replay(sessionId)).differences).toEqual([]);
+    }
+  });
+
   test("a child is replayed alone, by its id [RPL-1]", async () => {
     await using sample = await start(named("a child that is waited for"));
     await recordScenario(sample, named("a child that is waited for"));

@@ -1,4 +1,4 @@
-import type { RuntimeOptions, SessionOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../src/runtime/options/runtime-options.ts";
 import type { SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import type { ScriptedModelOptions } from "../../src/testing/scripted-model.ts";

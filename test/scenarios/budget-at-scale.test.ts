@@ -72,7 +72,7 @@ function createBiller(chance: () => number, breaksOff: number) {
   return { respond, bill: () => ({ billed, maxAtRisk, maxOpen }) };
 }
 
-describe("[LIM-3] fifty children at once under one ceiling of money", () => {
+describe("[LIM-3] fifty children at the same time under one ceiling of money", () => {
   const ceiling = 0.5;
   const refusal = /Budget limit reached: (\d+\.\d+) of 0\.50 US dollars of the whole tree left/;
 
@@ -120,7 +120,7 @@ describe("[LIM-3] fifty children at once under one ceiling of money", () => {
     }
   });
 
-  test("of tokens, where the provider tells what an answer took only with its end", async () => {
+  test("of tokens, where the provider shows what an answer took only with its end", async () => {
     let isFirst = true;
     const { url } = await startProvider(() => {
       const breaks = isFirst;

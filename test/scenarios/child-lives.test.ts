@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 
@@ -33,7 +33,7 @@ describe("[HKS-8] the hooks around a child", () => {
   test.each<[string, readonly Step[]]>([
     ["its model fails", [{ failure: "unauthorized" }]],
     ["it comes to a limit", [glob, "What I have."]],
-  ])("its end is told once where %s", async (_title, steps) => {
+  ])("its end is reported once where %s", async (_title, steps) => {
     const { heard, hooks } = hearing(() => ({}));
     await using sample = await createSampleRuntime(steps, { hooks });
     expect((await sample.runtime.spawn("Explore", "Look.", { maxTurns: 1 }).result).status).not.toBe(
@@ -104,7 +104,7 @@ test("[TSK-2, TSK-3] an unknown child is answered with the known ones; stopping 
   expect(await stop?.call({ task_id: id })).toMatchObject({ isError: false });
   expect(await stop?.call({ task_id: id })).toMatchObject({ isError: false });
   expect(session.tasks.get(id)).toMatchObject({ status: "stopped", ending: { reason: "stopped-by-parent" } });
-  const again = await agent?.call({ description: "look", prompt: "Go on.", resume: id });
+  const again = await agent?.call({ description: "look", prompt: "Continue.", resume: id });
   expect(again?.text).toContain("All of it.");
   expect(JSON.stringify(sample.requests.at(-1)?.messages[0])).toContain("Look.");
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createFakeHost } from "../../src/testing/fake-host.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
@@ -64,7 +64,7 @@ describe("what a child may call", () => {
     ]);
   });
 
-  test("[PRM-12] a program decides its calls too, and is told whose they are", async () => {
+  test("[PRM-12] a program decides its calls too, and is reported whose they are", async () => {
     const asked: string[] = [];
     await using sample = await createSampleRuntime([calling(bash("touch made")), "Done."], {
       canUseTool: async (_tool, _input, { agentId }) => {
@@ -77,7 +77,7 @@ describe("what a child may call", () => {
     expect(result.denials[0]?.reason).toContain("not you");
   });
 
-  test("[TLS-9] in the background it cannot ask a person, and goes on", async () => {
+  test("[TLS-9] in the background it cannot ask a person, and continues", async () => {
     const question = {
       question: "Which?",
       header: "Q",
@@ -92,7 +92,7 @@ describe("what a child may call", () => {
     );
     const result = await sample.runtime.spawn("general-purpose", "Ask.", { background: true }).result;
     expect(result).toMatchObject({ status: "completed", text: "Done without." });
-    expect(reported(sample.requests[1])).toContain("nobody can answer here");
+    expect(reported(sample.requests[1])).toContain("no one can answer here");
   });
 });
 

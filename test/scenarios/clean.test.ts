@@ -32,7 +32,7 @@ function leaveSession(place: Place, id: string, days: number): string {
 }
 
 describe("[TRN-6] retinue clean", () => {
-  test("a dry run tells what would go and leaves everything", async () => {
+  test("a dry run shows what would go and leaves everything", async () => {
     const place = createPlace();
     const file = leaveSession(place, old, 40);
     leaveSession(place, young, 2);

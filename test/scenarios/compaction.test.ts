@@ -6,7 +6,7 @@ import { type Message, textOf } from "../../src/conversation/message.ts";
 import type { RunEvent } from "../../src/conversation/run-event.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { type FakeProviderOptions, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { createPlace, readJsonLines, runCommand } from "./run-command.ts";
@@ -86,7 +86,7 @@ const compactionsIn = (events: readonly RunEvent[]) =>
   events.filter((event) => event.type === "context-compacted");
 
 describe("the main agent", () => {
-  test("[CMP-1, CMP-2, CMP-3] works on through many compactions, and a restart goes on from what it saw last", async () => {
+  test("[CMP-1, CMP-2, CMP-3] works on through many compactions, and a restart continues from what it saw last", async () => {
     const reader = createReader(120, "Read often enough.");
     const stage = await createStage(reader, { provider: { contextWindow: 60_000 } });
     const session = await stage.runtime.open({});
@@ -180,7 +180,7 @@ describe("the main agent", () => {
       expect(shown(first)).toContain(text);
   });
 
-  test("[LIM-4] what the summary took counts for the run and stands in the transcript", async () => {
+  test("[LIM-4] what the summary took counts for the run and is in the transcript", async () => {
     const stage = await createStage(createReader(30, "Done."), {
       environment: { CLAUDE_AUTOCOMPACT_PCT_OVERRIDE: "50" },
     });

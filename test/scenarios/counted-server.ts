@@ -7,7 +7,7 @@ import { projectRoot } from "../project-files.ts";
 
 const require = createRequire(import.meta.url);
 
-/** Written out, so that whoever looks for unused packages finds them. */
+/** Written out, so that the one that looks for unused packages finds them. */
 const manifests = {
   "server-everything": () => require.resolve("@modelcontextprotocol/server-everything/package.json"),
   "server-filesystem": () => require.resolve("@modelcontextprotocol/server-filesystem/package.json"),

@@ -99,7 +99,7 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
     expect(err).toContain("Could not write");
   });
 
-  test("the session goes on once there is room again, with the lost call answered as interrupted", async () => {
+  test("the session continues once there is room again, with the lost call answered as interrupted", async () => {
     const place = createPlace();
     const environment = await provide([
       { calls: [{ name: "Bash", input: { command: "head -c 20000 /dev/zero | tr '\\0' x" } }] },
@@ -158,7 +158,7 @@ describe("a place that cannot be used", () => {
     });
     expect(code).toBe(1);
     expect(err).toContain(join(place.home, "file"));
-    expect(err).toContain("Move away what stands there.");
+    expect(err).toContain("Move away what is there.");
   });
 
   test("[TRN-2] a transcript that is a folder is no session, and nothing in it is touched", async () => {

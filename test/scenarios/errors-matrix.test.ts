@@ -62,12 +62,12 @@ const cases: ReadonlyMap<string, Case> = new Map<string, Case>([
   passing("529", { failure: "overloaded" }),
   passing("529 in the middle", { failure: "overloaded", after: 2 }),
   passing("500", { failure: "server-error" }),
-  passing("cut at once", { failure: "cut" }),
+  passing("cut immediately", { failure: "cut" }),
   passing("cut in the middle", { failure: "cut", after: 3 }),
   passing("bad JSON", { failure: "malformed", after: 1 }),
   ["reset once", { errors: [reset], ends: "completed", requests: { least: 2 } }],
   [
-    "one fault after another",
+    "one error after another",
     { errors: [{ failure: "overloaded" }, { failure: "cut", after: 1 }], ends: "completed", requests: 3 },
   ],
   forEver("429", { failure: "rate-limited" }, failed("rate-limited", /limit is reached/)),
@@ -142,7 +142,7 @@ async function runCases(played: ReadonlyMap<string, Case>, options: Omit<ErrorSt
   }
 }
 
-describe("[MDL-6] twenty children at once, each met by a trouble of its own", () => {
+describe("[MDL-6] twenty children at the same time, each met by a trouble of its own", () => {
   test.each([claude, foreign])("all end with the right status and reason (%s)", async (model) => {
     expect(cases.size).toBe(20);
     await runCases(cases, { model });
@@ -180,11 +180,11 @@ function createCrowd() {
   };
 }
 
-describe("[MDL-6] a burst of 429 for twenty children at once", () => {
+describe("[MDL-6] a burst of 429 for twenty children at the same time", () => {
   test.each([
     ["with a wish", { failure: "rate-limited", retryAfterMs: 1000 }],
     ["without one", { failure: "rate-limited" }],
-  ] as const)("%s fails none of them, and nobody is refused a second time", async (_how, refusal) => {
+  ] as const)("%s fails none of them, and no one is refused a second time", async (_how, refusal) => {
     const refused = new Set<string>();
     const provider = await startProvider((request) => {
       const task = taskOf(request);
@@ -206,7 +206,7 @@ describe("[MDL-6] a burst of 429 for twenty children at once", () => {
     expect(provider.requests).toHaveLength(20 + 20 * 3);
   });
 
-  test("halves the number of requests at once, which then rises with each full round of answers", async () => {
+  test("halves the number of requests immediately, which then rises with each full round of answers", async () => {
     const crowd = createCrowd();
     let isBurst = true;
     let isOpen = false;

@@ -28,7 +28,7 @@ test("every event that can be fired is seen to fire [HKS-1]", async () => {
     await sample.workspace.write("a.txt", "inside\n");
     const session = await sample.runtime.open();
     await session.prompt("Go.").result;
-    await session.prompt("Go on.").result;
+    await session.prompt("Continue.").result;
     expect(await session.compact().result).toMatchObject({ reason: "compacted" });
     await session[Symbol.asyncDispose]();
   } finally {

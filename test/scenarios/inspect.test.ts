@@ -67,7 +67,7 @@ const family = [
   main({ text: "All done.", usage: usage(7) }),
 ];
 
-describe("what a session did is told by its files", () => {
+describe("what a session did is reported by its files", () => {
   test("tokens, cost, turns and calls are to the last digit those of the result [LIM-4]", async () => {
     const stage = await createStage(family);
     const { out } = await stage.run(["-p", "Begin.", "--output-format", "json"]);
@@ -159,7 +159,7 @@ describe("what a session did is told by its files", () => {
     expect(document.querySelectorAll("details")).toHaveLength(3);
   });
 
-  test("of a session whose process was killed, what was in flight is told [CLI-3]", async () => {
+  test("of a session whose process was killed, what was in flight is reported [CLI-3]", async () => {
     const stage = await createStage([
       main({ calls: [start("TASK-ONE"), start("TASK-TWO")] }),
       child("TASK-ONE", { calls: [{ name: "Grep", input: { pattern: "TODO" } }] }),

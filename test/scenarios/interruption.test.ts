@@ -83,11 +83,11 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGHUP", 129],
-  ] as const)("%s ends with %i, says what was stopped and how to go on, and its agents are resumed [CLI-8, TRN-3]", async (signal, code) => {
+  ] as const)("%s ends with %i, says what was stopped and how to continue, and its agents are resumed [CLI-8, TRN-3]", async (signal, code) => {
     const resumeAll = (request: ModelRequest) => {
       const text = JSON.stringify(request.messages);
       const ids = [...text.matchAll(/agent (a[0-9a-f]{16}) \(general-purpose, \\\\?"(task-\w+)/gi)];
-      return { calls: ids.map(([, id = "", task = ""]) => start(`Go on with ${task}.`, { resume: id })) };
+      return { calls: ids.map(([, id = "", task = ""]) => start(`Continue with ${task}.`, { resume: id })) };
     };
     const stage = await createStage([
       main({ calls: [start("TASK-ONE"), start("TASK-TWO", { run_in_background: true })] }),
@@ -121,7 +121,7 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     expect(listed.sessions).toMatchObject([{ id: sessionOf(stage) }]);
 
     const skip = "--dangerously-skip-permissions";
-    const { out } = await stage.run("-p", "Go on.", "--continue", skip, "--output-format", "json");
+    const { out } = await stage.run("-p", "Continue.", "--continue", skip, "--output-format", "json");
     expect(JSON.parse(out)).toMatchObject({ result: "Good.", interrupted_agents: 2 });
     expect(readdirSync(join(folderOf(stage), "subagents")).filter((name) => name.endsWith(".jsonl"))).toEqual(
       children,
@@ -130,7 +130,7 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     expect((await stage.run("tasks", "--interrupted")).out).toBe("");
   });
 
-  test("repeats that come at once are one wish; a later one ends it at once, with its commands", async () => {
+  test("repeats that come immediately are one wish; a later one ends it immediately, with its commands", async () => {
     const stage = await createStage([main({ calls: [bash(`trap '' TERM; ${endless("deaf")}`)] })]);
     const { code } = await stage.runUntil(["deaf"], (process_) => {
       process_.kill("SIGINT");
@@ -143,7 +143,7 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
 });
 
 describe.skipIf(!isLinux)("[TRN-4] commands of a session that is killed", () => {
-  test("end at once; one in the background is reported as ended when the session goes on [TSK-1]", async () => {
+  test("end immediately; one in the background is reported as ended when the session continues [TSK-1]", async () => {
     const stage = await createStage([
       main({ calls: [bash(`echo hello; ${endless("server")}`, { run_in_background: true })] }),
       main({ calls: [bash(endless("reached"))] }),
@@ -157,7 +157,7 @@ describe.skipIf(!isLinux)("[TRN-4] commands of a session that is killed", () => 
     ]);
     await stage.runUntil(["server", "reached"], (process_) => process_.kill("SIGKILL"));
     await expect.poll(() => livingIn(stage), { timeout: 10_000 }).toEqual([]);
-    expect((await stage.run("-p", "Go on.", "--continue")).out).toBe("Good.\n");
+    expect((await stage.run("-p", "Continue.", "--continue")).out).toBe("Good.\n");
     const [reported, answered] = stage.provider.requests
       .slice(-2)
       .map(({ request }) => JSON.stringify(request.messages));
@@ -170,7 +170,7 @@ describe.skipIf(!isLinux)("[TRN-4] commands of a session that is killed", () => 
 
   test.each([
     ["clean", (stage: Stage) => stage.run("clean"), /ended {2}process group \d+: .*touch reached/],
-    ["resuming", (stage: Stage) => stage.run("-p", "Go on.", "--continue"), /Good\./],
+    ["resuming", (stage: Stage) => stage.run("-p", "Continue.", "--continue"), /Good\./],
   ] as const)("without a watchdog are ended by %s", async (_what, act, said) => {
     const stage = await createStage([main({ calls: [bash(endless("reached"))] }), main({ text: "Good." })]);
     await stage.runUntil(["reached"], (process_) => {

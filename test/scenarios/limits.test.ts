@@ -4,7 +4,7 @@ import { costOf } from "../../src/conversation/usage.ts";
 import { lookUpModel } from "../../src/model/look-up-model.ts";
 import type { AgentHandle } from "../../src/runtime/agent-handle.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import type { Session } from "../../src/runtime/session.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createManualClock } from "../../src/testing/manual-clock.ts";
@@ -53,7 +53,7 @@ async function createStage(
   return { provider, runtime };
 }
 
-describe("[LIM-3] fifty children at once under one ceiling of money", () => {
+describe("[LIM-3] fifty children at the same time under one ceiling of money", () => {
   test.each([1, 2, 3])("never exceed it, whatever their calls cost (%i)", async (seed) => {
     const ceiling = 0.5;
     const chance = createChance(seed);
@@ -316,7 +316,7 @@ describe("[LIM-3] time", () => {
     expect(await run.result).toMatchObject({ status: "partial", reason: "max_time", text: "I wait." });
   });
 
-  test("ends also a main agent that does not heed it, with what was seen of it", async () => {
+  test("ends also a main agent that does not respect it, with what was seen of it", async () => {
     const clock = createManualClock();
     const called = Promise.withResolvers<void>();
     const deaf = defineTool({
@@ -373,7 +373,7 @@ describe("[LIM-3] time", () => {
     expect(result).toMatchObject({ status: "partial", reason: "max_time", totals: { turns: 2 } });
   });
 
-  test("of one tool call ends the call, and the agent goes on", async () => {
+  test("of one tool call ends the call, and the agent continues", async () => {
     const { clock, sample, called } = await createTimedStage([waiting, "Then without."], {
       settings: { limits: { agent: { toolSeconds: 20 } } },
     });
@@ -427,7 +427,7 @@ describe("limits are seen before they are met", () => {
     expect({ err, code }).toMatchObject({ code: 0 });
     expect(out).toMatch(/time +at most 900 s +\(.*settings\.json\)/);
     expect(out).toMatch(/money +at most 0\.25 US dollars +\(the definition\)/);
-    expect(out).toMatch(/silence +told after 300 s, stopped after 600 s +\(the default\)/);
+    expect(out).toMatch(/silence +reported after 300 s, stopped after 600 s +\(the default\)/);
     expect(out).toMatch(/time +at most 600 s for the whole tree +\(the call\)/);
     expect(out).toMatch(/money +at most 5 US dollars for the whole tree/);
   });
@@ -472,7 +472,7 @@ describe("[LIM-6] a child that repeats a call", () => {
     times: count,
   });
 
-  test("polls a status with a command as long as it needs to, and is told nothing of it", async () => {
+  test("polls a status with a command as long as it needs to, and is reported nothing of it", async () => {
     const poll = times(12, { name: "Bash", input: { command: "cat status" } });
     await using sample = await createSampleRuntime([poll, "It is ready."], {
       canUseTool: async () => ({ behavior: "allow" }),
@@ -485,7 +485,7 @@ describe("[LIM-6] a child that repeats a call", () => {
     expect(JSON.stringify(sample.requests.at(-1)?.messages)).not.toContain("in a row");
   });
 
-  test("of a file that is missing is told so, and ends at the limit that its definition sets", async () => {
+  test("of a file that is missing is reported so, and ends at the limit that its definition sets", async () => {
     const read = times(5, { name: "Read", input: { file_path: "missing.txt" } });
     await using sample = await createSampleRuntime([read, "There is none."]);
     const file = "---\nname: reader\ndescription: Reads.\nlimits: { repeatedCalls: 5 }\n---\nRead.\n";

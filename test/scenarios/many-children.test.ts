@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Message } from "../../src/conversation/message.ts";
 import { textOf } from "../../src/conversation/message.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
 const all = 300;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
@@ -32,8 +32,8 @@ const sdk = (...tools: string[]) =>
     instance: createFakeMcpServer(tools.map((name) => ({ name, call: () => name }))),
   }) as const;
 
-describe("[MCP-2] a server that stands in a definition", () => {
-  test("starts once for the child, belongs to nobody else, and is gone after its end", async () => {
+describe("[MCP-2] a server that is in a definition", () => {
+  test("starts once for the child, belongs to no one else, and is gone after its end", async () => {
     await using sample = await createSampleRuntime([]);
     const server = countedServer(sample.workspace.root);
     const { runtime, requests } = sample.restart(
@@ -130,7 +130,7 @@ describe("[MCP-2] a server that stands in a definition", () => {
     expect(child).not.toContain("Of the session.");
   });
 
-  test("is not started for a plan, which tells its name", async () => {
+  test("is not started for a plan, which shows its name", async () => {
     await using sample = await createSampleRuntime([]);
     const [server, shared] = [countedServer(sample.workspace.root), countedServer(sample.workspace.root)];
     const { runtime } = sample.restart([], {
@@ -338,8 +338,8 @@ describe("servers of the session and its children", () => {
     expect(reported(requests[3])).toContain("There is no tool");
   });
 
-  test("[BLT-6] the guide is told which servers the person has", async () => {
-    await using sample = await createSampleRuntime(["Told."], {
+  test("[BLT-6] the guide is reported which servers the person has", async () => {
+    await using sample = await createSampleRuntime(["Reported."], {
       mcpServers: { tracker: sdk("one") },
       env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
     });

@@ -67,7 +67,7 @@ describe("[MCP-3] the inspector's command line", () => {
 
   async function inspect({ cwd, environment }: McpStage, words: readonly string[]): Promise<unknown> {
     const server = [process.execPath, program, "mcp", "serve"];
-    // It hands only what it is told of the environment to the server.
+    // It hands only what it is informed of the environment to the server.
     const given = Object.entries(environment).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
     const run = spawn(process.execPath, [inspector, "--cli", ...given, ...server, ...words], {
       cwd,
@@ -160,7 +160,7 @@ describe("[MCP-3] the process", () => {
     [["--http", "99999"], '--http needs a port from 0 to 65535, but got "99999".'],
     [["--token-file", "x"], "--token-file has no meaning without --http."],
     [["--http", "--token-file", "missing"], "--token-file names a file that cannot be read"],
-    [["--permission-mode", "odd"], '--permission-mode does not know "odd".'],
+    [["--permission-mode", "odd"], 'Invalid --permission-mode "odd".'],
   ])("refuses %j before it serves", async (words, message) => {
     const { code, out, err } = await runCommand(createPlace(), ["mcp", "serve", ...words]);
     expect({ code, out }).toEqual({ code: 2, out: "" });

@@ -44,7 +44,7 @@ const long: Step = {
 const config = (servers: object) => JSON.stringify({ mcpServers: servers });
 
 describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
-  test("a server of .mcp.json serves a run in a trusted folder, and the first line tells how each is doing", async () => {
+  test("a server of .mcp.json serves a run in a trusted folder, and the first line shows how each is doing", async () => {
     const stage = await createStage([echo, "Done."]);
     const server = countedServer(stage.home);
     stage.write(".mcp.json", config({ all: server.config, broken: { command: "/nowhere" } }));
@@ -134,7 +134,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
 });
 
 describe("[CLI-2, MCP-1] commands that look at servers", () => {
-  test("`mcp list --check` connects, counts tools and tells failures; without it nothing is started", async () => {
+  test("`mcp list --check` connects, counts tools and shows failures; without it nothing is started", async () => {
     const stage = await createStage([]);
     const server = countedServer(stage.home);
     writeFileSync(

@@ -62,7 +62,7 @@ function send(
   });
 }
 
-describe("[MCP-3] over HTTP nobody is served without the token, or under a foreign name", () => {
+describe("[MCP-3] over HTTP no one is served without the token, or under a foreign name", () => {
   const ends: (() => void | PromiseLike<void>)[] = [];
   const atEnd: AtEnd = (end) => void ends.unshift(end);
   let server: HttpServer;
@@ -105,8 +105,8 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
     const token = "a-token-of-the-environment";
     const calls = [{ name: "Bash", input: { command: 'echo "[$RETINUE_MCP_TOKEN]"', description: "x" } }];
     const stage = await createMcpStage([
-      child("tell the token", { calls }),
-      child("tell the token", { text: "Told." }),
+      child("show the token", { calls }),
+      child("show the token", { text: "Reported." }),
     ]);
     mkdirSync(join(stage.home, ".claude"), { recursive: true });
     writeFileSync(
@@ -115,7 +115,7 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
     );
     const server = await startHttp(stage, { RETINUE_MCP_TOKEN: token });
     const client = await connectHttp(server);
-    await call(client, "spawn_agent", { prompt: "tell the token" });
+    await call(client, "spawn_agent", { prompt: "show the token" });
     const heard = JSON.stringify(stage.provider.requests.at(-1)?.body["messages"]);
     expect(heard).toContain("[]");
     expect(heard).not.toContain(token);
@@ -151,7 +151,7 @@ describe("[MCP-3] over HTTP nobody is served without the token, or under a forei
     expect(data).toMatchObject({ state: "stopped" });
   });
 
-  test("a call cannot be gone on with by a state that the server did not give", async () => {
+  test("a call cannot be continued by a state that the server did not give", async () => {
     const client = await connectHttp(server, { era: "modern" });
     const forged = { name: "spawn_agent", arguments: { prompt: "x" }, requestState: "made-up" };
     const { isError, text } = read(await client.callTool(forged));

@@ -31,7 +31,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
   const ends: (() => void | PromiseLike<void>)[] = [];
   const atEnd: AtEnd = (end) => void ends.unshift(end);
   let stage: SharedStage;
-  /** Three servers for the tests that need none of their own: nobody can be asked, a person answers, Bash is allowed. */
+  /** Three servers for the tests that need none of their own: no one can be asked, a person answers, Bash is allowed. */
   let plain: Client;
   let asking: Client;
   let bold: Client;
@@ -73,7 +73,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     });
   });
 
-  test("a spawned agent gives its final text and its totals, and tells what it does meanwhile", async () => {
+  test("a spawned agent gives its final text and its totals, and shows what it does meanwhile", async () => {
     stage.answer(
       "count the files",
       { calls: [{ name: "Glob", input: { pattern: "*.txt" } }] },
@@ -130,7 +130,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     ["declining", { action: "decline" }],
     ["closing the question", { action: "cancel" }],
     ["an answer that is none", { action: "accept", content: { answer: "sure" } }],
-  ] as const)("%s refuses the call, and the agent goes on", async (_, answer) => {
+  ] as const)("%s refuses the call, and the agent continues", async (_, answer) => {
     stage.answer("make mark 2", { calls: [bash("touch mark-2")] }, { text: "Could not." });
     ask = () => ({ ...answer }) as never;
     const { text, data, isError } = await call(asking, "spawn_agent", { prompt: "make mark 2" });
@@ -202,7 +202,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     await expect.poll(() => isAlive(pid), { timeout: 20_000 }).toBe(false);
   });
 
-  test("in the background: it returns at once, takes messages, tells its result, and goes on when it is told more", async () => {
+  test("in the background: it returns immediately, takes messages, shows its result, and continues when it gets another message", async () => {
     const gate = Promise.withResolvers<void>();
     const client = plain;
     stage.answer(
@@ -232,7 +232,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     expect(JSON.stringify(stage.requestsOf("slow work")[1]?.body["messages"])).toContain(
       "also look at tests",
     );
-    const resumed = await call(client, "send_message", { agent_id, message: "go on" });
+    const resumed = await call(client, "send_message", { agent_id, message: "continue" });
     expect(resumed.data).toEqual({ delivery: "resumed", agentId: agent_id });
     const second = await call(client, "agent_output", { agent_id, timeout_ms: 20_000 });
     expect(second.text).toContain("Second result.");
@@ -307,7 +307,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     expect((await call(second, "agent_output", { agent_id })).text).toContain("It was blue.");
   });
 
-  test("what is no id is refused, and an id that nobody has lists the known ones", async () => {
+  test("what is no id is refused, and an id that no one has lists the known ones", async () => {
     const client = plain;
     stage.answer("say hello", { text: "Hello." });
     const { data } = await call(client, "spawn_agent", { agent: "Explore", prompt: "say hello" });
@@ -355,7 +355,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     expect(existsSync(`${stage.cwd}/mark-5`)).toBe(true);
   });
 
-  test("over HTTP a cancelled call stops its agent, and the server goes on", async () => {
+  test("over HTTP a cancelled call stops its agent, and the server continues", async () => {
     stage.answer("stall for ever", { failure: "stall" });
     stage.answer("say hello", { text: "Hello." });
     const client = await connectHttp(server, { era });

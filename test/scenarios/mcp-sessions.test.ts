@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
@@ -119,7 +119,7 @@ describe("servers of a session", () => {
     expect(session.plan.mcpServers).toEqual(["all", "notes", "files"].map((name) => ({ name, own: false })));
   });
 
-  test("[MCP-1] the tools stand in the same order at every turn, so that the prompt cache stays valid", async () => {
+  test("[MCP-1] the tools are in the same order at every turn, so that the prompt cache stays valid", async () => {
     await using sample = await createRuntimeAt(
       [calling(echo("all")), calling(echo("all")), "Done."],
       ({ workspace }) => ({
@@ -156,7 +156,7 @@ describe("servers of a session", () => {
     await server.gone();
   });
 
-  test("[MCP-2] a server that fails to start is told to the person, and the session goes on without it", async () => {
+  test("[MCP-2] a server that fails to start is reported to the person, and the session continues without it", async () => {
     const notices: string[] = [];
     await using sample = await createSampleRuntime(["Done."], {
       onWarning: (text) => void notices.push(text),
@@ -195,7 +195,7 @@ describe("servers of a session", () => {
     }
   });
 
-  test("[PRM-11] a server of the project waits for trust, and the person is told", async () => {
+  test("[PRM-11] a server of the project waits for trust, and the person is notified", async () => {
     const notices: string[] = [];
     await using sample = await createSampleRuntime([]);
     const server = countedServer(sample.workspace.root);
@@ -249,7 +249,7 @@ describe("servers of a session", () => {
     expect(denials.map(({ call }) => call.name)).toEqual(["mcp__more__change"]);
   });
 
-  test("[PRM-8] without a rule a call is refused where nobody can be asked; a rule may name the server as it is called", async () => {
+  test("[PRM-8] without a rule a call is refused where no one can be asked; a rule may name the server as it is called", async () => {
     const server = fake();
     const named: RuntimeOptions = { mcpServers: { "my.tools": sdk(server) } };
     await using sample = await createSampleRuntime(
@@ -266,7 +266,7 @@ describe("servers of a session", () => {
     expect(server.calls).toHaveLength(1);
   });
 
-  test("[MCP-1] what servers say of themselves stands once in the prompt of whoever has them, the same at every turn", async () => {
+  test("[MCP-1] what servers say of themselves is once in the prompt of the one that has them, the same at every turn", async () => {
     const says = (instructions: string) =>
       ({
         type: "sdk",

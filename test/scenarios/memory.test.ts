@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { RunEvent } from "../../src/conversation/run-event.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
@@ -41,7 +41,7 @@ async function stage(steps: (at: (name: string) => string) => readonly Step[], o
 const memoryFile = ".claude/agent-memory/rev/MEMORY.md";
 
 describe("[MEM-2, SPN-3] memory in the system prompt", () => {
-  test("stands there exactly once and stays the same over the turns, as the provider sees it", async () => {
+  test("is there exactly once and stays the same over the turns, as the provider sees it", async () => {
     const place = createPlace();
     place.write(memoryFile, note);
     await using provider = await startFakeProvider({
@@ -303,7 +303,7 @@ describe("[TLS-8] tools that are there for memory", () => {
   });
 });
 
-describe("[MEM-1] where memory is, is told", () => {
+describe("[MEM-1] where memory is, is reported", () => {
   test("[DEF-2, SPN-1] by the plan and by the step of the start", async () => {
     const { sample, own, runtime } = await stage(() => ["Done."], { agents: [rev] });
     await using _sample = sample;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { readSessionAgents } from "../../src/definitions/read-definition-object.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 

@@ -100,7 +100,7 @@ test("[MDL-4] it reads a file that is named only by its last part", async () => 
   expect(text).toContain("- 2: export function greet(name: string)");
 });
 
-test("[MDL-4] with child agents it sends three out at once and one afterwards, and puts their words together", async () => {
+test("[MDL-4] with child agents it sends three out at the same time and one afterwards, and puts their words together", async () => {
   await using workspace = await createProject();
   const started: string[] = [];
   const agent = defineTool<{ readonly description: string; readonly prompt: string }>({

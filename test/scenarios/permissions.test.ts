@@ -48,7 +48,7 @@ describe("what a call gets, from the command line", () => {
     expect(existsSync(join(place.cwd, "a"))).toBe(false);
   });
 
-  test("permissions list tells the file of each rule, on stdout alone as JSON [PRM-8]", async () => {
+  test("permissions list shows the file of each rule, on stdout alone as JSON [PRM-8]", async () => {
     const place = createPlace();
     place.write(
       ".claude/settings.json",

@@ -94,7 +94,7 @@ describe("output formats [CLI-1]", () => {
     expect(messages[0]).toMatchObject({ cwd: stage.cwd, apiKeySource: "ANTHROPIC_API_KEY" });
   });
 
-  test("a retry is told, and the answer comes all the same", async () => {
+  test("a retry is reported, and the answer comes all the same", async () => {
     const stage = await createStage([{ failure: "overloaded", retryAfterMs: 1 }, "Now."]);
     const { code, out } = await stage.run(["-p", "hi", "--output-format", "stream-json"]);
     const retry = readJsonLines(out).find(({ subtype }) => subtype === "api_retry");
@@ -206,7 +206,7 @@ describe("sessions", () => {
   });
 
   test.runIf(!isWindows)(
-    "Ctrl+C in the middle of an answer ends with 130, and the session goes on later [CLI-6, CLI-8, TRN-2, TRN-3]",
+    "Ctrl+C in the middle of an answer ends with 130, and the session continues later [CLI-6, CLI-8, TRN-2, TRN-3]",
     async () => {
       const stage = await createStage([
         read("a.txt"),
@@ -230,10 +230,10 @@ describe("sessions", () => {
         subtype: "error_during_execution",
         result: "",
       });
-      expect((await stage.run(["-p", "go on", "--resume", id])).out).toBe("Well.\n");
+      expect((await stage.run(["-p", "continue", "--resume", id])).out).toBe("Well.\n");
       const sent = asked(stage, 2)?.messages ?? [];
       expect(sent.map(({ role }) => role)).toEqual(["user", "assistant", "user", "user"]);
-      expect(JSON.stringify(sent.slice(2))).toMatch(/tool_result.*hello.*go on/);
+      expect(JSON.stringify(sent.slice(2))).toMatch(/tool_result.*hello.*continue/);
       expect(
         stage
           .transcripts()
@@ -243,7 +243,7 @@ describe("sessions", () => {
     },
   );
 
-  test.runIf(!isWindows)("Ctrl+C while it waits for the next message ends at once [CLI-6]", async () => {
+  test.runIf(!isWindows)("Ctrl+C while it waits for the next message ends immediately [CLI-6]", async () => {
     const stage = await createStage([]);
     const { code } = await stage.run(
       ["-p", "--input-format", "stream-json", "--output-format", "stream-json"],
@@ -332,7 +332,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
 
   test.each<[readonly string[], number, RegExp]>([
     [["-p"], 2, /^retinue: There is no prompt\.\n/],
-    [["-p", "hi", "--output-format", "xml"], 2, /^retinue: --output-format does not know "xml"\.\n/],
+    [["-p", "hi", "--output-format", "xml"], 2, /^retinue: Invalid --output-format "xml"\.\n/],
     [["-p", "hi", "--max-turns", "none"], 2, /^retinue: --max-turns needs a whole number from 1/],
     [["-p", "hi", "--tools", "Raed"], 2, /^retinue: `tools` names `Raed`/],
     [
@@ -387,7 +387,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
   });
 
   test.runIf(!isWindows)(
-    "a reader that goes away stops the run, with a sentence on how to go on",
+    "a reader that goes away stops the run, with a sentence on how to continue",
     async () => {
       const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
       const program = join(projectRoot, "bin/retinue.js");

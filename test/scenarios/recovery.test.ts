@@ -95,14 +95,14 @@ async function listInterrupted(stage: Stage): Promise<Listed> {
 }
 
 describe("[TRN-4] a child whose process was killed", () => {
-  test("is listed with what was in flight, named to its parent, and goes on without repeating what it had done [TRN-3, HKS-8]", async () => {
+  test("is listed with what was in flight, named to its parent, and continues without repeating what it had done [TRN-3, HKS-8]", async () => {
     const stage = await createStage([
       main({ calls: [start("TASK-ONE")] }),
       child("TASK-ONE", { calls: [bash("one", "echo one >> log; echo did one"), bash("two", endless)] }),
       main({
         respond: (request) => {
           const resume = /a[0-9a-f]{16}/.exec(JSON.stringify(request.messages.at(-1)))?.[0] ?? "";
-          return { calls: [start("Go on.", { resume })] };
+          return { calls: [start("Continue.", { resume })] };
         },
       }),
       child("TASK-ONE", { text: "Done after all." }),
@@ -133,7 +133,7 @@ describe("[TRN-4] a child whose process was killed", () => {
 
     const { code, out, err } = await stage.run(
       "-p",
-      "Go on.",
+      "Continue.",
       "--resume",
       sessionOf(stage),
       "--output-format",
@@ -159,7 +159,7 @@ describe("[TRN-4] a child whose process was killed", () => {
     stage.provider.finish();
   });
 
-  test("goes on by itself in the background where settings say so", async () => {
+  test("continues by itself in the background where settings say so", async () => {
     const stage = await createStage(
       [
         main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
@@ -175,7 +175,7 @@ describe("[TRN-4] a child whose process was killed", () => {
     const flags = ["--output-format", "stream-json"];
     const { code, out } = await stage.run(
       "-p",
-      "Go on.",
+      "Continue.",
       "--continue",
       "--dangerously-skip-permissions",
       ...flags,
@@ -232,7 +232,7 @@ describe("[TRN-4] a child whose process was killed", () => {
   });
 });
 
-test("[TRN-4] a result in the background that nobody was told of is told when the session is taken up again", async () => {
+test("[TRN-4] a result in the background that no one was informed of is reported when the session is taken up again", async () => {
   const stage = await createStage([
     main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
     child("TASK-ONE", { text: "Found it." }),
@@ -242,7 +242,7 @@ test("[TRN-4] a result in the background that nobody was told of is told when th
   const hasEnded = () => existsSync(stage.hookLog) && heard(stage).includes("stop") && isWritten(stage);
   await stage.runUntil(hasEnded, "-p", "Begin.");
   expect((await listInterrupted(stage)).tasks).toEqual([]);
-  expect(await stage.run("-p", "Go on.", "--continue")).toMatchObject({ code: 0, out: "I have heard.\n" });
+  expect(await stage.run("-p", "Continue.", "--continue")).toMatchObject({ code: 0, out: "I have heard.\n" });
   expect(stage.lastRequest()).toContain("Found it.");
   expect(stage.lastRequest()).toContain("<status>completed</status>");
   expect(heard(stage)).toEqual(["start", "stop"]);

@@ -72,7 +72,7 @@ describe.skipIf(process.platform === "win32")("[CLI-6] a place that is not there
     expect(err).not.toMatch(hasStack);
   });
 
-  test("a reader that leaves in the middle of a run hears how to go on", async () => {
+  test("a reader that leaves in the middle of a run hears how to continue", async () => {
     const place = createPlace();
     const steps = [
       { calls: [{ name: "Bash", input: { command: "while [ ! -e left ]; do sleep 0.05; done" } }] },
@@ -88,7 +88,7 @@ describe.skipIf(process.platform === "win32")("[CLI-6] a place that is not there
   });
 });
 
-describe.skipIf(process.platform === "win32")("[PRM-11] an untrusted folder is nobody's home", () => {
+describe.skipIf(process.platform === "win32")("[PRM-11] an untrusted folder is no one's home", () => {
   test.each(["", ".", "./", "home"])("with HOME %j its hooks do not run", async (home) => {
     const place = createPlace();
     const hook = { hooks: [{ type: "command", command: `touch '${join(place.cwd, "ran")}'` }] };
@@ -102,7 +102,7 @@ describe.skipIf(process.platform === "win32")("[PRM-11] an untrusted folder is n
 });
 
 describe("[TRN-2] what a crash left of files", () => {
-  test("lines of a transcript that are damaged or missing are told with their number", async () => {
+  test("lines of a transcript that are damaged or missing are reported with their number", async () => {
     const place = createPlace();
     const environment = await provide(["One.", "Two.", "Three."]);
     await runCommand(place, ["-p", "first", "--session-id", session], { environment });
@@ -147,7 +147,7 @@ describe("[TRN-4] a session that another process holds", () => {
     expect(err).toContain("--take-over says nothing without a session.");
   });
 
-  test("one on a machine that cannot be seen is taken over when it is told to", async () => {
+  test("one on a machine that cannot be seen is taken over when it is reported to", async () => {
     const place = createPlace();
     const environment = await provide(["One.", "Two."]);
     await runCommand(place, ["-p", "first", "--session-id", session], { environment });
@@ -159,7 +159,7 @@ describe("[TRN-4] a session that another process holds", () => {
     expect(existsSync(lock)).toBe(false);
   });
 
-  test("without being told it waits for a sign of life, says so, and goes on when there is none", async () => {
+  test("unless asked it waits for a sign of life, says so, and continues when there is none", async () => {
     const place = createPlace();
     const environment = await provide(["One.", "Two."]);
     await runCommand(place, ["-p", "first", "--session-id", session], { environment });

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { projectRoot } from "../project-files.ts";
 import { createPlace } from "./run-command.ts";
 
-/** Runs a program that uses the built package; it must end by itself, without being told to exit. */
+/** Runs a program that uses the built package; it must end by itself, unless asked to exit. */
 function runProgram(text: string) {
   const place = createPlace();
   const file = join(place.cwd, "program.mjs");
@@ -28,14 +28,14 @@ test("after `await using` nothing keeps the process alive: connections, backgrou
 await using provider = await startFakeProvider({ script: [
   { calls: [{ name: "Bash", input: { command: "sleep 300", run_in_background: true } }] },
   "It sleeps.",
-  { fault: "stall", text: "Never the whole of it", after: 1 },
+  { error: "stall", text: "Never the whole of it", after: 1 },
 ] });
 const env = { ...process.env, ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
 {
   await using runtime = createRuntime({ env });
   await using session = await runtime.open({ skipPermissions: true });
   console.log((await session.prompt("Start it.").result).text);
-  const stalled = session.prompt("Go on.");
+  const stalled = session.prompt("Continue.");
   for await (const event of stalled.events) if (event.type === "model-streamed") break;
   setTimeout(() => console.log("This must not be printed."), 14_000).unref();
 }

@@ -51,7 +51,7 @@ describe("a message to a child that has ended", () => {
     expect(JSON.stringify(requests[1]?.messages)).toContain("It is 41.");
   });
 
-  test("runs in the background where it did before, and the parent is told of its end [BGR-2, TRN-3]", async () => {
+  test("runs in the background where it did before, and the parent is informed of its end [BGR-2, TRN-3]", async () => {
     await using sample = await createSampleRuntime([
       { calls: [spawn({ run_in_background: true })] },
       child({ text: "Early." }),
@@ -98,7 +98,7 @@ test("a message to a child that runs is read between its turns [TRN-3]", async (
 describe("a message that cannot be brought is an error with a reason [TRN-3]", () => {
   test.each<[string, object, RegExp]>([
     [
-      "to nobody that is known",
+      "to no one that is known",
       { to: "bob", message: "Hi." },
       /no agent \\"bob\\".*ada.*general-purpose, ended/s,
     ],

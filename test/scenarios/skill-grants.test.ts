@@ -50,7 +50,7 @@ describe("[SKL-3] what a skill grants ends with the prompt that it was called fo
       (session) => session.prompt("One.").result,
     ],
     [
-      "whose events nobody reads any more",
+      "whose events no one reads any more",
       [ship, touch("granted")],
       async (session) => {
         let finished = 0;

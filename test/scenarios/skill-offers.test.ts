@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
@@ -44,7 +44,7 @@ const files = {
 };
 
 describe("a skill with `paths`", () => {
-  test("[SKL-3] is told of once, after a file was used that it is for, and can be called", async () => {
+  test("[SKL-3] is reported once, after a file was used that it is for, and can be called", async () => {
     await using sample = await open(
       [read("docs/a.md"), read("src/a.ts"), read("src/b.ts"), { calls: [call("typed")] }, "Done."],
       files,
@@ -70,7 +70,7 @@ describe("a skill with `paths`", () => {
     expect(lastOf(sample.requests[1])).toContain("- typed:");
   });
 
-  test("[SKL-3] is not told of where a rule denies it, only a person may call it, or the read failed", async () => {
+  test("[SKL-3] is not reported of where a rule denies it, only a person may call it, or the read failed", async () => {
     await using sample = await open(
       [read("src/a.ts"), read("src/missing.py"), "Done."],
       {
@@ -84,7 +84,7 @@ describe("a skill with `paths`", () => {
     expect(allOf(sample.requests[2])).not.toMatch(/- (?:typed|mine|snake)/);
   });
 
-  test("[SKL-2, SKL-3] what the main agent was told of a child is told only when it uses such a file itself", async () => {
+  test("[SKL-2, SKL-3] what the main agent was informed of a child is notified only when it uses such a file itself", async () => {
     const plain = "---\nname: worker\ndescription: Works.\ntools: Read, Skill\n---\nYou are the worker.\n";
     const bare = "---\nname: bare\ndescription: Works.\ntools: Read\n---\nYou are bare.\n";
     const spawn = (type: string): Step => ({
@@ -113,7 +113,7 @@ describe("a skill with `paths`", () => {
     expect(allOf(ofBare[1])).not.toContain("typed");
   });
 
-  test("[SKL-3] being told of it changes neither the tools nor the prompt, so that the provider's cache is read", async () => {
+  test("[SKL-3] being reported of it changes neither the tools nor the prompt, so that the provider's cache is read", async () => {
     await using provider = await startFakeProvider({
       script: [read("docs/a.md"), read("src/a.ts"), read("web/app/c.tsx"), "Done.", "Again."],
     });

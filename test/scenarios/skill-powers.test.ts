@@ -3,7 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 
@@ -186,7 +186,7 @@ describe("a person's /name", () => {
     expect(existsSync(sample.workspace.path("made"))).toBe(true);
   });
 
-  test("[SKL-3] is nobody's any more once it is switched off", async () => {
+  test("[SKL-3] is no one's any more once it is switched off", async () => {
     const settings = JSON.stringify({ skillOverrides: { ship: "off" } });
     await using sample = await open([], files, { settings });
     expect(await sample.runtime.run("/ship").result).toMatchObject({ reason: "unknown_command" });

@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../src/conversation/message.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
@@ -131,7 +131,7 @@ describe("what a skill may do besides its text", () => {
     expect(existsSync(sample.workspace.path("again"))).toBe(false);
   });
 
-  test("[SKL-3] without a rule and with nobody to ask, only the text is given, and that is said", async () => {
+  test("[SKL-3] without a rule and with no one to ask, only the text is given, and that is said", async () => {
     await using sample = await open(steps(), files);
     await sample.runtime.run("One.").result;
     const [given] = results(sample.requests[1]);
@@ -349,7 +349,7 @@ describe("preloaded skills", () => {
   const spawn = { name: "Agent", input: { description: "d", prompt: "p", subagent_type: "writer" } };
   const writer = (step: object): Step => ({ match: "You are the writer", ...step });
 
-  test("[SKL-1, SPN-3] stand once, in the order written, in the child's prompt, and the plan names them", async () => {
+  test("[SKL-1, SPN-3] are once, in the order written, in the child's prompt, and the plan names them", async () => {
     await using sample = await open([{ calls: [spawn] }, writer({ text: "Written." }), "Done."], files);
     await using session = await sample.runtime.open();
     await session.prompt("Go.").result;

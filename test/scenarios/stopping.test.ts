@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { defineTool, type Model } from "../../src/index.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type RunEvent, spawnSteps } from "../../src/conversation/run-event.ts";
-import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 
@@ -44,7 +44,7 @@ async function play(steps: readonly Step[], options: RuntimeOptions = {}) {
 }
 
 describe("a main agent with children, over the whole runtime", () => {
-  test("[SPN-5, AGT-3] three at once, and their texts come back as results", async () => {
+  test("[SPN-5, AGT-3] three immediately, and their texts come back as results", async () => {
     const prompts = ["TASK-ONE", "TASK-TWO", "TASK-THREE"];
     const { result, requests } = await play([
       main({ calls: prompts.map((prompt) => spawnCall(prompt)) }),
@@ -174,7 +174,7 @@ describe("a main agent with children, over the whole runtime", () => {
     expect(JSON.stringify(requests[2]?.messages)).toContain("Bash was not allowed");
   });
 
-  test("[HKS-2, HKS-8] hooks of the session bind a child, and its start and end are told once each", async () => {
+  test("[HKS-2, HKS-8] hooks of the session bind a child, and its start and end are reported once each", async () => {
     const heard: string[] = [];
     const { requests } = await play(
       [
@@ -260,7 +260,7 @@ describe("asking for a child", () => {
     expect(JSON.stringify(requests)).not.toContain("Bash was not allowed");
   });
 
-  test("[PRM-5] without that grant its call is refused, and nobody is asked later", async () => {
+  test("[PRM-5] without that grant its call is refused, and no one is asked later", async () => {
     const asked: string[] = [];
     const { requests } = await play(
       [
@@ -304,7 +304,7 @@ describe("asking for a child", () => {
     });
   });
 
-  test("[PRM-7] one that lacked a permission is resumed in the foreground, where it can ask", async () => {
+  test("[PRM-7] one that did not have a permission is resumed in the foreground, where it can ask", async () => {
     const asked: string[] = [];
     await using sample = await createSampleRuntime(
       [{ calls: [bash] }, "Refused.", { calls: [bash] }, "Ran it."],

@@ -60,7 +60,7 @@ async function findRunning(stage: Stage): Promise<ListedTask> {
 }
 
 describe("children of another process [CLI-3]", () => {
-  test("are listed, read, stopped and gone on with, each from a process of its own [TSK-4]", async () => {
+  test("are listed, read, stopped and continued, each from a process of its own [TSK-4]", async () => {
     const stage = await createStage([
       main({ calls: [start("TASK-ONE", { run_in_background: true })] }),
       child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
@@ -86,18 +86,18 @@ describe("children of another process [CLI-3]", () => {
     expect(await running).toMatchObject({ code: 0, out: "It was stopped.\n" });
     expect((await stage.run(["stop", id])).out).toContain("not running; it is stopped");
 
-    expect(await stage.run(["resume", id.slice(0, 9), "Go on."])).toMatchObject({
+    expect(await stage.run(["resume", id.slice(0, 9), "Continue."])).toMatchObject({
       code: 0,
       out: "Taken up again.\n",
     });
     const last = JSON.stringify(stage.provider.requests.at(-1)?.request.messages);
     expect(last).toContain("TASK-ONE");
-    expect(last).toContain("Go on.");
+    expect(last).toContain("Continue.");
     expect(await listTasks(stage)).toMatchObject([{ id, state: "completed", description: "look" }]);
     stage.provider.finish();
   });
 
-  test("one whose process was killed is interrupted, and can be gone on with", async () => {
+  test("one whose process was killed is interrupted, and can be continued", async () => {
     const stage = await createStage([
       main({ calls: [start("TASK-ONE")] }),
       child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
@@ -120,7 +120,7 @@ describe("children of another process [CLI-3]", () => {
       });
     });
     expect(await listTasks(stage)).toMatchObject([{ id, state: "interrupted" }]);
-    expect(await stage.run(["resume", id, "Go on."])).toMatchObject({ code: 0, out: "Done after all.\n" });
+    expect(await stage.run(["resume", id, "Continue."])).toMatchObject({ code: 0, out: "Done after all.\n" });
   });
 
   test("what is no id is refused before a path is made of it [TRN-7]", async () => {
@@ -160,7 +160,7 @@ test("a plan as JSON names the file of the definition and where each field came 
   expect(builtin.origins.disallowedTools).toEqual({ from: "the definition" });
 });
 
-test("a plan tells every decision and what lost, asks no model and writes nothing [CLI-3]", async () => {
+test("a plan shows every decision and what lost, asks no model and writes nothing [CLI-3]", async () => {
   const stage = await createStage([]);
   stage.write(
     ".claude/agents/helper.md",
@@ -205,7 +205,7 @@ describe("what print mode shows of children [CLI-1]", () => {
   const kindOf = ({ type, subtype, parent_tool_use_id: parent }: Record<string, unknown>) =>
     [type, subtype, typeof parent === "string" ? "of the child" : undefined].filter(Boolean).join(" ");
 
-  test("the stream tells their start, their calls and their end, and their cost is in the result [LIM-4]", async () => {
+  test("the stream shows their start, their calls and their end, and their cost is in the result [LIM-4]", async () => {
     const stage = await createStage(steps);
     const { out } = await stage.run(["-p", "Begin.", "--output-format", "stream-json"]);
     const messages = readJsonLines(out);
@@ -235,7 +235,7 @@ describe("what print mode shows of children [CLI-1]", () => {
     expect(sums.reduce((sum, one) => sum + one, 0)).toBe(215);
   });
 
-  test("with --forward-subagent-text it tells what they say, too", async () => {
+  test("with --forward-subagent-text it shows what they say, too", async () => {
     const stage = await createStage(steps);
     const flags = ["--output-format", "stream-json", "--forward-subagent-text"];
     const { out } = await stage.run(["-p", "Begin.", ...flags]);

@@ -17,7 +17,7 @@ test.runIf(powerCutObstacle() === undefined)(
 );
 
 test.runIf(containerObstacle() === undefined).each(["outside", "frozen"] as const)(
-  "a session that was begun in a container goes on elsewhere: %s [TRN-4]",
+  "a session that was begun in a container continues elsewhere: %s [TRN-4]",
   async (move) => {
     await using provider = await startTortureProvider();
     expect(await moveContainer(move, provider)).toMatchObject({ move });

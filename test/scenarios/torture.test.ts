@@ -5,7 +5,7 @@ import { type FamilyKill, torturedFamily } from "../torture/tortured-family.ts";
 import { type KillReport, torturedRun } from "../torture/tortured-run.ts";
 import { type StormKill, torturedStorm } from "../torture/tortured-storm.ts";
 
-test("[TRN-2, TRN-3] runs that are killed again and again load, go on, and repeat no finished call", async () => {
+test("[TRN-2, TRN-3] runs that are killed again and again load, continue, and repeat no finished call", async () => {
   await using provider = await startTortureProvider();
   const random = createRandom(7);
   const kills: KillReport[] = [];

@@ -53,7 +53,7 @@ describe("the provider's web search for a child", () => {
     expect((await runFinder("model: inherit", allowed)).child).toContain(search);
   });
 
-  test("is not promised where no rule allows it, and the parent is told why [TLS-1, TLS-10]", async () => {
+  test("is not promised where no rule allows it, and the parent is notified why [TLS-1, TLS-10]", async () => {
     const { child, planned, listed, reported } = await runFinder("tools: Read, WebSearch");
     expect(child).toEqual(["Read"]);
     expect(planned).toEqual(["Read"]);

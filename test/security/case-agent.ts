@@ -8,7 +8,7 @@ import { parseAgentDefinition } from "../../src/definitions/parse-agent-definiti
 import { createPaths } from "../../src/settings/paths.ts";
 import type { Fields, Roots } from "./security-case.ts";
 
-/** A definition as its file would be read: every field of the case stands in the frontmatter. */
+/** A definition as its file would be read: every field of the case is in the frontmatter. */
 export function caseAgent(written: Fields, usual: { readonly name: string; readonly scope: AgentScope }) {
   const { scope: given, plugin, prompt, ...fields } = written;
   const scope = agentScopeOf(given) ?? usual.scope;

@@ -31,7 +31,7 @@ export function complaintsAbout(testCase: unknown): readonly string[] {
   const { surface, context = {} } = testCase as { readonly surface: string; readonly context?: unknown };
   return (
     contexts.get(surface)?.(context, "context") ?? [
-      `surface is ${JSON.stringify(surface)}, which this adapter does not know`,
+      `surface is ${JSON.stringify(surface)}, which this adapter does not recognize`,
     ]
   );
 }
@@ -46,7 +46,7 @@ function settingsOf(scope: SettingsScope): Shape {
     const { settings } = readSettings(asSettings(value), { scope });
     const extra = [...settings.extra.keys()].filter((key) => !readElsewhere.has(key));
     return [...extra, ...settings.permissions.unknownKeys].map(
-      (key) => `${path}.${key} is a setting that the product does not know`,
+      (key) => `${path}.${key} is a setting that the product does not recognize`,
     );
   };
 }
@@ -75,7 +75,7 @@ const operation: Shape = (value, path) => {
   const { op } = typeof value === "object" && value !== null && "op" in value ? value : { op: undefined };
   const shape = typeof op === "string" && Object.hasOwn(operations, op) ? operations[op] : undefined;
   return shape === undefined
-    ? [`${path}.op is ${JSON.stringify(op)}, an operation that this adapter does not know`]
+    ? [`${path}.op is ${JSON.stringify(op)}, an operation that this adapter does not recognize`]
     : shape(value, path);
 };
 

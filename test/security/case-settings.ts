@@ -10,7 +10,7 @@ import { type Fields, isFields, type Roots, type ScopeRules, type SecurityCase }
 export interface CaseFile {
   readonly scope: ScopeRules["scope"];
   readonly settings: Fields;
-  /** Where rules such as `/src/**` start, if not where the file stands. */
+  /** Where rules such as `/src/**` start, if not where the file is. */
   readonly root?: string;
 }
 
@@ -110,7 +110,7 @@ const noSettings: ReadonlySet<string> = new Set(
 const fileLists = ["allowWrite", "denyWrite", "denyRead", "allowRead"];
 const hostLists = ["allowedDomains", "deniedDomains"];
 
-/** Whether the folder of a case is trusted: by the person's own record where the case tells what stands in it. */
+/** Whether the folder of a case is trusted: by the person's own record where the case shows what is in it. */
 export async function isTrusted(testCase: SecurityCase, roots: Roots): Promise<boolean> {
   const { context = {}, cwd = roots.P } = testCase;
   if (context["trustedRoots"] === undefined) return testCase.trusted ?? true;

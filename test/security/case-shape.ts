@@ -38,7 +38,7 @@ export function oneOf(...values: readonly unknown[]): Shape {
   return (value, path) =>
     values.includes(value)
       ? []
-      : [`${path} is ${JSON.stringify(value)}, a value that this adapter does not know`];
+      : [`${path} is ${JSON.stringify(value)}, a value that this adapter does not recognize`];
 }
 
 export function either(...shapes: readonly Shape[]): Shape {
@@ -55,7 +55,9 @@ export function fields(known: Readonly<Record<string, Shape>>): Shape {
     return Object.entries(value).flatMap(([key, entry]) => {
       const shape = Object.hasOwn(known, key) ? known[key] : undefined;
       const at = path === "" ? key : `${path}.${key}`;
-      return shape === undefined ? [`${at} is a field that this adapter does not know`] : shape(entry, at);
+      return shape === undefined
+        ? [`${at} is a field that this adapter does not recognize`]
+        : shape(entry, at);
     });
   };
 }

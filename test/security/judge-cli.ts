@@ -35,7 +35,7 @@ function createHost(roots: Roots, { cwd, url }: { readonly cwd: string; readonly
     stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
     onInterrupt: () => () => {},
     canAsk: false,
-    ask: () => Promise.reject(new RetinueError("interrupted", "Nobody is there.")),
+    ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
     endQuestions: () => {},
     environment: {
       PATH: process.env["PATH"],

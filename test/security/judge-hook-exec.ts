@@ -117,7 +117,7 @@ async function write(file: string, text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o644 });
 }
 
-/** Every bash tells its text and its variables before it would obey, and then ends. */
+/** Every bash shows its text and its variables before it would obey, and then ends. */
 async function watchShells({ W }: Roots) {
   const [script, said, variables] = [join(W, "watch.sh"), join(W, "watch.texts"), join(W, "watch.variables")];
   const reporting = `printf '%s\\0' "$BASH_EXECUTION_STRING" >> '${said}'\nenv >> '${variables}'\nexit 0\n`;

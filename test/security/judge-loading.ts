@@ -52,7 +52,7 @@ export const loadingJudges: ReadonlyMap<string, Judge> = new Map<string, Judge>(
 /** Fields of a definition that its scope may not have; a definition without them is not the one that was written. */
 const fieldsOfPower = ["hooks", "mcpServers", "permissionMode", "initialPrompt"] as const;
 
-/** Allowed is a file that defines an agent with all that it says, under a name that nobody of its rank has. */
+/** Allowed is a file that defines an agent with all that it says, under a name that no one of its rank has. */
 function judgeAgent(context: Fields): Answer {
   const { scope, frontmatter, body, plugin, raw } = context;
   if (typeof raw === "string") {

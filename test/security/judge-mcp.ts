@@ -47,7 +47,7 @@ export async function judgeMcpServer(testCase: SecurityCase, roots: Roots): Prom
   return asked.length > 0 ? "ask" : "deny";
 }
 
-/** Where a server of a case stands, and what that needs. */
+/** Where a server of a case is, and what that needs. */
 const places: Readonly<Record<string, Pick<McpEntry, "scope" | "fromRepository" | "needsTrust">>> = {
   managed: { scope: "managed", fromRepository: false },
   user: { scope: "user", fromRepository: false },
@@ -62,7 +62,7 @@ const places: Readonly<Record<string, Pick<McpEntry, "scope" | "fromRepository" 
 
 function entryOf({ scope = "user", server, name }: Fields): McpEntry {
   const place = places[String(scope)];
-  if (place === undefined) throw new NotHonoured(`no MCP server stands in the scope ${String(scope)}`);
+  if (place === undefined) throw new NotHonoured(`no MCP server is in the scope ${String(scope)}`);
   const written = typeof name === "string" ? name : "server";
   const own = place.scope === "plugin" && !written.startsWith("plugin:") ? `plugin:p:${written}` : written;
   return {

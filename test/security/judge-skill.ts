@@ -94,7 +94,7 @@ async function writeSkill(
   await writeFile(join(folder, "SKILL.md"), "---\ndescription: It helps.\n---\nDo it.\n", { mode: 0o644 });
 }
 
-/** The rules of a skill beside those of the session. A question to a person is one whoever has granted it. */
+/** The rules of a skill beside those of the session. A question to a person is one the one that has granted it. */
 async function judgeGrant(testCase: SecurityCase, roots: Roots): Promise<Answer> {
   const { context = {}, tool } = testCase;
   const skill = skillOf(context);

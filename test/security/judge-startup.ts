@@ -4,7 +4,7 @@ import { texts } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
-/** Allowed is a program that a start of a session runs. A stand-in for it is first on the path and tells its words. */
+/** Allowed is a program that a start of a session runs. A stand-in for it is first on the path and shows its words. */
 export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
   const { context = {} } = testCase;
   const { command } = context;
@@ -17,7 +17,7 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
   const script = join(folder, basename(program));
   await writeFile(script, `#!/bin/sh\necho "$@" >> '${said}'\n`);
   await chmod(script, 0o755);
-  // Without a repository nobody has a reason to ask git anything.
+  // Without a repository no one has a reason to ask git anything.
   await mkdir(join(roots.P, ".git"), { recursive: true });
   await writeCaseSettings(testCase, roots);
   await runCaseSession(testCase, roots, { env: { PATH: `${folder}:${process.env["PATH"] ?? ""}` } });

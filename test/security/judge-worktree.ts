@@ -55,7 +55,7 @@ export async function judgeWorktree(testCase: SecurityCase, roots: Roots): Promi
     home: roots.H,
   });
   if (plan.type === "refused") return "deny";
-  // No call and no definition chooses a path; a worktree stands where its name says.
+  // No call and no definition chooses a path; a worktree is where its name says.
   if (path !== undefined && !contains(plan.folder, join(roots.P, path))) return "deny";
   if (name !== undefined && !plan.name.startsWith(`${plain(name)}-`)) return "deny";
   const made = await makeWorktree({
@@ -69,7 +69,7 @@ export async function judgeWorktree(testCase: SecurityCase, roots: Roots): Promi
   return real === plan.path || contains(plan.folder, real) ? "allow" : "deny";
 }
 
-/** Case and blanks are a matter of spelling; any other change means that the name was not taken. */
+/** Case and spaces are a matter of spelling; any other change means that the name was not taken. */
 function plain(name: string): string {
   return name.toLowerCase().replace(/[_ ]/g, "-");
 }

@@ -74,7 +74,7 @@ export const ownCases: readonly SecurityCase[] = [
   own("output_file", "deny", "a link in its place", {
     context: { path: "{{T}}/tasks/a.output", target: "{{H}}/.bashrc" },
   }),
-  own("agent_output", "deny", "what a terminal obeys and nobody sees", {
+  own("agent_output", "deny", "what a terminal obeys and no one sees", {
     context: { text: "ok \u001b]0;x\u0007 \u{E0041}hidden" },
   }),
   own("toctou", "deny", "a file that became a link out of the project", {
@@ -316,7 +316,7 @@ function own(
     id: `own-${surface}`,
     category: "own",
     title,
-    why: "The judge of this surface must be able to tell it.",
+    why: "The judge of this surface must be able to show it.",
     kind: expect === "allow" ? "benign" : "bypass",
     profile: "core",
     surface,

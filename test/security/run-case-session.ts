@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions, SessionOptions } from "../../src/runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../src/runtime/options/runtime-options.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { caseFiles, texts, trustStore, writeTrustedRoots } from "./case-settings.ts";
@@ -23,7 +23,7 @@ export interface CaseSessionOptions extends RuntimeOptions {
   readonly session?: SessionOptions;
 }
 
-/** Runs one prompt in the folders of a case: its settings are files, its trust stands in the person's record. */
+/** Runs one prompt in the folders of a case: its settings are files, its trust is in the person's record. */
 export async function runCaseSession(
   testCase: SecurityCase,
   roots: Roots,

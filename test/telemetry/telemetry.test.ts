@@ -14,7 +14,7 @@ import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "./otlp-
 const outer = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
 const long = "word ".repeat(3000);
 
-/** Tells the trace context that it was started with, and that of the call. */
+/** Shows the trace context that it was started with, and that of the call. */
 const server = `
 process.stdin.on("data", (data) => {
   for (const line of String(data).split("\\n").filter(Boolean)) {
@@ -71,7 +71,7 @@ describe("a session is measured", () => {
       ".mcp.json",
       JSON.stringify({ mcpServers: { s: { command: process.execPath, args: [script] } } }),
     );
-    const result = await runtime.run("Tell nobody.", { allowedTools: ["mcp__s"] }).result;
+    const result = await runtime.run("Show no one.", { allowedTools: ["mcp__s"] }).result;
     expect(result).toMatchObject({ status: "completed", text: "done" });
     const said = (at: number): string => {
       const message = sample.requests[at]?.messages.at(-1);
@@ -161,7 +161,7 @@ describe("a session is measured", () => {
 
   test("what people, models and tools say stays here unless it is asked for [OTL-1]", () => {
     const sent = receiver.bodies.join("\n");
-    for (const content of ["Tell nobody", "the secret", "secret.txt", "a summary", "found"])
+    for (const content of ["Show no one", "the secret", "secret.txt", "a summary", "found"])
       expect(sent).not.toContain(content);
   });
 
@@ -173,8 +173,7 @@ describe("a session is measured", () => {
     });
     expect(contextOf(told.server.env).traceId).toBe(outer.traceId);
     expect(contextOf(told.server.meta).spanId).toBe(spanOf("execute_tool mcp__s__where").spanId);
-    const { spanId } = contextOf(hooked);
-    expect(spanOf("hook PreToolUse", (span) => span.spanId === spanId)).toBeDefined();
+    expect(contextOf(hooked).spanId).toBe(spanOf("hook PreToolUse").spanId);
   });
 
   test("contents are sent where they are asked for, and a question is a span of its own [OTL-1]", async () => {
@@ -190,12 +189,12 @@ describe("a session is measured", () => {
       },
       { approver: { approve: async () => ({ type: "allow", for: "call" }) } },
     );
-    await sample.runtime.run("Tell everybody.").result;
+    await sample.runtime.run("Show everybody.").result;
     await sample.runtime.close();
     const named = (name: string) => other.spans.find((span) => span.name === name)?.attributes;
-    expect(named("invoke_agent main")?.["retinue.prompt"]).toBe("Tell everybody.");
+    expect(named("invoke_agent main")?.["retinue.prompt"]).toBe("Show everybody.");
     expect(named("execute_tool Bash")?.["gen_ai.tool.call.arguments"]).toContain("touch asked.txt");
-    expect(named("chat scripted")?.["gen_ai.input.messages"]).toContain("Tell everybody.");
+    expect(named("chat scripted")?.["gen_ai.input.messages"]).toContain("Show everybody.");
     expect(named("permission Bash")).toMatchObject({ "retinue.permission.decision": "allowed" });
     expect(other.logs.map(({ name }) => name)).toContain("retinue.user_prompt");
   });

@@ -85,14 +85,14 @@ test("the tree shows what each agent does; ctrl+b frees the caller, who hears of
     [
       children.step,
       { calls: [agentCall("look around", "child task one"), agentCall("count lines", "child task two")] },
-      "I go on without them.",
+      "I continue without them.",
       { times: "any", match: "task-notification", text: "I heard of it." },
     ],
     { words: ["start two"] },
   );
   await pty.shows("look around", "count lines", "2 agents", "Waiting for 2 agents");
   pty.type(keys.ctrlB);
-  await pty.shows("I go on without them.", "(background)");
+  await pty.shows("I continue without them.", "(background)");
   children.release();
   await pty.shows("✓ general-purpose look around", "✓ general-purpose count lines", "I heard of it.");
 });
@@ -278,17 +278,17 @@ test("questions of the agent with choices are a form [CLI-4]", async () => {
   expect(userTexts(provider)).toContain("Postgres");
 });
 
-test("ctrl+b moves a running command to the background: the agent goes on at once [BGR-3]", async () => {
+test("ctrl+b moves a running command to the background: the agent continues immediately [BGR-3]", async () => {
   const { pty, place } = await openConversation(
     [
       { calls: [{ name: "Bash", input: { command: "while [ ! -e go ]; do sleep 0.05; done; touch late" } }] },
-      "I go on.",
+      "I continue.",
     ],
     { words: ["run it", "--dangerously-skip-permissions"] },
   );
   await pty.shows("○ Bash while");
   pty.type(keys.ctrlB);
-  await pty.shows("I go on.", "The person moved the command");
+  await pty.shows("I continue.", "The person moved the command");
   expect(existsSync(join(place.cwd, "late"))).toBe(false);
   place.write("go", "");
   await expect.poll(() => existsSync(join(place.cwd, "late")), { timeout: 5000 }).toBe(true);

@@ -11,7 +11,7 @@ test("/model changes the model of the conversation, and one that cannot be had c
   await pty.isMissing("esc to interrupt");
   pty.type(`/model haiku${keys.enter}`);
   await pty.shows("claude-haiku-5-5 ·");
-  pty.type(`go on please${keys.enter}`);
+  pty.type(`continue please${keys.enter}`);
   await pty.shows("Two.");
   await pty.isMissing("esc to interrupt");
   expect(provider.requests.at(-1)?.body["model"]).toBe("claude-haiku-5-5");
@@ -20,7 +20,7 @@ test("/model changes the model of the conversation, and one that cannot be had c
   await pty.shows("cannot be used");
   pty.type(`once more${keys.enter}`);
   await pty.shows("Three.");
-  expect(userTexts(provider)).toContain("go on please");
+  expect(userTexts(provider)).toContain("continue please");
 });
 
 test("esc esc goes back to before a prompt, which becomes the draft [CLI-4]", async () => {

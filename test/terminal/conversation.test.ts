@@ -36,7 +36,7 @@ test("a prompt on the command line is sent immediately, and the conversation is 
   expect(userTexts(provider)).toContain("one two");
 });
 
-test("escape interrupts the turn and keeps the draft; the session goes on [CLI-4]", async () => {
+test("escape interrupts the turn and keeps the draft; the session continues [CLI-4]", async () => {
   const { pty, provider } = await openConversation([() => forever, "Here again."], {
     words: ["wait for it"],
   });

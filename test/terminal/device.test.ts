@@ -29,7 +29,7 @@ describe("the terminal is given back", () => {
     ["SIGTERM", 143],
     ["SIGHUP", 129],
     ["SIGINT", 130],
-  ] as const)("after %s while an agent works, and the session can go on [CLI-4, CLI-8]", async (signal, code) => {
+  ] as const)("after %s while an agent works, and the session can continue [CLI-4, CLI-8]", async (signal, code) => {
     const { pty, place } = await openConversation([() => forever], { words: ["wait for it"] });
     await pty.shows("Working");
     process.kill(pty.pid, signal);
@@ -57,7 +57,7 @@ describe("the terminal is given back", () => {
   });
 });
 
-test("finished text stands in the scrollback once and in order, through resizes while it streams [CLI-4]", async () => {
+test("finished text is in the scrollback once and in order, through resizes while it streams [CLI-4]", async () => {
   const lines = Array.from({ length: 300 }, (_, at) => `line number ${at} of the long answer`);
   const { pty } = await openConversation([lines.join("\n\n")], {
     words: ["write a lot"],

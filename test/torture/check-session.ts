@@ -65,7 +65,7 @@ export function checkConversation(messages: readonly Message[]): void {
       throw new Error(`Message ${index} of the rebuilt conversation is of the ${role}.`);
 }
 
-const proceed = { role: "user", content: "Go on." } as const;
+const proceed = { role: "user", content: "Continue." } as const;
 
 /** Compares what the conversation says with what really happened in the folder. */
 function checkDeeds(

@@ -15,7 +15,7 @@ export interface StormPlace {
   readonly project: string;
 }
 
-/** What the files tell of a storm so far; every list is empty when all promises hold. */
+/** What the files show of a storm so far; every list is empty when all promises hold. */
 export interface StormState {
   readonly hasBegun: boolean;
   readonly members: readonly FamilyMember[];

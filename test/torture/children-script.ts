@@ -6,7 +6,7 @@ import { type Deed, doneDeeds, resultsOf } from "./torture-script.ts";
 export const childCount = 8;
 const stepsPerChild = 7;
 
-/** What child `k` does, answer by answer: mostly one deed, now and then three at once. */
+/** What child `k` does, answer by answer: mostly one deed, now and then three immediately. */
 export function childPlan(child: number): readonly (readonly Deed[])[] {
   return Array.from({ length: stepsPerChild }, (_, step): readonly Deed[] => {
     const deed = (part: string, tool: Deed["tool"]): Deed => ({ name: `step${child}x${step}${part}`, tool });
@@ -66,7 +66,7 @@ function answerChild(child: number, { messages }: ModelRequest, mark: string): S
   if (next === undefined) return { text: `CHILD ${child} DONE` };
   const open = next.filter(({ name }) => !done.has(name));
   return {
-    text: "I go on. ".repeat(3),
+    text: "I continue. ".repeat(3),
     calls: open.map((deed) => callOf(deed, `call-${deed.name}-${mark}`)),
   };
 }

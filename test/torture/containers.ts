@@ -17,7 +17,7 @@ export interface ContainerOutcome {
   readonly move: ContainerMove;
   /** From the start of the second process to its end. */
   readonly elapsedMs: number;
-  /** Whether the second process had to be told to take the session over. */
+  /** Whether the second process had to be reported to take the session over. */
   readonly forced: boolean;
 }
 

@@ -83,7 +83,7 @@ function parse(line: string): JsonRecord[] | undefined {
 
 function refuseTwice(values: readonly string[], file: string, what: string): void {
   const twice = values.find((value, index) => values.indexOf(value) !== index);
-  if (twice !== undefined) throw new Error(`In ${file} a ${what} stands twice: ${twice.slice(0, 200)}`);
+  if (twice !== undefined) throw new Error(`In ${file} a ${what} appears twice: ${twice.slice(0, 200)}`);
 }
 
 function resultIds({ type, message }: JsonRecord): readonly string[] {

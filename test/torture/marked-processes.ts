@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** One process, told from a later one that was given the same number. */
+/** One process, reported from a later one that was given the same number. */
 export interface MarkedProcess {
   readonly pid: number;
   readonly started: string;

@@ -29,7 +29,7 @@ export function startProgram(
   }: { readonly within?: readonly string[]; readonly environment?: Readonly<Record<string, string>> } = {},
 ): RunningProgram {
   const continues = session.includes("--resume") || session.includes("--continue");
-  const prompt = continues ? "You were interrupted. Go on." : "Do all steps.";
+  const prompt = continues ? "You were interrupted. Continue." : "Do all steps.";
   const own = [process.execPath, program, "-p", prompt, ...session];
   const line = [...within, ...own, "--output-format", "json", "--dangerously-skip-permissions"];
   const child = spawn(line[0] ?? "", line.slice(1), {

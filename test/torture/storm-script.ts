@@ -26,7 +26,7 @@ export function answerStorm(request: ModelRequest, mark: string): StepAnswer {
   return child === undefined ? answerMain(request.messages, mark) : answerChild(child, request, mark);
 }
 
-/** How a child is, as far as a main conversation tells. */
+/** How a child is, as far as a main conversation shows. */
 interface KnownChild {
   id?: string;
   standing: "unknown" | "running" | "stopped" | "done";
@@ -42,11 +42,11 @@ function answerMain(messages: readonly Message[], mark: string): StepAnswer {
   const calls = [...(shell === undefined ? [] : [shell]), ...due];
   return calls.length === 0
     ? { text: `All ${childCount} are started or done. (${mark})` }
-    : { text: "I go on.", calls };
+    : { text: "I continue.", calls };
 }
 
 function startOf(child: number, mark: string, resume?: string): ScriptedCall {
-  const prompt = resume === undefined ? `BE CHILD ${child}. Do all steps.` : "Go on.";
+  const prompt = resume === undefined ? `BE CHILD ${child}. Do all steps.` : "Continue.";
   return {
     id: `call-agent${child}-${mark}`,
     name: "Agent",
@@ -67,7 +67,7 @@ function shellCall(messages: readonly Message[], mark: string): ScriptedCall | u
     const input = { command: "while :; do sleep 0.1; done", run_in_background: true };
     return { id: `call-shell-${mark}`, name: "Bash", input };
   }
-  const hasAsked = text.lastIndexOf('"call-look-') >= text.lastIndexOf("You were interrupted. Go on.");
+  const hasAsked = text.lastIndexOf('"call-look-') >= text.lastIndexOf("You were interrupted. Continue.");
   if (id === undefined || hasAsked) return undefined;
   return { id: `call-look-${mark}`, name: "TaskOutput", input: { task_id: id, block: false } };
 }
@@ -112,7 +112,7 @@ function answerChild(child: number, { messages }: ModelRequest, mark: string): S
   const next = stormPlan(child).find((deeds) => deeds.some(({ name }) => !done.has(name)));
   if (next === undefined) return { text: `CHILD ${child} DONE` };
   const open = next.filter(({ name }) => !done.has(name));
-  return { text: "I go on.", calls: open.map((deed) => callOf(deed, `call-${deed.name}-${mark}`)) };
+  return { text: "I continue.", calls: open.map((deed) => callOf(deed, `call-${deed.name}-${mark}`)) };
 }
 
 /**

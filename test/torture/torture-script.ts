@@ -10,7 +10,7 @@ export interface Deed {
 
 export const steps = 30;
 
-/** What each answer of the model asks for: mostly one deed, now and then three at once. */
+/** What each answer of the model asks for: mostly one deed, now and then three immediately. */
 export const plan: readonly (readonly Deed[])[] = Array.from(
   { length: steps },
   (_, step): readonly Deed[] => {
@@ -27,7 +27,7 @@ export function deedOf(callId: string): string {
 
 /**
  * The model of the torture. It remembers nothing: what comes next follows from the results in the request, so a run
- * that was killed continues where its transcript ends. `mark` tells one answer from all others.
+ * that was killed continues where its transcript ends. `mark` shows one answer from all others.
  */
 export function answerTortured({ messages }: ModelRequest, mark: string): StepAnswer {
   const done = doneDeeds(messages);

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import { misuse } from "../cli/session-options.ts";
 
 /** Options that scripts for `claude` and programs on the Agent SDK give, and people seldom write. */

@@ -77,7 +77,7 @@ async function stopTask(id: unknown, { host }: ControlRequestOptions): Promise<J
   return {};
 }
 
-/** Frees whoever waits for children in the foreground. */
+/** Frees the one that waits for children in the foreground. */
 async function moveToBackground(id: unknown, { host }: ControlRequestOptions): Promise<JsonRecord> {
   const { tasks } = (await host.ready()).session;
   const waiting = tasks.list().filter((task) => !task.background && !hasEnded(task));

@@ -12,7 +12,7 @@ export interface FileCheckpoints {
   begin(promptId: string | undefined): void;
   /** Keeps the file that a call is about to change. */
   keep(call: ToolUseBlock, directory: string): Promise<void>;
-  /** Puts files back as they were before the prompt; with `dryRun` only tells what would change. */
+  /** Puts files back as they were before the prompt; with `dryRun` reports what would change. */
   rewind(promptId: string, dryRun: boolean): Promise<JsonRecord>;
 }
 

@@ -54,7 +54,7 @@ function readMatcher(event: string, value: unknown): HostHook {
 }
 
 export interface HookReports {
-  /** Tells the host that a callback failed and was passed over. */
+  /** Notifies the host that a callback failed and was passed over. */
   warn(text: string): void;
   /** Shows the start and the end of a hook, where the host asked for that. */
   started?(hook: { readonly id: string; readonly event: string }): void;

@@ -7,7 +7,7 @@ import { errorCategory, isProviderFailure } from "./sdk-messages.ts";
 
 /** Callbacks for events that the runtime has no hooks for, reported from what the main agent does. */
 export interface ObservedHooks {
-  /** Reports what an event means to them before the run goes on. */
+  /** Reports what an event means to them before the run continues. */
   hear(event: RunEvent, signal: AbortSignal): Promise<void>;
   ended(ending: RunEnding): Promise<void>;
 }

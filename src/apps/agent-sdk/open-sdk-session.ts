@@ -7,7 +7,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { PermissionMode } from "../../permissions/permission-mode.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { LiveControls } from "../../runtime/agent/live-controls.ts";
-import type { RuntimeOptions, SessionOptions } from "../../runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
@@ -189,7 +189,7 @@ async function hiddenSkills(
   return all.filter(({ name }) => !isWanted(name)).map(({ name }) => `Skill(${name})`);
 }
 
-/** A host that names no prompt says so with an empty one, which does not stand for that of a named agent. */
+/** A host that names no prompt says so with an empty one, which does not represent that of a named agent. */
 function promptOf(text: string | undefined, agent: string | undefined): Pick<SessionOptions, "systemPrompt"> {
   return text === undefined || (text === "" && agent !== undefined) ? {} : { systemPrompt: text };
 }

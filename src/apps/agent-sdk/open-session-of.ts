@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { McpAnswer, McpQuestion } from "../../mcp/mcp-connections.ts";
 import type { LiveControls } from "../../runtime/agent/live-controls.ts";
-import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { sdkSessionOptions } from "./agent-sdk-options.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";

@@ -14,7 +14,7 @@ export interface QueuedPrompt {
   readonly asks: boolean;
 }
 
-/** What waits to be worked on, and a bell for whoever waits for more. */
+/** What waits to be worked on, and a bell for the one that waits for more. */
 export interface PromptQueue {
   add(prompt: QueuedPrompt): void;
   /** The next prompt that asks for an answer, with the notes before it put in front. */

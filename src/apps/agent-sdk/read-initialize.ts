@@ -113,7 +113,7 @@ function readText<Key extends string>(request: JsonRecord, key: Key): { readonly
   const value = request[key];
   if (!isAsked(value)) return {};
   if (typeof value !== "string") throw invalid(`\`${key}\` must be a text`);
-  // The one key is the one asked for, which a computed name cannot tell the compiler.
+  // The one key is the one asked for, which a computed name cannot show the compiler.
   return { [key]: value } as { readonly [K in Key]?: string };
 }
 

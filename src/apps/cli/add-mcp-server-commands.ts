@@ -5,7 +5,7 @@ import { describe, type Invoke } from "./describe.ts";
 export function addMcpServerCommands(mcp: Command, invoke: Invoke): void {
   describe(mcp.command("list"), "Lists the MCP servers of every place.")
     .option("--json", "print JSON")
-    .option("--check", "connect them, and tell how many tools each has or why it fails")
+    .option("--check", "connect them, and show how many tools each has or why it fails")
     .action((_, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/mcp/mcp-list.ts")).mcpList(context, command.optsWithGlobals()),

@@ -3,6 +3,12 @@ import { describe, type Invoke } from "./describe.ts";
 
 /** The commands about child agents: what one would be, which there are, and what can be done with them. */
 export function addTaskCommands(program: Command, invoke: Invoke): void {
+  addPlanCommands(program, invoke);
+  addLookCommands(program, invoke);
+  addControlCommands(program, invoke);
+}
+
+function addPlanCommands(program: Command, invoke: Invoke): void {
   describe(program.command("plan <name>"), "Shows what a child agent would be, and why. Starts nothing.")
     .option("--background", "as if it were started in the background")
     .option("--task <text>", "the task it would get")
@@ -20,6 +26,9 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
       (await import("./commands/run-plan.ts")).runPlan(context, file, command.optsWithGlobals()),
     ),
   );
+}
+
+function addLookCommands(program: Command, invoke: Invoke): void {
   describe(program.command("tasks"), "Lists the child agents of this folder's sessions.")
     .option("--all", "also those that ended long ago")
     .option("--interrupted", "only what died with its process, with what was in flight")
@@ -41,10 +50,14 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
       invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
     );
   addReplay(program, invoke);
+  addEval(program, invoke);
+}
+
+function addControlCommands(program: Command, invoke: Invoke): void {
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
     (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
   );
-  describe(program.command("resume [id] [prompt...]"), "Goes on with a child agent that has ended.")
+  describe(program.command("resume [id] [prompt...]"), "Continues with a child agent that has ended.")
     .option("--interrupted", "all that died with their process, of the newest session that has any")
     .option("--json", "with --interrupted: print JSON")
     .action((id: string | undefined, words: readonly string[], _, command: Command) =>
@@ -59,7 +72,7 @@ export function addTaskCommands(program: Command, invoke: Invoke): void {
     program.command("clean"),
     "Removes old sessions of all folders, and unchanged worktrees; nothing in use.",
   )
-    .option("--dry-run", "only tell what would go")
+    .option("--dry-run", "dry run: show what would be removed")
     .option("--days <n>", "older than this; otherwise what settings say, or 30")
     .option("--json", "print JSON")
     .action((options) =>
@@ -81,6 +94,22 @@ function addReplay(program: Command, invoke: Invoke): void {
     .action((words: readonly string[], _, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/replay.ts")).replay(context, words, command.optsWithGlobals()),
+      ),
+    );
+}
+
+function addEval(program: Command, invoke: Invoke): void {
+  describe(
+    program.command("eval <file>"),
+    "Runs tasks with several agents and models, scores the answers, and shows a table.",
+  )
+    .option("--results <file>", "where results are kept; FILE.results.jsonl when left out")
+    .option("--fresh", "forget earlier results and run everything")
+    .option("--html <file>", "also write a page")
+    .option("--json", "print JSON")
+    .action((file: string, _, command: Command) =>
+      invoke(async (context) =>
+        (await import("./commands/eval.ts")).evaluate(context, file, command.optsWithGlobals()),
       ),
     );
 }

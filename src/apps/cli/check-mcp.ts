@@ -26,7 +26,7 @@ export async function checkMcp(
   }
 }
 
-/** In a few words; a failure is told elsewhere, as it may be long. */
+/** In a few words; a failure is reported elsewhere, as it may be long. */
 export function statusWords(status: McpStatus): string {
   if (status.type !== "connected") return "failed";
   return status.tools === 1 ? "1 tool" : `${status.tools} tools`;

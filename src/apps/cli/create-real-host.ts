@@ -59,7 +59,7 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
     const name = stream === process.stdout ? "stdout" : "stderr";
     closing.abort(
       readerGone.has(errorCode(error))
-        ? new RetinueError("reader-gone", "Nobody reads the output any more.")
+        ? new RetinueError("reader-gone", "No one reads the output any more.")
         : fileError("write to", name, error),
     );
   };
@@ -89,7 +89,7 @@ function outputOf(stream: WriteStream, environment: CliHost["environment"]): Cli
 const sameWishMs = 300;
 
 /**
- * Ctrl+C, a polite request to end and a closed terminal are the same wish. Whoever repeats it does not want to wait; a terminal
+ * Ctrl+C, a polite request to end and a closed terminal are the same wish. The one that repeats it does not want to wait; a terminal
  * that closes repeats itself and hurries no one.
  */
 function onInterrupt(listener: (reason: RetinueError) => void): () => void {

@@ -10,5 +10,5 @@ export function describe(command: Command, description: string): Command {
     .description(description)
     .helpCommand(false)
     .allowExcessArguments(false)
-    .addHelpText("after", "\n`retinue --help` tells the options of every command.");
+    .addHelpText("after", "\n`retinue --help` shows the options of every command.");
 }

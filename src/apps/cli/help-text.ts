@@ -4,7 +4,7 @@ export const helpText = `Usage: retinue [options] ["prompt"]    talk in the term
 
 Commands:
   agents, skills         list them; also: agents show NAME, agents|skills check
-  sessions, tasks        list; plan NAME, inspect|logs|stop|resume ID
+  sessions, tasks        inspect|replay|logs|stop|resume ID, plan NAME, eval
   mcp, plugin, acp       list MCP servers, plugins; mcp serve; acp: for editors
   permissions            list all rules; also: permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove

@@ -60,7 +60,7 @@ function createWorld(): World {
         stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
         onInterrupt: () => () => {},
         canAsk: false,
-        ask: () => Promise.reject(new RetinueError("interrupted", "Nobody is there.")),
+        ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
         endQuestions: () => {},
         environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
         cwd,
@@ -105,7 +105,7 @@ describe("retinue agents", () => {
     expect((await world.run(["agents", "--all", ...flags])).out).toMatch(/^Explore +built-in \(hidden\) /m);
   });
 
-  it("tells in one line that files have problems, and keeps JSON alone on stdout [CLI-2]", async () => {
+  it("shows in one line that files have problems, and keeps JSON alone on stdout [CLI-2]", async () => {
     const world = createWorld();
     world.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
     world.write("project/.claude/agents/sql.md", agent("sql"));
@@ -454,7 +454,7 @@ describe("retinue agents new", () => {
     expect(err).toContain('Two names were given: "sql" and --name "other"');
   });
 
-  it("needs a name where nobody can be asked", async () => {
+  it("needs a name where no one can be asked", async () => {
     const { code, err } = await createWorld().run(["agents", "new"]);
     expect(code).toBe(2);
     expect(err).toContain("needs a name");
@@ -570,7 +570,7 @@ describe("retinue doctor", () => {
     expect(checked.out).toContain("circular-import");
   });
 
-  it("tells how to trust a folder in which something waits for it [CLI-5, PRM-11]", async () => {
+  it("shows how to trust a folder in which something waits for it [CLI-5, PRM-11]", async () => {
     const world = createWorld();
     world.write("project/.claude/agents/a.md", agent("a", "permissionMode: acceptEdits\n"));
     expect((await world.run(["doctor"])).out).toMatch(/^warning +trust +This folder is not trusted/m);
@@ -650,7 +650,7 @@ describe("the command line itself", () => {
 
   it.each([
     [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
-    [["--setting-sources", "users", "agents"], '--setting-sources does not know "users".'],
+    [["--setting-sources", "users", "agents"], 'Invalid --setting-sources "users".'],
   ])("answers %j with a sentence, advice and exit code 1 [CLI-6, CLI-7]", async (arguments_, expected) => {
     const { code, out, err } = await createWorld().run(arguments_);
     expect({ code, out }).toEqual({ code: 1, out: "" });
@@ -663,7 +663,7 @@ describe("the command line itself", () => {
     expect((await world.run(["--debug", "agents", "show", "nobody"])).err).toMatch(/^\s+at /m);
   });
 
-  it("makes a sentence even of an error nobody expected [CLI-6]", async () => {
+  it("makes a sentence even of an error no one expected [CLI-6]", async () => {
     const broken = () => {
       throw new TypeError("x is not a function");
     };

@@ -42,7 +42,7 @@ async function runNamed(arguments_: readonly string[], host: CliHost): Promise<n
   return (await import("./run-program.ts")).runProgram(arguments_, host);
 }
 
-/** Work whose output could not be written was not done for whoever waits for it; a reader that went away wanted no more. */
+/** Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more. */
 function refuseLostOutput({ stdout: { closed } }: CliHost): void {
   if (closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code !== "reader-gone")
     throw closed.reason;

@@ -8,8 +8,7 @@ import { type AgentSdkOptions, addAgentSdkOptions } from "../agent-sdk/agent-sdk
 import { addAccountCommands } from "./add-account-commands.ts";
 import { addHelpCommands } from "./add-help-commands.ts";
 import { addMcpServerCommands } from "./add-mcp-server-commands.ts";
-import { addSessionCommands } from "./add-session-commands.ts";
-import { addSkillCommands } from "./add-skill-commands.ts";
+import { addSessionCommands, addSkillCommands } from "./add-session-commands.ts";
 import { addTaskCommands } from "./add-task-commands.ts";
 import type { CliHost } from "./cli-host.ts";
 import { describe, type Invoke } from "./describe.ts";
@@ -248,7 +247,7 @@ function addAgentsNew(agents: Command, invoke: Invoke): void {
     .option("--scope <scope>", "project (this folder, the default) or user (all your folders)")
     .option("--prompt <text>", "the system prompt; a starter is written when left out")
     .option("--force", "replace a file that is there")
-    // `--tools` and `--model` are also options of a run, and the program takes them first wherever they stand.
+    // `--tools` and `--model` are also options of a run, and the program takes them first wherever they are.
     .action((name: string | undefined, _, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/agents/agents-new.ts")).agentsNew(context, name, command.optsWithGlobals()),
@@ -257,7 +256,7 @@ function addAgentsNew(agents: Command, invoke: Invoke): void {
 }
 
 function addPermissions(program: Command, invoke: Invoke): void {
-  const permissions = describe(program.command("permissions"), "Lists all rules and where each stands.")
+  const permissions = describe(program.command("permissions"), "Lists all rules and where each is.")
     .argument("[command]")
     .usage("[list|test] [options]")
     .option("--json", "print JSON")
@@ -268,14 +267,14 @@ function addPermissions(program: Command, invoke: Invoke): void {
       (await import("./commands/permissions-list.ts")).permissionsList(context, options),
     );
   });
-  describe(permissions.command("list"), "Lists all rules, where each stands, and what is held back.")
+  describe(permissions.command("list"), "Lists all rules, where each is, and what is held back.")
     .option("--json", "print JSON")
     .action((_, command: Command) =>
       invoke(async (context) =>
         (await import("./commands/permissions-list.ts")).permissionsList(context, command.optsWithGlobals()),
       ),
     );
-  describe(permissions.command("test [call]"), "Tells what would happen to a call, and by which rule.")
+  describe(permissions.command("test [call]"), "Shows what would happen to a call, and by which rule.")
     .option("--tool <name>", "the tool, in place of a call such as 'Bash(git push)'")
     .option("--input <json>", "its whole input")
     .option("--mode <mode>", "as if this permission mode were chosen")
@@ -294,7 +293,7 @@ function addPermissions(program: Command, invoke: Invoke): void {
 
 function addTrust(program: Command, invoke: Invoke): void {
   describe(program.command("trust [folder]"), "Lets the files of a folder run programs and widen rights.")
-    .option("--show", "only tell what waits for trust, or has it")
+    .option("--show", "only show what waits for trust, or has it")
     .option("--yes", "trust it without asking")
     .option("--remove", "take trust back")
     .option("--json", "print JSON, and change nothing")
@@ -350,7 +349,7 @@ function addMcpCommands(program: Command, invoke: Invoke): void {
     .argument("[command]")
     .usage("[list|get|add|add-json|remove|approve|reject|reset-project-choices|serve] [options]")
     .option("--json", "print JSON")
-    .option("--check", "connect them, and tell how many tools each has or why it fails")
+    .option("--check", "connect them, and show how many tools each has or why it fails")
     .allowExcessArguments();
   mcp.action((name: string | undefined, options: { json?: boolean; check?: boolean }) => {
     if (name !== undefined)

@@ -34,7 +34,7 @@ export function parseSettingSources(text: string): readonly SettingSource[] {
       const source = settingSources.find((known) => known === word);
       if (source !== undefined) return source;
       throw misuse(
-        `--setting-sources does not know "${word}".`,
+        `Invalid --setting-sources "${word}".`,
         `Write a list of ${settingSources.join(", ")}, such as --setting-sources user,project.`,
       );
     });

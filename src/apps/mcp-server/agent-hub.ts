@@ -6,7 +6,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
-import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";
@@ -49,7 +49,7 @@ export interface AgentHub extends AsyncDisposable {
 export interface OutputOptions {
   readonly waitMs: number;
   readonly signal: AbortSignal;
-  /** Told where the agent runs, when that is here. */
+  /** Notified where the agent runs, when that is here. */
   readonly onFound?: (tasks: TaskManager, agentId: string) => void;
 }
 
@@ -66,67 +66,22 @@ const claimMs = 10 * 60_000;
 const maxEarlierSessions = 8;
 const lookMs = 200;
 
-export function createAgentHub({ runtime, desk, session, transcripts }: AgentHubOptions): AgentHub {
+export function createAgentHub(options: AgentHubOptions): AgentHub {
+  const { runtime, desk, session } = options;
   const sessions = createHubSessions({
     // The main conversation of these sessions is never used, so none is kept.
     open: (sessionId) =>
       runtime.open({ ...session, childrenOnly: true, ...(sessionId === undefined ? {} : { sessionId }) }),
     maxEarlier: maxEarlierSessions,
   });
-  const find = (agentId: string): Promise<LocatedAgent> =>
-    findAgent(agentId, { sessions: sessions.list(), transcripts });
-
-  async function spawn(request: HubRequest, client: HubClient): Promise<PendingCall> {
-    if (request.resume === undefined) return start(await sessions.own(), request, client);
-    const located = await find(request.resume);
-    refuseRunning(located);
-    if (located.where === "here")
-      return start(located.session, { ...request, resume: located.state.id }, client);
-    const { id: resume, sessionId } = located.task;
-    const still = sessions.list().find(({ plan }) => plan.sessionId === sessionId);
-    if (still !== undefined && still === (await sessions.own()))
-      return start(still, { ...request, resume }, client);
-    const { session: opened, release } = await sessions.earlier(sessionId);
-    return start(opened, { ...request, resume }, client, release);
-  }
-
-  function start(
-    { agentHost, tasks, takeNotices }: Session,
-    request: HubRequest,
-    { tool, maxQuestions }: HubClient,
-    release: () => void = () => undefined,
-  ): PendingCall {
-    // Ends of agents in the background are asked for by clients, so no one reads the notices of them.
-    takeNotices();
-    const id = randomUUID();
-    const pendingCall = createPendingCall({
-      id,
-      tool,
-      tasks,
-      maxQuestions,
-      claimMs,
-      async run(signal) {
-        try {
-          const outcome = await agentHost.spawner.spawn(
-            { ...request, origin: "model", callId: id },
-            { signal },
-          );
-          // Whoever left while it was being started did not want it in the background either.
-          if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
-          return outcome;
-        } finally {
-          release();
-        }
-      },
-      onOver: () => desk.remove(id),
-    });
-    desk.add(pendingCall);
-    return pendingCall;
-  }
-
+  const hub: HubParts = {
+    ...options,
+    sessions,
+    find: (agentId) => findAgent(agentId, { sessions: sessions.list(), transcripts: options.transcripts }),
+  };
   return {
     agents: runtime.agents,
-    spawn,
+    spawn: (request, client) => spawn(hub, request, client),
     pendingCall(id, tool) {
       const pendingCall = desk.find(id);
       if (pendingCall !== undefined && pendingCall.tool === tool) return pendingCall;
@@ -134,53 +89,127 @@ export function createAgentHub({ runtime, desk, session, transcripts }: AgentHub
         advice: "Call the tool again, or read what the agent has done with agent_output.",
       });
     },
-    async output(agentId, options) {
-      const located = await find(agentId);
-      if (located.where === "files") return outputOfFiles(located.task.id, options);
-      const { tasks } = located.session;
-      const { id } = located.state;
-      options.onFound?.(tasks, id);
-      if (options.waitMs > 0) await waitAtMost(tasks.ended(id), options);
-      return viewOfState(tasks.get(id) ?? located.state);
-    },
-    async stop(agentId, signal) {
-      const located = await find(agentId);
-      if (located.where === "here") {
-        const { tasks } = located.session;
-        return viewOfState((await tasks.stop(located.state.id, "user")) ?? located.state);
-      }
-      const { task } = located;
-      if (isGoingOn(task)) await stopElsewhere(task, { transcripts, signal });
-      return outputOfFiles(task.id, { waitMs: 0, signal });
-    },
-    async send(agentId, message, client) {
-      const located = await find(agentId);
-      if (located.where === "here" && !hasEnded(located.state)) {
-        const content = [{ type: "text", text: message } as const];
-        if (located.session.tasks.send(located.state.id, { role: "user", content }))
-          return { type: "queued", agentId: located.state.id };
-      }
-      const { id, description, agentType } = located.where === "here" ? located.state : located.task;
-      const request = { agentType, description, prompt: message, resume: id, background: true };
-      return { type: "resumed", pendingCall: await spawn(request, client) };
-    },
+    output: (agentId, wanted) => readOutput(hub, agentId, wanted),
+    stop: (agentId, signal) => stopAgent(hub, agentId, signal),
+    send: (agentId, message, client) => sendMessage(hub, agentId, { message, client }),
     async [Symbol.asyncDispose]() {
       const stopped = desk.stopAll();
       await sessions.close();
       await stopped;
     },
   };
+}
 
-  async function outputOfFiles(agentId: string, { waitMs, signal }: OutputOptions): Promise<AgentView> {
-    let located = await find(agentId);
-    for (let waited = 0; waited < waitMs && isElsewhere(located); waited += lookMs) {
-      await sleep(Math.min(lookMs, waitMs - waited), signal);
-      if (hasLiveOwner(located.task.transcript)) continue;
-      located = await find(agentId);
-    }
-    if (located.where === "here") return viewOfState(located.state);
-    return viewOfTranscript(located.task, (await readLines(located.task.transcript)).values);
+interface HubParts extends AgentHubOptions {
+  readonly sessions: ReturnType<typeof createHubSessions>;
+  readonly find: (agentId: string) => Promise<LocatedAgent>;
+}
+
+async function spawn(hub: HubParts, request: HubRequest, client: HubClient): Promise<PendingCall> {
+  const { sessions } = hub;
+  if (request.resume === undefined) return start(hub, await sessions.own(), { request, client });
+  const located = await hub.find(request.resume);
+  refuseRunning(located);
+  if (located.where === "here") {
+    const resumed = { ...request, resume: located.state.id };
+    return start(hub, located.session, { request: resumed, client });
   }
+  const { id: resume, sessionId } = located.task;
+  const resumed = { ...request, resume };
+  const still = sessions.list().find(({ plan }) => plan.sessionId === sessionId);
+  if (still !== undefined && still === (await sessions.own()))
+    return start(hub, still, { request: resumed, client });
+  const { session: opened, release } = await sessions.earlier(sessionId);
+  return start(hub, opened, { request: resumed, client, release });
+}
+
+interface HubStart {
+  readonly request: HubRequest;
+  readonly client: HubClient;
+  /** Called when the agent has ended. */
+  readonly release?: () => void;
+}
+
+function start(
+  { desk }: HubParts,
+  { agentHost, tasks, takeNotices }: Session,
+  { request, client: { tool, maxQuestions }, release }: HubStart,
+): PendingCall {
+  // Ends of agents in the background are asked for by clients, so no one reads the notices of them.
+  takeNotices();
+  const id = randomUUID();
+  const pendingCall = createPendingCall({
+    id,
+    tool,
+    tasks,
+    maxQuestions,
+    claimMs,
+    async run(signal) {
+      try {
+        const outcome = await agentHost.spawner.spawn({ ...request, origin: "model", callId: id }, { signal });
+        // A client that left while it was being started did not want it in the background either.
+        if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
+        return outcome;
+      } finally {
+        release?.();
+      }
+    },
+    onOver: () => desk.remove(id),
+  });
+  desk.add(pendingCall);
+  return pendingCall;
+}
+
+async function readOutput(hub: HubParts, agentId: string, options: OutputOptions): Promise<AgentView> {
+  const located = await hub.find(agentId);
+  if (located.where === "files") return outputOfFiles(hub, located.task.id, options);
+  const { tasks } = located.session;
+  const { id } = located.state;
+  options.onFound?.(tasks, id);
+  if (options.waitMs > 0) await waitAtMost(tasks.ended(id), options);
+  return viewOfState(tasks.get(id) ?? located.state);
+}
+
+async function outputOfFiles(
+  { find }: HubParts,
+  agentId: string,
+  { waitMs, signal }: OutputOptions,
+): Promise<AgentView> {
+  let located = await find(agentId);
+  for (let waited = 0; waited < waitMs && isElsewhere(located); waited += lookMs) {
+    await sleep(Math.min(lookMs, waitMs - waited), signal);
+    if (hasLiveOwner(located.task.transcript)) continue;
+    located = await find(agentId);
+  }
+  if (located.where === "here") return viewOfState(located.state);
+  return viewOfTranscript(located.task, (await readLines(located.task.transcript)).values);
+}
+
+async function stopAgent(hub: HubParts, agentId: string, signal: AbortSignal): Promise<AgentView> {
+  const located = await hub.find(agentId);
+  if (located.where === "here") {
+    const { tasks } = located.session;
+    return viewOfState((await tasks.stop(located.state.id, "user")) ?? located.state);
+  }
+  const { task } = located;
+  if (isGoingOn(task)) await stopElsewhere(task, { transcripts: hub.transcripts, signal });
+  return outputOfFiles(hub, task.id, { waitMs: 0, signal });
+}
+
+async function sendMessage(
+  hub: HubParts,
+  agentId: string,
+  { message, client }: { readonly message: string; readonly client: HubClient },
+): ReturnType<AgentHub["send"]> {
+  const located = await hub.find(agentId);
+  if (located.where === "here" && !hasEnded(located.state)) {
+    const content = [{ type: "text", text: message } as const];
+    if (located.session.tasks.send(located.state.id, { role: "user", content }))
+      return { type: "queued", agentId: located.state.id };
+  }
+  const { id, description, agentType } = located.where === "here" ? located.state : located.task;
+  const request = { agentType, description, prompt: message, resume: id, background: true };
+  return { type: "resumed", pendingCall: await spawn(hub, request, client) };
 }
 
 async function stopOwn(tasks: TaskManager, callId: string): Promise<void> {
@@ -219,7 +248,7 @@ async function waitAtMost(ended: Promise<unknown>, { waitMs, signal }: OutputOpt
   }
 }
 
-/** An agent that a client named: in a session that is open here, or as the files tell it. */
+/** An agent that a client named: in a session that is open here, or as recorded in the files. */
 type LocatedAgent =
   | { readonly where: "here"; readonly session: Session; readonly state: TaskState }
   | { readonly where: "files"; readonly task: FoundTask };

@@ -107,7 +107,7 @@ const emptyEnding: RunEnding = {
   totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
 };
 
-/** One that still runs, or waits for its place, is told without the headline of an ending. */
+/** One that still runs, or waits for its place, is reported without the headline of an ending. */
 function endingStatus(state: string): RunEnding["status"] {
   switch (state) {
     case "completed":

@@ -29,77 +29,29 @@ const defaultSessions = 32;
 const defaultIdleMs = 30 * 60_000;
 
 /** Clients of the newer protocol send each request by itself; those of the older one open a session first. */
-export function createHttpSessions({
-  sdk,
-  factory,
-  now,
-  maxSessions = defaultSessions,
-  idleMs = defaultIdleMs,
-  onError,
-}: HttpSessionsOptions): HttpSessions {
-  const sessions = new Map<string, HttpSession>();
+export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
+  const { sdk, factory, now, maxSessions = defaultSessions, idleMs = defaultIdleMs, onError } = options;
+  const table: SessionTable = { ...options, maxSessions, sessions: new Map() };
+  const { sessions } = table;
   const modern = sdk.createMcpHandler(factory, {
     legacy: "reject",
     onerror: onError,
     maxSubscriptions: maxSessions,
   });
-
-  async function answer(request: Request, sent: Promise<void>): Promise<Response> {
-    if (new URL(request.url).pathname !== "/mcp") return refuse(404, "Only /mcp is served here.");
-    if (!(await sdk.isLegacyRequest(request))) return modern.fetch(request);
-    const id = request.headers.get("mcp-session-id");
-    if (id === null) return begin(request);
-    const session = sessions.get(id);
-    if (session === undefined) return refuse(404, "There is no such session; initialize a new one.");
-    use(session, sent);
-    return session.transport.handleRequest(request);
-  }
-
-  function use(session: HttpSession, sent: Promise<void>): void {
-    session.open += 1;
-    session.lastUsed = now();
-    void sent.then(() => {
-      session.open -= 1;
-      session.lastUsed = now();
-    });
-  }
-
-  async function begin(request: Request): Promise<Response> {
-    if (!makeRoom()) return refuse(503, `There are ${maxSessions} sessions in use already.`);
-    const transport = new sdk.WebStandardStreamableHTTPServerTransport({
-      sessionIdGenerator: randomUUID,
-      onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0, lastUsed: now() }),
-    });
-    const server = factory({ era: "legacy" });
-    server.server.onerror = onError;
-    server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
-    await server.connect(transport);
-    const response = await transport.handleRequest(request);
-    // Anything but a proper beginning was refused by the transport, which then serves no one.
-    if (transport.sessionId === undefined) await server.close();
-    return response;
-  }
-
-  /** The one that was used longest ago leaves, unless all are in use. */
-  function makeRoom(): boolean {
-    if (sessions.size < maxSessions) return true;
-    const idle = [...sessions].filter(([, { open }]) => open === 0);
-    const [oldest] = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed);
-    if (oldest === undefined) return false;
-    end(...oldest);
-    return true;
-  }
-
-  function end(id: string, { transport }: HttpSession): void {
-    sessions.delete(id);
-    transport.close().catch(onError);
-  }
-
   return {
-    answer,
+    async answer(request, sent) {
+      if (new URL(request.url).pathname !== "/mcp") return refuse(404, "Only /mcp is served here.");
+      if (!(await sdk.isLegacyRequest(request))) return modern.fetch(request);
+      const id = request.headers.get("mcp-session-id");
+      if (id === null) return begin(table, request);
+      const session = sessions.get(id);
+      if (session === undefined) return refuse(404, "There is no such session; initialize a new one.");
+      use(session, sent, now);
+      return session.transport.handleRequest(request);
+    },
     sweep() {
       for (const [id, session] of sessions)
-        if (session.open === 0 && now() - session.lastUsed >= idleMs) end(id, session);
+        if (session.open === 0 && now() - session.lastUsed >= idleMs) end(table, id, session);
     },
     get size() {
       return sessions.size;
@@ -109,6 +61,53 @@ export function createHttpSessions({
       await modern.close();
     },
   };
+}
+
+interface SessionTable extends HttpSessionsOptions {
+  readonly maxSessions: number;
+  readonly sessions: Map<string, HttpSession>;
+}
+
+function use(session: HttpSession, sent: Promise<void>, now: () => number): void {
+  session.open += 1;
+  session.lastUsed = now();
+  void sent.then(() => {
+    session.open -= 1;
+    session.lastUsed = now();
+  });
+}
+
+async function begin(table: SessionTable, request: Request): Promise<Response> {
+  const { sdk, factory, now, maxSessions, onError, sessions } = table;
+  if (!makeRoom(table)) return refuse(503, `There are ${maxSessions} sessions in use already.`);
+  const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0, lastUsed: now() }),
+  });
+  const server = factory({ era: "legacy" });
+  server.server.onerror = onError;
+  server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
+  await server.connect(transport);
+  const response = await transport.handleRequest(request);
+  // Anything but a proper beginning was refused by the transport, which then serves no one.
+  if (transport.sessionId === undefined) await server.close();
+  return response;
+}
+
+/** The session that was used longest ago is ended, unless all are in use. */
+function makeRoom(table: SessionTable): boolean {
+  const { sessions, maxSessions } = table;
+  if (sessions.size < maxSessions) return true;
+  const idle = [...sessions].filter(([, { open }]) => open === 0);
+  const [oldest] = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed);
+  if (oldest === undefined) return false;
+  end(table, ...oldest);
+  return true;
+}
+
+function end({ sessions, onError }: SessionTable, id: string, { transport }: HttpSession): void {
+  sessions.delete(id);
+  transport.close().catch(onError);
 }
 
 function refuse(status: number, message: string): Response {

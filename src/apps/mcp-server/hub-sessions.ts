@@ -47,16 +47,6 @@ export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): Hub
       throw new RetinueError("server-closed", "The server is closing, so no agent can be started.");
   }
 
-  /** The last user closes it, but only after the last child that runs in it. */
-  async function leave(sessionId: string, entry: Earlier): Promise<void> {
-    const session = await entry.opening.catch(() => undefined);
-    for (const { id } of session?.tasks.list() ?? []) await session?.tasks.ended(id);
-    entry.users -= 1;
-    if (entry.users > 0 || session?.tasks.list().some((task) => !hasEnded(task)) === true) return;
-    if (earlier.get(sessionId) === entry) earlier.delete(sessionId);
-    await session?.[Symbol.asyncDispose]();
-  }
-
   return {
     own() {
       refuseWhenClosed();
@@ -66,22 +56,14 @@ export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): Hub
     async earlier(sessionId) {
       refuseWhenClosed();
       const known = earlier.get(sessionId);
-      if (known === undefined && earlier.size >= maxEarlier) {
-        throw new RetinueError(
-          "too-many-sessions",
-          `Agents of ${maxEarlier} earlier sessions are running already.`,
-          {
-            advice: "Wait until some of them have ended, or stop them.",
-          },
-        );
-      }
+      if (known === undefined && earlier.size >= maxEarlier) throw tooManySessions(maxEarlier);
       const entry: Earlier = known ?? { opening: open(sessionId), users: 0 };
       earlier.set(sessionId, entry);
       entry.users += 1;
       try {
         const session = await entry.opening;
         entry.session = session;
-        return { session, release: () => void leave(sessionId, entry).catch(() => undefined) };
+        return { session, release: () => void leave(earlier, sessionId, entry).catch(() => undefined) };
       } catch (error) {
         earlier.delete(sessionId);
         throw error;
@@ -98,4 +80,20 @@ export function createHubSessions({ open, maxEarlier }: HubSessionsOptions): Hub
       await Promise.allSettled(openings.map(async (opening) => (await opening)[Symbol.asyncDispose]()));
     },
   };
+}
+
+/** The last user closes the session, but only after the last child that runs in it. */
+async function leave(earlier: Map<string, Earlier>, sessionId: string, entry: Earlier): Promise<void> {
+  const session = await entry.opening.catch(() => undefined);
+  for (const { id } of session?.tasks.list() ?? []) await session?.tasks.ended(id);
+  entry.users -= 1;
+  if (entry.users > 0 || session?.tasks.list().some((task) => !hasEnded(task)) === true) return;
+  if (earlier.get(sessionId) === entry) earlier.delete(sessionId);
+  await session?.[Symbol.asyncDispose]();
+}
+
+function tooManySessions(max: number): RetinueError {
+  return new RetinueError("too-many-sessions", `Agents of ${max} earlier sessions are running already.`, {
+    advice: "Wait until some of them have ended, or stop them.",
+  });
 }

@@ -11,7 +11,7 @@ export const inputs = {
     prompt: z.string().min(1).describe("The whole task. The agent sees nothing of your conversation."),
     description: z.string().min(1).optional().describe("What it does, in three to five words, for people."),
     model: z.string().min(1).optional().describe("Only if another model than the agent's own is needed."),
-    background: z.boolean().optional().describe("Return at once; agent_output gives the result later."),
+    background: z.boolean().optional().describe("Return immediately; agent_output gives the result later."),
     max_turns: z.number().int().positive().optional().describe("The most turns it may take."),
     name: z.string().min(1).max(64).optional().describe("A name to address it by."),
     isolation: z.enum(["worktree"]).optional().describe("Gives it its own copy of the repository."),
@@ -24,7 +24,7 @@ export const inputs = {
       .min(1)
       .max(64)
       .optional()
-      .describe("The id of an agent that has ended, to go on with it."),
+      .describe("The id of an agent that has ended, to continue with it."),
   }),
   agent_output: z.object({
     agent_id: agentId,
@@ -46,7 +46,7 @@ export const inputs = {
 
 const denials = z.array(z.object({ tool: z.string(), reason: z.string() })).optional();
 
-/** Open at the end: results of agents may tell more in later versions. */
+/** Open at the end: results of agents may hold more in later versions. */
 const spawned = z.looseObject({
   status: z.enum(["completed", "sub_agent_entered", "async_launched"]),
   agentId: z.string(),
@@ -94,7 +94,7 @@ export const outputs = {
       z.object({
         name: z.string(),
         description: z.string(),
-        tools: z.array(z.string()).describe('What it may use; "*" stands for everything.'),
+        tools: z.array(z.string()).describe('What it may use; "*" represents everything.'),
         model: z.string(),
         scope: z.string(),
       }),

@@ -23,7 +23,7 @@ export interface ListenOptions {
 const maxBytes = 4 * 1024 * 1024;
 const maxConnections = 128;
 
-/** Serves on this machine only, and only whoever has the token. */
+/** Serves on this machine only, and only the one that has the token. */
 export async function listenHttp({ port, token, answer, log }: ListenOptions): Promise<HttpListener> {
   const server = createServer((incoming, outgoing) => {
     const { port: own } = server.address() as AddressInfo; // Listening on a port, the address is never a pipe's name.

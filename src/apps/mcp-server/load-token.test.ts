@@ -34,7 +34,7 @@ test.each([
   ["an empty file", () => ({ file: writeToken("\n", 0o600) }), /cannot be used/],
   ["a short token", () => ({ environment: { RETINUE_MCP_TOKEN: "short" } }), /cannot be used/],
   [
-    "a token with blanks",
+    "a token with spaces",
     () => ({ environment: { RETINUE_MCP_TOKEN: "two words are not a token" } }),
     /cannot be used/,
   ],

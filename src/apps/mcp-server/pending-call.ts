@@ -50,28 +50,19 @@ export interface PendingCallOptions {
   readonly claimMs: number;
 }
 
-export function createPendingCall({
-  id,
-  tool,
-  tasks,
-  maxQuestions,
-  run,
-  onOver,
-  claimMs,
-}: PendingCallOptions): PendingCall {
+export function createPendingCall(options: PendingCallOptions): PendingCall {
+  const { id, tool, tasks, maxQuestions, run, onOver, claimMs } = options;
   const controller = new AbortController();
-  const open: OpenQuestion[] = [];
   let outcome: SpawnOutcome | undefined;
-  let asked = 0;
   let bell = Promise.withResolvers<void>();
   let claim: NodeJS.Timeout | undefined;
-
-  function ring(): void {
+  const ring = (): void => {
     bell.resolve();
     bell = Promise.withResolvers();
-  }
+  };
+  const questions = createQuestions(ring);
 
-  // Begun a moment later, when whoever made this flight can find it.
+  // Begun a moment later, when the caller can find this call by its id.
   const over = Promise.resolve()
     .then(() => run(controller.signal))
     .catch((error: unknown): SpawnOutcome => ({ type: "refused", reason: describeError(error) }))
@@ -82,7 +73,7 @@ export function createPendingCall({
 
   async function stop(): Promise<void> {
     controller.abort(new RetinueError("client-left", "The client does not wait for the agent any more."));
-    for (const question of [...open]) question.reply({ action: "unanswered" });
+    for (const question of questions.open()) question.reply({ action: "unanswered" });
     await over;
   }
 
@@ -91,16 +82,53 @@ export function createPendingCall({
     tool,
     tasks,
     asks: maxQuestions > 0,
-    mayAsk: () => asked < maxQuestions && !controller.signal.aborted,
+    mayAsk: () => questions.asked() < maxQuestions && !controller.signal.aborted,
+    ask: questions.ask,
+    question: () => questions.open()[0],
+    async next() {
+      clearTimeout(claim);
+      while (true) {
+        if (outcome !== undefined) {
+          onOver();
+          return { type: "ended", outcome };
+        }
+        const [question] = questions.open();
+        if (question !== undefined) return { type: "question", question };
+        await bell.promise;
+      }
+    },
+    leave() {
+      clearTimeout(claim);
+      claim = setTimeout(() => void stop().then(onOver), claimMs).unref();
+    },
+    stop,
+  };
+}
+
+interface Questions {
+  readonly ask: PendingCall["ask"];
+  /** Those that are not answered yet, oldest first. */
+  open(): readonly OpenQuestion[];
+  /** How many there have been. */
+  asked(): number;
+}
+
+/** The questions of one call; `onAsked` is called for each new one. */
+function createQuestions(onAsked: () => void): Questions {
+  const open: OpenQuestion[] = [];
+  let asked = 0;
+  return {
+    open: () => [...open],
+    asked: () => asked,
     ask<Answer>(form: FormQuestion<Answer>, signal: AbortSignal): Promise<Answer> {
       asked += 1;
       const answered = Promise.withResolvers<Answer>();
       const leave = (): void => {
         const at = open.indexOf(question);
         if (at !== -1) open.splice(at, 1);
-        signal.removeEventListener("abort", giveUp);
+        signal.removeEventListener("abort", abandon);
       };
-      const giveUp = (): void => {
+      const abandon = (): void => {
         leave();
         answered.reject(signal.reason);
       };
@@ -113,29 +141,11 @@ export function createPendingCall({
         },
       };
       if (signal.aborted) return Promise.reject(signal.reason);
-      signal.addEventListener("abort", giveUp, { once: true });
+      signal.addEventListener("abort", abandon, { once: true });
       open.push(question);
-      ring();
+      onAsked();
       return answered.promise;
     },
-    question: () => open[0],
-    async next() {
-      clearTimeout(claim);
-      while (true) {
-        if (outcome !== undefined) {
-          onOver();
-          return { type: "ended", outcome };
-        }
-        const [question] = open;
-        if (question !== undefined) return { type: "question", question };
-        await bell.promise;
-      }
-    },
-    leave() {
-      clearTimeout(claim);
-      claim = setTimeout(() => void stop().then(onOver), claimMs).unref();
-    },
-    stop,
   };
 }
 

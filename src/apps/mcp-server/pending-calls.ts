@@ -16,7 +16,7 @@ export interface PendingCalls {
   add(pendingCall: PendingCall): void;
   remove(id: string): void;
   find(id: string): PendingCall | undefined;
-  /** Refuses at once where the client cannot be asked, so that the reason is not taken for a person's. */
+  /** Refuses immediately where the client cannot be asked, so that the reason is not taken for a person's. */
   readonly canUseTool: CanUseTool;
   readonly approver: Approver;
   readonly ask: NonNullable<ToolHost["ask"]>;
@@ -48,7 +48,7 @@ export function createPendingCalls(): PendingCalls {
         if (pendingCall?.mayAsk() === true) return pendingCall.ask(permissionQuestion(request), signal);
         const why =
           pendingCall?.asks === true ? "this call has asked too often" : "the client cannot be asked";
-        return { type: "deny", message: `(nobody was asked: ${why})` };
+        return { type: "deny", message: `(no one was asked: ${why})` };
       },
     },
     async ask(questions, { signal, agent }) {
@@ -137,7 +137,7 @@ function readAnswer({ action, content }: FormReply): ApprovalAnswer {
   return { type: "deny" };
 }
 
-/** As JSON, where a line break cannot pretend to be one of our lines; the middle is left out, because ends tell most. */
+/** As JSON, where a line break cannot pretend to be one of our lines; the middle is left out, because ends show most. */
 function showInput(input: Readonly<Record<string, unknown>>): string {
   const text = stripControlCharacters(JSON.stringify(input));
   if (text.length <= maxInput) return text;

@@ -10,7 +10,7 @@ import { stripControlCharacters } from "../cli/views/strip-control-characters.ts
 const heartbeatMs = 15_000;
 const maxMessage = 200;
 
-/** Tells the client what an agent does while its call is open, if it asked for that. Returns how to end it. */
+/** Reports to the client what an agent does while its call is open, if it asked for that. Returns how to end it. */
 export function reportProgress(
   { mcpReq }: ServerContext,
   tasks: TaskManager,

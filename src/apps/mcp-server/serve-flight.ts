@@ -132,7 +132,7 @@ function bounded(content: unknown): unknown {
 function launchedText(agentId: string, outputFile: unknown): string {
   return [
     `The agent works in the background; its id is ${agentId}.`,
-    "agent_output with this id waits for its result, send_message tells it more, stop_agent ends it.",
+    "agent_output with this id waits for its result, send_message sends it more, stop_agent ends it.",
     `What it does can be followed in ${String(outputFile)}.`,
   ].join("\n");
 }

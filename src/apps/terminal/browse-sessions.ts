@@ -35,35 +35,7 @@ export async function browseSessions(context: CommandContext): Promise<number | 
         enter: "resume",
         choose: ({ id }) => leaveFor({ resume: id }),
         changed: stack.changed,
-        keys: [
-          {
-            key: "ctrl+t",
-            label: "title",
-            asks: (item) => ({ label: "the new title", text: item?.label ?? "" }),
-            async run({ id }, title) {
-              await records.rename(id, title);
-              return "reload";
-            },
-          },
-          {
-            key: "ctrl+f",
-            label: "fork",
-            async run({ id }) {
-              leaveFor({ resume: id, forkSession: true });
-              return undefined;
-            },
-          },
-          {
-            key: "ctrl+x",
-            label: "delete",
-            asks: (item) => ({ label: `write yes to delete ${item?.label ?? ""} for good` }),
-            async run({ id }, answer) {
-              if (answer !== "yes") throw new Error("Nothing was deleted.");
-              await records.remove(id);
-              return "reload";
-            },
-          },
-        ],
+        keys: pickerKeys(records, (id) => leaveFor({ resume: id, forkSession: true })),
       }),
     );
   } finally {
@@ -71,4 +43,39 @@ export async function browseSessions(context: CommandContext): Promise<number | 
   }
   if (next === undefined) return 0;
   return (await import("./run-terminal.ts")).runTerminal(context, [], next);
+}
+
+function pickerKeys(
+  records: ReturnType<typeof createSessionRecords>,
+  fork: (id: string) => void,
+): NonNullable<ConstructorParameters<typeof Picker>[0]["keys"]> {
+  return [
+    {
+      key: "ctrl+t",
+      label: "title",
+      asks: (item) => ({ label: "the new title", text: item?.label ?? "" }),
+      async run({ id }, title) {
+        await records.rename(id, title);
+        return "reload";
+      },
+    },
+    {
+      key: "ctrl+f",
+      label: "fork",
+      async run({ id }) {
+        fork(id);
+        return undefined;
+      },
+    },
+    {
+      key: "ctrl+x",
+      label: "delete",
+      asks: (item) => ({ label: `write yes to delete ${item?.label ?? ""} for good` }),
+      async run({ id }, answer) {
+        if (answer !== "yes") throw new Error("Nothing was deleted.");
+        await records.remove(id);
+        return "reload";
+      },
+    },
+  ];
 }

@@ -108,7 +108,7 @@ async function openFace(
   });
 }
 
-/** Leaves with the exit code of the one prompt, and tells what it took. */
+/** Leaves with the exit code of the one prompt, and shows what it took. */
 function followOnce(
   session: RuntimeSession,
   leave: (code: number) => void,

@@ -36,78 +36,26 @@ export interface FileEngineOptions {
 
 /** Runs agents in this process. Wakes are written down, so that they are not lost when the process ends. */
 export async function createFileEngine({ log, now, identity }: FileEngineOptions): Promise<FileEngine> {
-  const agents = await recoverAgents(log, now());
-  let server: Server | undefined;
-  let limit = Number.POSITIVE_INFINITY;
-  const timers = new Set<NodeJS.Timeout>();
-
-  const running = (): Agent[] => [...agents.values()].filter((agent) => agent.running !== undefined);
-  const isQueued = (agent: Agent): boolean => agent.wakes > agent.seen && agent.running === undefined;
-
-  const dispatch = (): void => {
-    if (server === undefined || server.draining.signal.aborted) return;
-    const { options } = server;
-    const ready = [...agents.values()]
-      .filter((agent) => isQueued(agent) && missingNeeds(agent.needs, options.has ?? []).length === 0)
-      .sort((a, b) => a.priority - b.priority);
-    const free = Math.min(options.slots, limit) - running().length;
-    for (const agent of ready.slice(0, Math.max(0, free))) void runAgent(server, agent);
+  const engine: EngineState = {
+    log,
+    now,
+    identity,
+    agents: await recoverAgents(log, now()),
+    timers: new Set(),
+    server: undefined,
+    limit: Number.POSITIVE_INFINITY,
   };
-
-  const runAgent = async ({ run, options, draining }: Server, agent: Agent): Promise<void> => {
-    const controller = new AbortController();
-    agent.running = controller;
-    agent.seen = agent.wakes;
-    let outcome: "done" | "again" = "done";
-    try {
-      const { signal } = controller;
-      const confirm = async (): Promise<void> => signal.throwIfAborted();
-      outcome = await run({
-        agent: agent.name,
-        worker: workerId(identity),
-        signal,
-        draining: draining.signal,
-        confirm,
-      });
-    } catch (error) {
-      if (!controller.signal.aborted) options.onError?.(error, agent.name);
-    }
-    if (outcome === "again") agent.wakes += 1;
-    agent.running = undefined;
-    agent.idleSince = now();
-    await record(log, isQueued(agent) ? { queued: agent.name } : { idle: agent.name });
-    server?.onIdle?.();
-    dispatch();
-  };
-
-  const wakeNow = async (agent: Agent, id: string, { needs, priority }: WakeOptions): Promise<void> => {
-    if (agent.ids.includes(id)) return;
-    agent.ids = [id, ...agent.ids].slice(0, rememberedIds);
-    if (needs !== undefined) agent.needs = normalizeNeeds(needs);
-    agent.priority = priority ?? agent.priority;
-    agent.wakes += 1;
-    await record(log, { wake: agent.name, id, needs: agent.needs, priority: agent.priority });
-    dispatch();
-  };
-
-  const later = (agent: string, id: string, options: WakeOptions, delayMs: number): void => {
-    const timer = setTimeout(() => {
-      timers.delete(timer);
-      void wakeNow(agentOf(agents, agent, now()), id, options).catch((error) =>
-        server?.options.onError?.(error, agent),
-      );
-    }, delayMs);
-    timers.add(timer.unref());
-  };
-  for (const { agent, id, at } of await readTimers(log)) later(agent, id, {}, Math.max(0, at - now()));
-
+  const { agents } = engine;
+  for (const { agent, id, at } of await readTimers(log))
+    wakeLater(engine, { agent, id, options: {}, delayMs: Math.max(0, at - now()) });
   return {
+    ...createReports(engine),
     async wake(name, id, options = {}) {
       checkName("an agent", name);
       const { delayMs = 0 } = options;
-      if (delayMs <= 0) return wakeNow(agentOf(agents, name, now()), id, options);
+      if (delayMs <= 0) return wakeNow(engine, agentOf(agents, name, now()), { id, options });
       await record(log, { timer: name, id, at: now() + delayMs });
-      later(name, id, options, delayMs);
+      wakeLater(engine, { agent: name, id, options, delayMs });
     },
     async cancel(name) {
       const agent = agents.get(name);
@@ -116,32 +64,131 @@ export async function createFileEngine({ log, now, identity }: FileEngineOptions
       agent.running?.abort(new RetinueError("cancelled", `The agent ${name} was cancelled.`));
       if (agent.running === undefined) await record(log, { idle: name });
     },
-    async serve(run, options) {
-      if (server !== undefined)
-        throw new RetinueError("already-serving", "This process already is a worker of this store.");
-      const own: Server = { run, options, draining: new AbortController(), onIdle: undefined };
-      server = own;
-      dispatch();
-      const drain = (graceMs?: number): Promise<void> =>
-        drainServer(own, { graceMs: graceMs ?? 10_000, running }).then(() => {
-          if (server === own) server = undefined;
-        });
-      return { id: workerId(identity), drain, [Symbol.asyncDispose]: drain } satisfies Worker;
-    },
+    serve: async (run, options) => startServer(engine, run, options),
     async limit(most) {
-      limit = most ?? Number.POSITIVE_INFINITY;
-      dispatch();
+      engine.limit = most ?? Number.POSITIVE_INFINITY;
+      dispatch(engine);
     },
+    async close() {
+      for (const timer of engine.timers) clearTimeout(timer);
+      if (engine.server !== undefined)
+        await drainServer(engine.server, { graceMs: 0, running: () => runningIn(engine) });
+      engine.server = undefined;
+    },
+  };
+}
+
+interface EngineState extends FileEngineOptions {
+  readonly agents: Map<string, Agent>;
+  readonly timers: Set<NodeJS.Timeout>;
+  server: Server | undefined;
+  /** How many agents may run at the same time. */
+  limit: number;
+}
+
+function runningIn({ agents }: EngineState): Agent[] {
+  return [...agents.values()].filter((agent) => agent.running !== undefined);
+}
+
+function isQueued(agent: Agent): boolean {
+  return agent.wakes > agent.seen && agent.running === undefined;
+}
+
+function dispatch(engine: EngineState): void {
+  const { server, agents, limit } = engine;
+  if (server === undefined || server.draining.signal.aborted) return;
+  const { options } = server;
+  const ready = [...agents.values()]
+    .filter((agent) => isQueued(agent) && missingNeeds(agent.needs, options.has ?? []).length === 0)
+    .sort((a, b) => a.priority - b.priority);
+  const free = Math.min(options.slots, limit) - runningIn(engine).length;
+  for (const agent of ready.slice(0, Math.max(0, free))) void runAgent(engine, server, agent);
+}
+
+async function runAgent(
+  engine: EngineState,
+  { run, options, draining }: Server,
+  agent: Agent,
+): Promise<void> {
+  const controller = new AbortController();
+  agent.running = controller;
+  agent.seen = agent.wakes;
+  let outcome: "done" | "again" = "done";
+  try {
+    const { signal } = controller;
+    const confirm = async (): Promise<void> => signal.throwIfAborted();
+    const worker = workerId(engine.identity);
+    outcome = await run({ agent: agent.name, worker, signal, draining: draining.signal, confirm });
+  } catch (error) {
+    if (!controller.signal.aborted) options.onError?.(error, agent.name);
+  }
+  if (outcome === "again") agent.wakes += 1;
+  agent.running = undefined;
+  agent.idleSince = engine.now();
+  await record(engine.log, isQueued(agent) ? { queued: agent.name } : { idle: agent.name });
+  engine.server?.onIdle?.();
+  dispatch(engine);
+}
+
+async function wakeNow(
+  engine: EngineState,
+  agent: Agent,
+  { id, options: { needs, priority } }: { readonly id: string; readonly options: WakeOptions },
+): Promise<void> {
+  if (agent.ids.includes(id)) return;
+  agent.ids = [id, ...agent.ids].slice(0, rememberedIds);
+  if (needs !== undefined) agent.needs = normalizeNeeds(needs);
+  agent.priority = priority ?? agent.priority;
+  agent.wakes += 1;
+  await record(engine.log, { wake: agent.name, id, needs: agent.needs, priority: agent.priority });
+  dispatch(engine);
+}
+
+interface LaterWake {
+  readonly agent: string;
+  readonly id: string;
+  readonly options: WakeOptions;
+  readonly delayMs: number;
+}
+
+function wakeLater(engine: EngineState, { agent, id, options, delayMs }: LaterWake): void {
+  const { timers, agents, now } = engine;
+  const timer = setTimeout(() => {
+    timers.delete(timer);
+    void wakeNow(engine, agentOf(agents, agent, now()), { id, options }).catch((error) =>
+      engine.server?.options.onError?.(error, agent),
+    );
+  }, delayMs);
+  timers.add(timer.unref());
+}
+
+function startServer(engine: EngineState, run: Server["run"], options: Server["options"]): Worker {
+  if (engine.server !== undefined)
+    throw new RetinueError("already-serving", "This process already is a worker of this store.");
+  const own: Server = { run, options, draining: new AbortController(), onIdle: undefined };
+  engine.server = own;
+  dispatch(engine);
+  const drain = (graceMs?: number): Promise<void> =>
+    drainServer(own, { graceMs: graceMs ?? 10_000, running: () => runningIn(engine) }).then(() => {
+      if (engine.server === own) engine.server = undefined;
+    });
+  return { id: workerId(engine.identity), drain, [Symbol.asyncDispose]: drain };
+}
+
+function createReports(engine: EngineState): Pick<Engine, "status" | "workers" | "prune"> {
+  const { agents, identity, now, log } = engine;
+  return {
     async status(name): Promise<ActivationStatus> {
       const agent = agents.get(name);
       if (agent?.running !== undefined) return { state: "running", worker: workerId(identity) };
       if (agent === undefined || !isQueued(agent)) return { state: "idle" };
-      return { state: "queued", missing: missingNeeds(agent.needs, server?.options.has ?? []) };
+      return { state: "queued", missing: missingNeeds(agent.needs, engine.server?.options.has ?? []) };
     },
     async workers() {
-      if (server === undefined) return [];
-      const { slots, has = [] } = server.options;
-      return [{ id: workerId(identity), ...identity, slots, running: running().length, has, seenAt: now() }];
+      if (engine.server === undefined) return [];
+      const { slots, has = [] } = engine.server.options;
+      const running = runningIn(engine).length;
+      return [{ id: workerId(identity), ...identity, slots, running, has, seenAt: now() }];
     },
     async prune(before) {
       const idle = [...agents.values()].filter((agent) => !isQueued(agent) && agent.running === undefined);
@@ -149,11 +196,6 @@ export async function createFileEngine({ log, now, identity }: FileEngineOptions
       for (const { name } of old) agents.delete(name);
       await compact(log, agents);
       return old.length;
-    },
-    async close() {
-      for (const timer of timers) clearTimeout(timer);
-      if (server !== undefined) await drainServer(server, { graceMs: 0, running });
-      server = undefined;
     },
   };
 }

@@ -108,7 +108,7 @@ function appendLines(file: string, lines: readonly string[]): void {
   }
 }
 
-/** A last line without its end was cut off by a crash before anybody was told that it was written; it is taken back. */
+/** A last line without its end was cut off by a crash before anybody was informed that it was written; it is taken back. */
 function loadFile(file: string): {
   readonly name: string | undefined;
   readonly entries: readonly LogEntry[];

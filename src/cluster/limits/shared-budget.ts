@@ -29,7 +29,7 @@ export interface BudgetState {
   readonly held: number;
 }
 
-/** How often it is looked whether others gave something back, where no event tells. */
+/** How often it is looked whether others gave something back, where no event shows. */
 const lookMs = 500;
 
 export function budgetLog(tree: string): string {
@@ -38,39 +38,8 @@ export function budgetLog(tree: string): string {
 
 export function createSharedBudget({ log, bus }: Store, tree: string, limitUsd: number): SharedBudget {
   const name = budgetLog(tree);
-  const ledger: Ledger = { lastSeq: 0, spent: 0, holds: new Map() };
   const limit = toMicro(limitUsd);
-
-  const refresh = async (): Promise<void> => {
-    for (const { seq, record } of await log.read(name, ledger.lastSeq)) {
-      apply(ledger, record);
-      ledger.lastSeq = seq;
-    }
-  };
-  /** Decides on what is known, and again on what is newer if another worker was faster. */
-  const change = async (decide: () => readonly JsonValue[]): Promise<readonly JsonValue[]> => {
-    while (true) {
-      const records = decide();
-      if (records.length === 0) return records;
-      const before = ledger.lastSeq;
-      try {
-        await log.append(name, records, before);
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-        await refresh();
-        continue;
-      }
-      await refresh();
-      return records;
-    }
-  };
-  // One change at a time from this process: they would only refuse each other.
-  let last: Promise<unknown> = Promise.resolve();
-  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    const turn = last.then(work);
-    last = turn.catch(() => undefined);
-    return turn;
-  };
+  const { ledger, refresh, change, inTurn } = openLedger(log, name);
   const settle = async (key: string, usd: number): Promise<void> => {
     await inTurn(() => change(() => (ledger.holds.has(key) ? [{ settle: key, usd: toMicro(usd) }] : [])));
     bus.publish(name, null);
@@ -115,6 +84,42 @@ export function createSharedBudget({ log, bus }: Store, tree: string, limitUsd: 
       return { limit: limitUsd, spent: ledger.spent / micro, held: heldOf(ledger) / micro };
     },
   };
+}
+
+/** The ledger of a tree, as its log says, and the only ways to change it. */
+function openLedger(log: Store["log"], name: string) {
+  const ledger: Ledger = { lastSeq: 0, spent: 0, holds: new Map() };
+  const refresh = async (): Promise<void> => {
+    for (const { seq, record } of await log.read(name, ledger.lastSeq)) {
+      apply(ledger, record);
+      ledger.lastSeq = seq;
+    }
+  };
+  /** Decides on what is known, and again on what is newer if another worker was faster. */
+  const change = async (decide: () => readonly JsonValue[]): Promise<readonly JsonValue[]> => {
+    while (true) {
+      const records = decide();
+      if (records.length === 0) return records;
+      const before = ledger.lastSeq;
+      try {
+        await log.append(name, records, before);
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        await refresh();
+        continue;
+      }
+      await refresh();
+      return records;
+    }
+  };
+  // One change at a time from this process: they would only refuse each other.
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    const turn = last.then(work);
+    last = turn.catch(() => undefined);
+    return turn;
+  };
+  return { ledger, refresh, change, inTurn };
 }
 
 interface Ledger {

@@ -15,7 +15,7 @@ const topic = "cool-down";
 const logName = "cool-downs";
 
 /**
- * Pauses go out as live events, because they must arrive at once, and into a log, for workers that start later. Times are by
+ * Pauses go out as live events, because they must arrive immediately, and into a log, for workers that start later. Times are by
  * the clock of each worker from the moment it hears of the pause, so clocks need not agree.
  */
 export async function openSharedCoolDowns(

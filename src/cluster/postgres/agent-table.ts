@@ -22,7 +22,7 @@ export interface WakeRequest {
   readonly priority: number | undefined;
 }
 
-/** A run that this worker has begun; the token tells it from an earlier or later owner. */
+/** A run that this worker has begun; the token distinguishes it from an earlier or later owner. */
 export interface OwnedRun {
   readonly agent: string;
   readonly token: string;
@@ -31,7 +31,7 @@ export interface OwnedRun {
 }
 
 /**
- * The rows that make waking safe. While an agent is active, exactly one scheduled run stands for it, so two activations
+ * The rows that make waking safe. While an agent is active, exactly one scheduled run represents it, so two activations
  * never overlap; a wake that comes while it runs raises a counter, and the run may end only if the counter is unchanged,
  * so no wake is lost.
  */
@@ -60,7 +60,7 @@ export interface AgentTable {
 }
 
 export function createAgentTable(database: Database, place: Place): AgentTable {
-  const { schema, dbosSchema, tenant } = place;
+  const { schema, tenant } = place;
   const table = `${schema}.agent`;
   const one = async <Row extends object>(
     name: string,
@@ -70,14 +70,12 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
   const knownQueues = new Set<string>();
 
   return {
+    ...createUpkeep(database, place),
     async wake(client, { agent, activationId, needs, priority }) {
       const queue = needs === undefined ? null : queueOf(needs);
       if (needs !== undefined && queue !== null && !knownQueues.has(queue)) {
-        await client.query(`INSERT INTO ${schema}.queue VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, [
-          tenant,
-          queue,
-          normalizeNeeds(needs),
-        ]);
+        const insert = `INSERT INTO ${schema}.queue VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`;
+        await client.query(insert, [tenant, queue, normalizeNeeds(needs)]);
         knownQueues.add(queue);
       }
       const { rows } = await client.query<WokenRow>({
@@ -119,6 +117,15 @@ export function createAgentTable(database: Database, place: Place): AgentTable {
       );
       return row === undefined ? "lost" : { agent, token, wakes: row.wakes };
     },
+  };
+}
+
+type Upkeep = Pick<AgentTable, "release" | "cancel" | "cancelledOn" | "disown" | "findStranded">;
+
+/** What is done about runs from outside: giving them back, cancelling them, finding those that nothing will run. */
+function createUpkeep(database: Database, { schema, dbosSchema, tenant }: Place): Upkeep {
+  const table = `${schema}.agent`;
+  return {
     async release(client, { agent, token }) {
       const { rows } = await client.query<ScheduledRun>(
         `UPDATE ${table} SET run = run + 1, run_wake = wakes, owner_worker = NULL, owner_token = NULL, updated = clock_timestamp()

@@ -15,7 +15,7 @@ export interface TlsOptions {
   readonly key?: string;
 }
 
-/** A connection string taken apart. Files are named here and read by whoever connects. */
+/** A connection string taken apart. Files are named here and read by the one that connects. */
 export interface ConnectionOptions {
   readonly host: string;
   readonly port: number;

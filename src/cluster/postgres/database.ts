@@ -41,7 +41,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const pg = await loadPg();
   const clientConfig = toClientConfig(options);
   const pool = new pg.Pool({ ...clientConfig, max: options.maxConnections, idleTimeoutMillis: 30_000 });
-  // A connection that breaks while nobody uses it is replaced by the next query.
+  // A connection that breaks while no one uses it is replaced by the next query.
   pool.on("error", () => undefined);
   const label = describeConnection(options.connection);
   const closing = new AbortController();

@@ -59,7 +59,7 @@ export async function startJobRunner({
     applicationVersion,
     runMigrations: false,
     useListenNotify: false,
-    // Our own loop polls, at once when something was enqueued instead of at an interval; so DBOS must listen to no queue.
+    // Our own loop polls, immediately when something was enqueued instead of at an interval; so DBOS must listen to no queue.
     listenQueues: ["none"],
     logger: { ...silentLogger, error: (entry) => onError(entry) },
   });

@@ -10,7 +10,7 @@ export interface LiveRunsOptions {
   readonly schedule: RunSchedule;
   readonly run: RunActivation;
   readonly draining: AbortSignal;
-  /** True while nobody can have taken over, because this worker has reported a moment ago. */
+  /** True while no one can have taken over, because this worker has reported a moment ago. */
   readonly isCertain: () => boolean;
   readonly onError: (error: unknown, agent: string) => void;
   /** A slot is free again. */
@@ -47,7 +47,7 @@ export function createLiveRuns(options: LiveRunsOptions): LiveRuns {
       return live.size;
     },
     has: (agent, run) => [...live].some((entry) => entry.agent === agent && entry.run === run),
-    // Counted before the first wait: whoever looks for free slots next must see it.
+    // Counted before the first wait: the one that looks for free slots next must see it.
     async start(agent, run) {
       const entry = { agent, run, controller: new AbortController() };
       live.add(entry);

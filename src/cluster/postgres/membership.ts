@@ -43,12 +43,12 @@ export interface Membership {
   leave(): Promise<void>;
 }
 
-/** For how long after a report a worker may be sure that nobody has taken over. */
+/** For how long after a report a worker may be sure that no one has taken over. */
 export const reportLastsMs = frozenMs / 2;
 
 /**
- * Tells the living from the dead. A worker holds a session lock, which the server frees at once when the process is killed,
- * and reports its life in a row, which tells a frozen process from one that works. Whoever finds a dead peer takes its lock,
+ * Shows the living from the dead. A worker holds a session lock, which the server frees immediately when the process is killed,
+ * and reports its life in a row, which shows a frozen process from one that works. The one that finds a dead peer takes its lock,
  * takes its agents from it and returns them to the queue.
  */
 export async function joinMembership(options: MembershipOptions): Promise<Membership> {
@@ -214,7 +214,7 @@ async function bury(state: State, peer: Peer): Promise<void> {
   }
 }
 
-/** The sessions of a frozen process end a moment after they were told to. */
+/** The sessions of a frozen process end a moment after the request. */
 async function tryLock(client: Session["client"], key: string): Promise<boolean> {
   for (let attempt = 0; attempt < 10; attempt += 1) {
     const { rows } = await client.query<{ got: boolean }>("SELECT pg_try_advisory_lock($1::bigint) AS got", [

@@ -6,7 +6,7 @@ import type { Place } from "./schema.ts";
 
 /** NOTIFY takes less than 8000 bytes. */
 const maxPayloadBytes = 7_900;
-/** Events that nobody could be told of yet; more are dropped, oldest first. */
+/** Events that no one could be informed of yet; more are dropped, oldest first. */
 const maxPending = 10_000;
 const reconnectMs = 200;
 
@@ -100,18 +100,56 @@ interface Listener {
 function createListener({ clientConfig }: Database): Listener {
   const channels = new Map<string, Set<Hear>>();
   const gaps = new Set<() => void>();
+  const line = createListeningSession(() => openListening(clientConfig, channels), gaps);
+  return {
+    gaps,
+    get session() {
+      return line.session();
+    },
+    async listen(channel, hear) {
+      const hearers = channels.get(channel) ?? new Set();
+      const own: Hear = (text) => hear(text);
+      channels.set(channel, hearers.add(own));
+      const stop = (): void => {
+        hearers.delete(own);
+        if (hearers.size > 0 || channels.get(channel) !== hearers) return;
+        channels.delete(channel);
+        void line.run(`UNLISTEN ${channel}`).catch(() => undefined);
+      };
+      try {
+        await line.connect();
+        await line.run(`LISTEN ${channel}`);
+      } catch (error) {
+        // A session that breaks in between listens to all channels when it is back.
+        if (!line.isComingBack()) {
+          stop();
+          throw error;
+        }
+      }
+      return stop;
+    },
+    close: line.close,
+  };
+}
+
+/** A session that listens to all channels. */
+async function openListening(
+  config: Database["clientConfig"],
+  channels: ReadonlyMap<string, ReadonlySet<Hear>>,
+): Promise<Session> {
+  const opened = await connectSession(config);
+  opened.client.on("notification", ({ channel, payload }) => {
+    for (const hear of channels.get(channel) ?? []) hear(payload ?? "null");
+  });
+  for (const channel of channels.keys()) await opened.client.query(`LISTEN ${channel}`);
+  return opened;
+}
+
+/** Keeps a session open, and calls those in `gaps` whenever it is back after a break. */
+function createListeningSession(open: () => Promise<Session>, gaps: ReadonlySet<() => void>) {
   const closing = new AbortController();
   let session: Session | undefined;
   let ready: Promise<void> | undefined;
-
-  const open = async (): Promise<Session> => {
-    const opened = await connectSession(clientConfig);
-    opened.client.on("notification", ({ channel, payload }) => {
-      for (const hear of channels.get(channel) ?? []) hear(payload ?? "null");
-    });
-    for (const channel of channels.keys()) await opened.client.query(`LISTEN ${channel}`);
-    return opened;
-  };
   const keepOpen = (first: () => void, failed: (error: unknown) => void): void => {
     void (async () => {
       let isFirst = true;
@@ -148,33 +186,12 @@ function createListener({ clientConfig }: Database): Listener {
   };
 
   return {
-    gaps,
-    get session() {
-      return session;
-    },
-    async listen(channel, hear) {
-      const hearers = channels.get(channel) ?? new Set();
-      const own: Hear = (text) => hear(text);
-      channels.set(channel, hearers.add(own));
-      const stop = (): void => {
-        hearers.delete(own);
-        if (hearers.size > 0 || channels.get(channel) !== hearers) return;
-        channels.delete(channel);
-        void run(`UNLISTEN ${channel}`).catch(() => undefined);
-      };
-      try {
-        await connect();
-        await run(`LISTEN ${channel}`);
-      } catch (error) {
-        // A session that breaks in between listens to all channels when it is back.
-        if (session !== undefined || ready === undefined) {
-          stop();
-          throw error;
-        }
-      }
-      return stop;
-    },
-    async close() {
+    connect,
+    run,
+    session: () => session,
+    /** Whether it broke after it had been open, so that it is being opened again. */
+    isComingBack: () => session === undefined && ready !== undefined,
+    async close(): Promise<void> {
       closing.abort();
       await session?.client.end().catch(() => undefined);
     },

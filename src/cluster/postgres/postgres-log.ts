@@ -16,7 +16,7 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
   const lastSeq = `(SELECT coalesce(max(seq), 0) FROM ${table} WHERE tenant = $1 AND name = $2)`;
   const statements = appendStatements(table, lastSeq);
 
-  /** After a broken connection nobody knows whether the append had happened, except by its id. */
+  /** After a broken connection no one knows whether the append had happened, except by its id. */
   const findAppend = async (name: string, id: string): Promise<number | undefined> => {
     const text = `SELECT max(seq) AS seq FROM ${table} WHERE tenant = $1 AND name = $2 AND append_id = $3`;
     const [row] = await database.query<{ seq: number | null }>({ text, values: [tenant, name, id] });
@@ -42,20 +42,7 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
 
   return {
     async read(name, from = 0, limit) {
-      const columns = "seq, extract(epoch from at) * 1000 AS at, record";
-      const rows = await database.query<Row>(
-        from < 0
-          ? {
-              name: "log-tail",
-              text: `SELECT ${columns} FROM ${table} WHERE tenant = $1 AND name = $2 ORDER BY seq DESC LIMIT $3`,
-              values: [tenant, name, -from],
-            }
-          : {
-              name: "log-read",
-              text: `SELECT ${columns} FROM ${table} WHERE tenant = $1 AND name = $2 AND seq > $3 ORDER BY seq LIMIT $4`,
-              values: [tenant, name, from, limit ?? null],
-            },
-      );
+      const rows = await database.query<Row>(readStatement(table, [tenant, name], { from, limit }));
       return (from < 0 ? [...rows].reverse() : rows).slice(0, limit).map(toEntry);
     },
     async append(name, records, expect, { relaxed } = {}) {
@@ -71,21 +58,8 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
       }
     },
     async list(prefix) {
-      // From name to name by the index, without reading the records between.
-      const text = `
-        WITH RECURSIVE names AS (
-          (SELECT name FROM ${table} WHERE tenant = $1 AND name >= $2 ORDER BY name LIMIT 1)
-          UNION ALL
-          SELECT (SELECT name FROM ${table} WHERE tenant = $1 AND name > names.name ORDER BY name LIMIT 1)
-          FROM names WHERE starts_with(names.name, $2)
-        )
-        SELECT names.name, last.seq, extract(epoch from last.at) * 1000 AS at FROM names
-        CROSS JOIN LATERAL (
-          SELECT seq, at FROM ${table} l WHERE l.tenant = $1 AND l.name = names.name ORDER BY seq DESC LIMIT 1
-        ) AS last
-        WHERE starts_with(names.name, $2)`;
       const rows = await database.query<{ name: string; seq: number; at: string }>({
-        text,
+        text: listStatement(table),
         values: [tenant, prefix],
       });
       return rows.map(({ name, seq, at }): LogSummary => ({ name, lastSeq: seq, lastAt: Number(at) }));
@@ -96,6 +70,39 @@ export function createPostgresLog(database: Database, { schema, tenant }: Place)
       await database.query({ text: `DELETE FROM ${table} WHERE tenant = $1 AND name = $2${limit}`, values });
     },
   };
+}
+
+/** From the end where `from` is negative. */
+function readStatement(
+  table: string,
+  key: readonly [tenant: string, name: string],
+  { from, limit }: { readonly from: number; readonly limit: number | undefined },
+) {
+  const columns = "seq, extract(epoch from at) * 1000 AS at, record";
+  const rows = `SELECT ${columns} FROM ${table} WHERE tenant = $1 AND name = $2`;
+  return from < 0
+    ? { name: "log-tail", text: `${rows} ORDER BY seq DESC LIMIT $3`, values: [...key, -from] }
+    : {
+        name: "log-read",
+        text: `${rows} AND seq > $3 ORDER BY seq LIMIT $4`,
+        values: [...key, from, limit ?? null],
+      };
+}
+
+/** From name to name by the index, without reading the records between. */
+function listStatement(table: string): string {
+  return `
+    WITH RECURSIVE names AS (
+      (SELECT name FROM ${table} WHERE tenant = $1 AND name >= $2 ORDER BY name LIMIT 1)
+      UNION ALL
+      SELECT (SELECT name FROM ${table} WHERE tenant = $1 AND name > names.name ORDER BY name LIMIT 1)
+      FROM names WHERE starts_with(names.name, $2)
+    )
+    SELECT names.name, last.seq, extract(epoch from last.at) * 1000 AS at FROM names
+    CROSS JOIN LATERAL (
+      SELECT seq, at FROM ${table} l WHERE l.tenant = $1 AND l.name = names.name ORDER BY seq DESC LIMIT 1
+    ) AS last
+    WHERE starts_with(names.name, $2)`;
 }
 
 interface Insertion {

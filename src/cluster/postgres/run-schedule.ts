@@ -36,7 +36,7 @@ export function createRunSchedule({ database, place, bus, agents }: RunScheduleO
     opened ??= openJobQueue(database, place);
     return opened;
   };
-  /** The notice goes out with the commit, so whoever hears it sees the job. */
+  /** The notice goes out with the commit, so the one that hears it sees the job. */
   const enqueue = async (client: PoolClient, queued: readonly Job[]): Promise<void> => {
     const queue = await jobs();
     for (const job of queued) await queue.enqueue(client, job);

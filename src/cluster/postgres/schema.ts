@@ -1,6 +1,6 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 
-/** The layout below. A newer one only adds, so that workers of the version before can go on while a deployment rolls. */
+/** The layout below. A newer one only adds, so that workers of the version before can continue while a deployment rolls. */
 export const schemaVersion = 1;
 
 export const defaultSchema = "retinue";
@@ -31,7 +31,7 @@ function invalidWord(kind: string, word: string): RetinueError {
   );
 }
 
-/** Makes what is missing; may be run again at any time, also by several processes at once. */
+/** Makes what is missing; may be run again at any time, also by several processes at the same time. */
 export function createTables({ schema }: Place): string {
   return `
     CREATE SCHEMA IF NOT EXISTS ${schema};
@@ -42,7 +42,7 @@ export function createTables({ schema }: Place): string {
     );
 
     -- The primary key is the fence: two writers cannot both take the same sequence number. Records are text because jsonb
-    -- refuses the NUL character and changes the order of keys. append_id tells a writer whose connection broke whether its
+    -- refuses the NUL character and changes the order of keys. append_id shows a writer whose connection broke whether its
     -- append had happened.
     CREATE TABLE IF NOT EXISTS ${schema}.log (
       tenant text NOT NULL,
@@ -54,7 +54,7 @@ export function createTables({ schema }: Place): string {
       PRIMARY KEY (tenant, name, seq)
     );
 
-    -- One row per agent. While active, exactly one scheduled workflow, "<agent>@<run>", stands for it.
+    -- One row per agent. While active, exactly one scheduled workflow, "<agent>@<run>", represents it.
     CREATE TABLE IF NOT EXISTS ${schema}.agent (
       tenant text NOT NULL,
       agent text NOT NULL,
@@ -75,6 +75,16 @@ export function createTables({ schema }: Place): string {
     CREATE INDEX IF NOT EXISTS agent_active ON ${schema}.agent (tenant, updated) WHERE active;
     CREATE INDEX IF NOT EXISTS agent_owner ON ${schema}.agent (tenant, owner_worker) WHERE owner_worker IS NOT NULL;
 
+    ${workerTables(schema)}
+
+    ${["log", "agent", "queue", "worker", "tenant"].map((table) => protect(schema, table)).join("\n")}
+
+    INSERT INTO ${schema}.layout (version) VALUES (${schemaVersion}) ON CONFLICT DO NOTHING;
+  `;
+}
+
+function workerTables(schema: string): string {
+  return `
     CREATE TABLE IF NOT EXISTS ${schema}.queue (
       tenant text NOT NULL,
       name text NOT NULL,
@@ -108,10 +118,6 @@ export function createTables({ schema }: Place): string {
       tenant text NOT NULL,
       PRIMARY KEY (role, tenant)
     );
-
-    ${["log", "agent", "queue", "worker", "tenant"].map((table) => protect(schema, table)).join("\n")}
-
-    INSERT INTO ${schema}.layout (version) VALUES (${schemaVersion}) ON CONFLICT DO NOTHING;
   `;
 }
 

@@ -15,7 +15,7 @@ import type { Place } from "./schema.ts";
 
 export const cancelTopic = "engine/cancel";
 
-/** How often a worker looks for work that nobody called it for. */
+/** How often a worker looks for work that no one called it for. */
 const lookMs = 1_000;
 /** The same while notices cannot arrive. */
 const deafLookMs = 250;
@@ -206,7 +206,7 @@ async function startWithinLimit(
 
 /**
  * Finds what an outage at the wrong moment leaves behind: jobs claimed by this worker that never reached it, jobs of workers
- * that nobody knows, and agents without any job.
+ * that no one knows, and agents without any job.
  */
 function createRescue(
   { database, place, schedule, self, bus }: WorkerOptions,
@@ -244,7 +244,7 @@ function splitJobId(id: string): [agent: string, run: string] {
 interface DispatcherOptions {
   /** Looks for work and starts what there is room for. */
   readonly look: () => Promise<void>;
-  /** How long to wait when nobody calls. */
+  /** How long to wait when no one calls. */
   readonly intervalMs: () => number;
   readonly onError: (error: unknown) => void;
 }

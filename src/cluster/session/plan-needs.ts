@@ -20,7 +20,7 @@ export function modelNeeds({ provider = "anthropic" }: Pick<ChosenModel, "provid
   return known.includes(provider) ? [providerNeed(provider)] : [];
 }
 
-/** A function of a program by its name. Every worker asks people through the store, whoever was to ask them before. */
+/** A function of a program by its name. Every worker asks people through the store, no matter who was to ask them before. */
 export function functionNeeds({ kind, name }: ProgramFunction): readonly string[] {
   if (kind === "approver") return [];
   if (kind === "server") return [serverNeed(name)];

@@ -3,7 +3,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isSessionId } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { readChildPlan } from "../../planning/read-child-plan.ts";
-import type { SessionOptions } from "../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { JsonValue } from "../store.ts";
 import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-plan.ts";
 
@@ -86,8 +86,8 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
   if (!isRecord(options)) throw unreadable("its options are not an object");
   const known: readonly string[] = optionNames;
   const unknown = Object.keys(options).filter((name) => !known.includes(name));
-  // An option that this worker does not know may be one that forbids something.
-  if (unknown.length > 0) throw unreadable(`this version does not know its options ${unknown.join(", ")}`);
+  // An option that this worker does not recognize may be one that forbids something.
+  if (unknown.length > 0) throw unreadable(`this version has no options ${unknown.join(", ")}`);
   return {
     type: "session",
     sessionId,

@@ -114,7 +114,7 @@ function firstPrompt(plan: SessionPlan | PlannedChild): string {
   return plan.type === "session" ? plan.prompt : plan.plan.task.prompt;
 }
 
-/** What the agent is to be told now; nothing when it has to wait. */
+/** What the agent is to be shown now; nothing when it has to wait. */
 function nextPrompt(first: string, progress: SessionProgress): Prompt | undefined {
   const { hasBegun, hasTranscript, isRunning, openQuestion, answers, waiting } = progress;
   if (!hasBegun || (isRunning && !hasTranscript)) return { text: first, entry: { type: "prompted" } };

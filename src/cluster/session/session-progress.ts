@@ -32,7 +32,7 @@ export type SessionMessage =
   | { readonly type: "prompt"; readonly prompt: string }
   | { readonly type: "answer"; readonly question: string; readonly answer: ApprovalAnswer };
 
-/** Where a session stands, from its agent's log alone. */
+/** Where a session is, from its agent's log alone. */
 export interface SessionProgress {
   /** The agent's own lines, pieces of files among them. */
   readonly entries: readonly JsonValue[];

@@ -5,7 +5,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
-import type { AgentsInput, RuntimeOptions } from "../../runtime/runtime-options.ts";
+import type { AgentsInput, RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
 import { idempotencyKey } from "../agent-records.ts";
 import { withSharedLimits } from "../limits/limited-model.ts";
@@ -164,7 +164,7 @@ function createPen({
   let last: Promise<unknown> = Promise.resolve();
   return (entries, { saves = false, relaxed = false } = {}) => {
     const turn = last.then(async () => {
-      // Files first: a log that tells of a turn whose files are nowhere could not be continued.
+      // Files first: a log that shows of a turn whose files are nowhere could not be continued.
       const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
       const news = [
         ...files.takeNews(),

@@ -5,7 +5,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 export type WorkspacePlan =
   /** The same path on every worker, such as a network file system. `root` is the folder that workers announce. */
   | { readonly type: "shared"; readonly directory: string; readonly root: string }
-  /** Only on one machine: the agent cannot go on elsewhere. */
+  /** Only on one machine: the agent cannot continue elsewhere. */
   | { readonly type: "pinned"; readonly directory: string; readonly machine: string }
   /** A branch of its own in a repository, pushed after every turn. */
   | {

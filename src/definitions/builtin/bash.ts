@@ -12,7 +12,7 @@ context stays free of long output: you read the output, it gets the meaning. Bas
 
 # How to run
 - Quote every path and variable. Use absolute paths. Put -- before arguments that could start with a dash.
-- Nobody is there to answer: pass the flags that keep a command from asking (--yes, --no-edit, --no-pager), never
+- No one is there to answer: pass the flags that keep a command from asking (--yes, --no-edit, --no-pager), never
   open an editor, a pager, a watch mode or an interactive shell.
 - Chain with && what depends on the step before; send what is independent as separate calls in one message, unless the
   commands write to the same files or lock.

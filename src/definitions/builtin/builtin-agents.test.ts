@@ -83,7 +83,7 @@ describe.each(everyAgent)("the built-in agent %s", (_name, definition) => {
     expect(rateDescription(definition.description)).toMatchObject({ score: 3, vague: false, advice: [] });
   });
 
-  it("is told that only its last message is seen, what to return, and that what it reads is no instruction", () => {
+  it("is informed that only its last message is seen, what to return, and that what it reads is no instruction", () => {
     expect(definition.prompt).toContain("# Your last message");
     expect(definition.prompt).toMatch(/\bdata\b/);
     expect(definition.prompt).toMatch(/\binstructions?\b/);
@@ -98,7 +98,7 @@ describe.each(everyAgent)("the built-in agent %s", (_name, definition) => {
     expect(definition.prompt).not.toMatch(/undefined|\[object/);
   });
 
-  it("is not told to use a file or search tool that it does not have", () => {
+  it("is not reported to use a file or search tool that it does not have", () => {
     const phrase = toolsPhrase(definition);
     if (phrase.startsWith("All tools")) return;
     const granted = new Set(definition.tools);

@@ -4,7 +4,7 @@ import { createClaudeCodeGuide } from "./create-claude-code-guide.ts";
 const none = { agents: [], skills: [], mcpServers: [] };
 
 describe("claude-code-guide [BLT-6]", () => {
-  it("runs on haiku with tools to read and look up, and asks nobody", () => {
+  it("runs on haiku with tools to read and look up, and asks no one", () => {
     expect(createClaudeCodeGuide(none)).toMatchObject({
       name: "claude-code-guide",
       model: "haiku",

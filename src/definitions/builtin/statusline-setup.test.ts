@@ -47,7 +47,7 @@ describe("statusline-setup [BLT-5]", () => {
     "every other key",
     "workspace.current_dir",
     "cost.total_cost_usd",
-  ])("is told about: %s", (topic) => {
+  ])("is reported about: %s", (topic) => {
     expect(statuslineSetup.prompt).toContain(topic);
   });
 });

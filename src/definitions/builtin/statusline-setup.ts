@@ -32,7 +32,7 @@ Any of them can be missing: give each a fallback (jq: .cost.total_cost_usd // 0)
    No PS1, no PROMPT and no other wish in the request: change nothing, ask what the line should show.
 4. Compose one portable sh command: read stdin once (input=$(cat)), take fields with jq -r, print with printf and pass
    values as arguments, never inside the format. Quote every expansion. It runs often: no network, nothing slow.
-5. Read ~/.claude/settings.json (settings.json in CLAUDE_CONFIG_DIR if you were told one is set). Put in only the
+5. Read ~/.claude/settings.json (settings.json in CLAUDE_CONFIG_DIR if you know that one is set). Put in only the
    statusLine key: every other key, the order and the indentation stay. Inside JSON a quote is \" and a backslash is \\.
    If a statusLine is there already, replace it only if the request asks for a change, and quote the old one in your report.
    The file may be a symbolic link, as dotfile managers make them. If a tool names the target, read and edit the target;

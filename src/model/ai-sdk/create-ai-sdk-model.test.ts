@@ -89,7 +89,7 @@ describe("[MDL-3] a conversation with another provider, over HTTP", () => {
           content: [
             { type: "tool_result", tool_use_id: "c1", content: [{ type: "text", text: "an image" }, image] },
             { type: "tool_result", tool_use_id: "c2", content: "not there", is_error: true },
-            { type: "text", text: "Go on." },
+            { type: "text", text: "Continue." },
           ],
         },
       ],
@@ -120,7 +120,7 @@ describe("[MDL-3] a conversation with another provider, over HTTP", () => {
           { type: "tool_result", tool_use_id: "c2", content: "not there" },
           { type: "text", text: "What Read returned for call c1:" },
           image,
-          { type: "text", text: "Go on." },
+          { type: "text", text: "Continue." },
         ],
       },
     ]);
@@ -161,7 +161,7 @@ describe("[MDL-3] a conversation with another provider, over HTTP", () => {
     expect((await drain(await connect(provider), ask("a"))).usage).toEqual(usage);
   });
 
-  test("local servers are not told how hard to think, others are", async () => {
+  test("local servers are not reported how hard to think, others are", async () => {
     await using provider = await startFakeProvider({ respond: () => "x" });
     const environment = { OPENAI_BASE_URL: `${provider.url}/v1` };
     await drain(await connect(provider), { ...ask("a"), effort: "max" });

@@ -4,7 +4,7 @@ import { toModelError } from "./to-model-error.ts";
 
 const place = { model: "openai/gpt", hasBegun: false };
 
-describe("[MDL-3] errors of provider packages become faults with a code", () => {
+describe("[MDL-3] errors of provider packages become errors with a code", () => {
   test.each([
     [429, "slow down", "rate-limited"],
     [429, "You exceeded your quota: insufficient_quota", "unauthorized"],

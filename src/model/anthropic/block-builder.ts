@@ -44,7 +44,7 @@ export function buildBlock(builder: BlockBuilder): AssistantBlock {
   }
 }
 
-/** Blocks this program does not know travel in a wrapping, and are sent back as they came. */
+/** Blocks this program does not recognize travel in a wrapping, and are sent back as they came. */
 export const wrappedBy = "anthropic";
 
 function initialBlock(raw: JsonRecord): AssistantBlock {

@@ -140,7 +140,7 @@ async function collect(model: Model, signal = new AbortController().signal): Pro
 
 async function errorOf(model: Model): Promise<ModelError> {
   return collect(model).then(
-    () => Promise.reject(new Error("no fault")),
+    () => Promise.reject(new Error("no error")),
     (error: ModelError) => error,
   );
 }
@@ -239,7 +239,7 @@ describe("a message over a real socket [MDL-3]", () => {
     expect(provider.connections()).toBeLessThanOrEqual(2);
   });
 
-  test("a connection that the other side closed while it was idle is replaced without a fault", async () => {
+  test("a connection that the other side closed while it was idle is replaced without an error", async () => {
     const provider = await provide(streaming(whole));
     const model = modelAt(provider.url);
     await collect(model);
@@ -287,7 +287,7 @@ describe("what proves who asks [MDL-3]", () => {
   });
 });
 
-describe("faults over a real socket [MDL-6]", () => {
+describe("errors over a real socket [MDL-6]", () => {
   test.each([
     [failing(529, "overloaded_error", "busy"), { code: "overloaded", status: 529 }],
     [failing(500, "api_error", "oops"), { code: "server-error", status: 500 }],
@@ -308,7 +308,7 @@ describe("faults over a real socket [MDL-6]", () => {
       failing(307, "", "elsewhere", { location: "http://example.com/" }),
       { code: "invalid-request", status: 307 },
     ],
-  ])("an answer with an error status is a fault %#", async (answer, expected) => {
+  ])("an answer with an error status is an error %#", async (answer, expected) => {
     const provider = await provide(answer);
     expect(await errorOf(modelAt(provider.url))).toMatchObject(expected);
     expect(provider.bodies).toHaveLength(1);
@@ -396,7 +396,7 @@ describe("faults over a real socket [MDL-6]", () => {
           { type: "text", text: "yes" },
         ],
       },
-      { role: "user", content: "go on" },
+      { role: "user", content: "continue" },
     ];
     const events: ModelEvent[] = [];
     const { signal } = new AbortController();
@@ -485,7 +485,7 @@ describe("stopping", () => {
     await closed;
   });
 
-  test("an abort while the provider is silent rejects at once", async () => {
+  test("an abort while the provider is silent rejects immediately", async () => {
     const controller = new AbortController();
     const reason = new Error("enough");
     const provider = await provide(() => controller.abort(reason));

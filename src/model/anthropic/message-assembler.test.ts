@@ -240,7 +240,7 @@ describe("createMessageAssembler [MDL-3]", () => {
     ["request_too_large", "context-too-long", 413],
     ["invalid_request_error", "invalid-request", 400],
     ["something_new", "server-error", 500],
-  ])("an error event of type %s is the fault %s", (type, code, status) => {
+  ])("an error event of type %s is the error %s", (type, code, status) => {
     const failure = errorOf([start, { type: "error", error: { type, message: "why" } }]);
     expect(failure).toMatchObject({
       code,

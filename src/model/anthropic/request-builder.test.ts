@@ -145,7 +145,7 @@ describe("the request [MDL-3]", () => {
       { type: "redacted_thinking", data: "d" },
       [{ type: "redacted_thinking", data: "d" }],
     ],
-    ["thinking that nobody signed cannot go back", { type: "thinking", thinking: "t", signature: "" }, []],
+    ["thinking that no one signed cannot go back", { type: "thinking", thinking: "t", signature: "" }, []],
     [
       "a server tool's block goes back unchanged",
       { type: "server_tool_use", id: "s", name: "web_search", input: { q: 1 } },

@@ -103,7 +103,7 @@ function adviceFor(code: ModelErrorCode): string | undefined {
     case "context-too-long":
       return "Shorten the conversation (compact it) or choose a model with a larger window.";
     case "rate-limited":
-      return "Wait, lower the number of agents that run at once, or raise the limit with the provider.";
+      return "Wait, lower the number of agents that run immediately, or raise the limit with the provider.";
     default:
       return undefined;
   }

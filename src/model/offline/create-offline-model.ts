@@ -126,7 +126,7 @@ function stepFor(task: OfflineTask, conversation: OfflineConversation): OfflineS
 
 function withRefusal(text: string): string {
   const refusal =
-    "You ask for a change. The offline model makes none; here is what it can tell you about the place.";
+    "You ask for a change. The offline model makes none; here is what it can show you about the place.";
   return text.replace(offlineLabel, `${offlineLabel}\n\n${refusal}`);
 }
 

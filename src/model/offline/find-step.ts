@@ -25,7 +25,7 @@ export function findStep(conversation: OfflineConversation, subject: string): Of
   }
   if (found.length === 0 && searches.length === 1 && searches[0]?.isError === false) {
     const calls = callIfOffered(conversation, "Grep", searchFor(subject, true));
-    return { type: "calls", say: "Nothing as it stands; searching more loosely.", calls };
+    return { type: "calls", say: "Nothing as it is; searching more loosely.", calls };
   }
   const definition = likelyDefinition(found, subject);
   if (definition !== undefined && callsOf(conversation, "Read").length === 0) {
@@ -71,7 +71,7 @@ function findReport(conversation: OfflineConversation, { subject, found, definit
   const least = cut ? "at least " : "";
   const head =
     found.length === 0
-      ? `# ${subject}\nNothing was found, neither as it stands nor in another case.`
+      ? `# ${subject}\nNothing was found, neither as it is nor in another case.`
       : `# ${subject}\n${least}${counted(found.length, "line")} in ${counted(byFile.size, "file")}.`;
   const groups = [...byFile].slice(0, maxFiles).map(([path, lines]) => fileGroup(path, lines, definition));
   const more = byFile.size > maxFiles ? `… and ${counted(byFile.size - maxFiles, "more file")}` : undefined;

@@ -9,7 +9,7 @@ export interface OfflineCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** What the offline model does next: some calls at once, or its answer. */
+/** What the offline model does next: some calls at the same time, or its answer. */
 export type OfflineStep =
   | { readonly type: "calls"; readonly say: string; readonly calls: readonly OfflineCall[] }
   | { readonly type: "answer"; readonly text: string };

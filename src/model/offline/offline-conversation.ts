@@ -17,7 +17,7 @@ export interface OfflineConversation {
   /** The calls since then. */
   readonly calls: readonly FinishedCall[];
   readonly tools: ReadonlyMap<string, ToolSpecification>;
-  /** The working folder, where the system prompt tells it. */
+  /** The working folder, where the system prompt shows it. */
   readonly directory?: string;
 }
 

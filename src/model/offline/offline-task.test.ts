@@ -18,7 +18,7 @@ describe("[MDL-4] what the offline model takes a text for", () => {
     ["Where is the login handled?", { type: "find", subject: "login" }],
     ["find TODO", { type: "find", subject: "TODO" }],
     ["find the function parse_rule", { type: "find", subject: "parse_rule" }],
-    ["who uses `Fault`?", { type: "find", subject: "Fault" }],
+    ["who uses `Widget`?", { type: "find", subject: "Widget" }],
     ['search for "not found" in this repo', { type: "find", subject: "not found" }],
     ["usages of Foo::bar", { type: "find", subject: "Foo::bar" }],
     ["where is config.ts imported", { type: "find", subject: "config.ts" }],

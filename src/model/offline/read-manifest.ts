@@ -8,7 +8,7 @@ export interface ManifestFacts {
   readonly entries: readonly string[];
 }
 
-/** Files at the root that tell what a project is, the most telling first. */
+/** Files at the root that show what a project is, the most informative first. */
 export const manifestNames: readonly string[] = [
   "package.json",
   "Cargo.toml",

@@ -3,7 +3,7 @@ import { explainDecision, readCallText } from "./explain-decision.ts";
 import { parseRule } from "./parse-rule.ts";
 
 describe("[PRM-1] explanations", () => {
-  test("tell which rule decided and from which file", () => {
+  test("show which rule decided and from which file", () => {
     const reading = parseRule("Bash(git push *)");
     if (reading.type === "invalid") throw new Error(reading.reason);
     const rule = { rule: reading.rule, anchor: "/p", from: "/p/.claude/settings.json" };

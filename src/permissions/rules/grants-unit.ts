@@ -116,7 +116,7 @@ function sortWords(text: string): {
   return { words, options };
 }
 
-/** Short options stand alone or together; a longer word after one hyphen is an option of its own. */
+/** Short options are alone or together; a longer word after one hyphen is an option of its own. */
 function splitOption(word: string): readonly string[] {
   return /^-[A-Za-z]{2,4}$/.test(word) ? [...word.slice(1)].map((letter) => `-${letter}`) : [word];
 }

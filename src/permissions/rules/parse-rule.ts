@@ -63,14 +63,14 @@ function toolComplaint(tool: string, specifier: string | undefined): RuleReading
   const inner = specifier === undefined ? "" : `(${specifier})`;
   if (tool === "") {
     return invalid(
-      "no tool stands before the parenthesis",
+      "there is no tool before the parenthesis",
       `Write the tool first, as in ${shown(`Bash${inner}`)}.`,
     );
   }
   const [name = ""] = tool.split(":");
   if (tool.endsWith(":*") && toolName.test(name)) {
     const advice = name.startsWith("mcp__") ? `Write ${name}*.` : `Write ${name} or ${name}(*).`;
-    return invalid(`the colon stands outside parentheses in ${shown(tool)}`, advice);
+    return invalid(`the colon is outside parentheses in ${shown(tool)}`, advice);
   }
   if (/\s/.test(tool) && specifier === undefined) {
     return invalid(

@@ -59,11 +59,11 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
 function readCommand(tool: string, written: string, restricts: boolean): SpecifierReading {
   if (restricts && /:\*\s*,/.test(written)) {
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
-    return rejected(`in ${shown(`${tool}(${written})`)} several patterns stand in one rule`, advice);
+    return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
   }
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
-    return rejected("no command stands before the star", `Write ${tool} for every command.`);
+    return rejected("there is no command before the star", `Write ${tool} for every command.`);
   const before = text.endsWith(" *") ? text.slice(0, -2).trim() : undefined;
   if (before !== undefined && before !== "" && !before.includes("*")) {
     return accepted({ type: "command", match: "prefix", text: before });
@@ -120,7 +120,7 @@ function readParameter({ canonicalTool, list }: SpecifierInput, text: string): S
   if (!isParameterName(canonicalTool, name) || value === "") return undefined;
   if (list !== "allow") return accepted({ type: "parameter", name, value });
   return rejected(
-    `a rule on the field "${name}" can only restrict, so it cannot stand under "allow"`,
+    `a rule on the field "${name}" can only restrict, so it cannot be under "allow"`,
     'Move it to "ask" or "deny", or allow the tool by another rule.',
   );
 }
@@ -134,7 +134,7 @@ function readToolGlob({ tool, list }: SpecifierInput, everything: boolean): Spec
   if (list !== "allow") return accepted({ type: "toolGlob" });
   return rejected(
     `${shown(tool)} would allow tools that no one has named`,
-    'Name each tool, or each server as in "mcp__server__*"; stars in names may stand under "ask" and "deny".',
+    'Name each tool, or each server as in "mcp__server__*"; stars in names may be under "ask" and "deny".',
   );
 }
 

@@ -14,7 +14,7 @@ export function warnOfRule(rule: PermissionRule): RuleWarning | undefined {
   if (specifier.type !== "command" || !specifier.text.includes(":*")) return undefined;
   const meant = specifier.text.replaceAll(/\s*:\*/g, " *");
   return {
-    message: `${shown(formatRule(rule))} matches no command: \`:*\` stands for any arguments only at the end of a rule.`,
+    message: `${shown(formatRule(rule))} matches no command: \`:*\` represents any arguments only at the end of a rule.`,
     advice: `Write ${shown(`${rule.tool}(${meant})`)}.`,
   };
 }

@@ -21,7 +21,7 @@ describe("what is granted while a session runs", () => {
     expect(approvals.rulesFor("__proto__")).toEqual([push]);
   });
 
-  it("knows the very same call again, in whatever order its fields stand", () => {
+  it("knows the very same call again, in whatever order its fields are", () => {
     const approvals = createSessionApprovals();
     approvals.grantCall({ tool: "Write", input: { file_path: "/a", content: "x" } }, "child");
     const again = { tool: "Write", input: { content: "x", file_path: "/a" } };

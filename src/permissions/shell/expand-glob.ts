@@ -34,9 +34,7 @@ export function expandGlob(walk: Walk, draft: WordDraft, scene: Scene, source: s
   if (!known || !isPlaced) {
     markOpaque(
       walk,
-      known
-        ? "a file pattern stands in a folder that is not known"
-        : "a file pattern is only known when it runs",
+      known ? "a file pattern is in a folder that is not known" : "a file pattern is only known when it runs",
     );
     return [finishWord(draft, source)];
   }

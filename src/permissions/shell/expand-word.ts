@@ -35,7 +35,7 @@ export type WordMode = "argument" | "single" | "target";
 export function expandWord(walk: Walk, word: SyntaxWord, scene: Scene, mode: WordMode = "argument"): Word[] {
   const parts = word.parts ?? [literalPart(word)];
   if (parts.some((part) => part.type === "Literal" && strangeBlank.test(part.text)))
-    markOpaque(walk, "it has blanks that bash does not take for blanks");
+    markOpaque(walk, "it has spaces that bash does not take for spaces");
   if (continuesName(parts)) markOpaque(walk, "it is not clear where the name of a variable ends");
   const split = mode === "argument" ? splitValue(parts, scene) : undefined;
   const words =

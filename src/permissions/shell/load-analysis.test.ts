@@ -100,8 +100,8 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ['echo $"a"', "a translated string is not understood here"],
     ["dd if=~/x", "it is not clear where a home directory is meant"],
     ["f() { ls; }", "it defines a function"],
-    ["1\\\n>x git push", "a line goes on between a number and its redirection"],
-    ["git 1\\\n>x push", "a line goes on between a number and its redirection"],
+    ["1\\\n>x git push", "a line continues between a number and its redirection"],
+    ["git 1\\\n>x push", "a line continues between a number and its redirection"],
     [": <(x=(a \\;)) <<'E'\ntouch x\nE", "an array is set in a substitution"],
     ["cat < /dev/tcp/example.org/80", "a redirection opens a network connection"],
     ["HOME=/tmp; cat ~/x", "the variable HOME changes what commands do"],
@@ -113,7 +113,7 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ["l\u200bs", "it has control characters or invisible ones"],
     ["ls \u202e dwp", "it has control characters or invisible ones"],
     ["ls\ufe0f", "it has control characters or invisible ones"],
-    ["ls\u00a0-la", "it has blanks that bash does not take for blanks"],
+    ["ls\u00a0-la", "it has spaces that bash does not take for spaces"],
     [`ls ${"a".repeat(10_000)}`, "it has more than 10000 characters"],
   ])("%s", async (command, reason) => {
     expect((await analyze(command)).opaque).toBe(reason);

@@ -7,7 +7,7 @@ import { type WrapperSpec, wrapperSpecs } from "./wrapper-specs.ts";
 export interface Unwrapped {
   /** The inner command, or shell text. */
   readonly inner: readonly Word[];
-  /** So many words stand before the inner command. */
+  /** So many words are before the inner command. */
   readonly before: number;
   readonly isText: boolean;
   /** Why the wrapper itself needs an exact rule; without it only the inner command counts. */

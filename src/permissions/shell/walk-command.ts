@@ -22,7 +22,7 @@ export function walkCommand(walk: Walk, command: Command, scene: Scene): Step {
   });
   const words = expandWords(walk, command, scene);
   const redirections = walkRedirections(walk, command.redirects, scene);
-  if (hasHiddenDescriptor(command)) markOpaque(walk, "a line goes on between a number and its redirection");
+  if (hasHiddenDescriptor(command)) markOpaque(walk, "a line continues between a number and its redirection");
   const before = assigned.map(({ rendered }) => `${rendered} `).join("");
   if (words.length === 0) {
     if (command.name !== undefined) markOpaque(walk, "which program runs is only known when it runs");

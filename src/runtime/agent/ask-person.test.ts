@@ -143,7 +143,7 @@ describe("asking a person about a call", () => {
     expect(await write(file, '{"hooks": {}}')).toMatchObject({ type: "denied" });
   });
 
-  it("tells that a rule was not saved, which holds for the session all the same", async () => {
+  it("shows that a rule was not saved, which holds for the session all the same", async () => {
     const { write, reported } = askWith([{ type: "allow", for: "save" }], {
       saveRules: async () => "the disk is full",
     });

@@ -21,7 +21,7 @@ export interface AskPersonDependencies {
   readonly directory: string;
   /** Writes rules into the project's local settings; says why it could not. */
   readonly saveRules: (rules: readonly string[]) => Promise<string | undefined>;
-  /** Tells the person what could not be done as they said. */
+  /** Shows the person what could not be done as they said. */
   readonly notice?: (message: string) => void;
 }
 

@@ -12,10 +12,10 @@ import { createShells } from "../../tools/command/shells.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import type { TaskSource } from "../../tools/task-source.ts";
 import type { Tool } from "../../tools/tool.ts";
+import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
-import { outputToolName } from "../typed-output.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];

@@ -31,7 +31,7 @@ describe("what is stated again after a compaction", () => {
     expect(others).toEqual([]);
   });
 
-  it("nothing where nothing goes on", () => {
+  it("nothing where nothing continues", () => {
     expect(carryOverContext({})).toEqual([]);
     expect(carryOverContext({ tasks: [task("a2", false)], todos: [], skills: [] })).toEqual([]);
   });

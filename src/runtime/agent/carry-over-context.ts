@@ -9,7 +9,7 @@ export interface OngoingWork {
   readonly todos?: readonly TodoItem[];
   /** Skills that were called, newest last, with the text the model read. */
   readonly skills?: readonly { readonly name: string; readonly text: string }[];
-  /** Skills that the model was told of, one line each. */
+  /** Skills that the model was informed of, one line each. */
   readonly offered?: string;
 }
 
@@ -36,7 +36,7 @@ function agentsText(tasks: readonly TaskState[]): string {
     ({ id, agentType, description, status }) => `- ${id} (${agentType}): ${description} [${status}]`,
   );
   return [
-    "Agents you have started that still run in the background; you are told when they end, and TaskOutput reads them by id. Do not start them again.",
+    "Agents you have started that still run in the background; you are notified when they end, and TaskOutput reads them by id. Do not start them again.",
     ...lines,
   ].join("\n");
 }

@@ -4,10 +4,10 @@ import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import { createReadOnlySandbox } from "../../tools/sandbox/read-only-sandbox.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
-import type { RuntimeOptions, SessionOptions } from "../runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../options/runtime-options.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 
-/** Lets a scripted model make one call in a real project and tells what became of it. */
+/** Lets a scripted model make one call in a real project and shows what became of it. */
 async function tryCall(
   call: { readonly name: string; readonly input: Readonly<Record<string, unknown>> },
   options: { readonly runtime?: RuntimeOptions; readonly session?: SessionOptions } = {},
@@ -47,7 +47,7 @@ describe("without rules, everything but reading inside the folder is refused", (
   ])("%s", async (_, call, isDenied) => {
     const result = await tryCall(call);
     expect(result.isDenied).toBe(isDenied);
-    if (isDenied) expect(result.reason).toMatch(/was not allowed: .*, and nobody can be asked here\./);
+    if (isDenied) expect(result.reason).toMatch(/was not allowed: .*, and no one can be asked here\./);
   });
 });
 
@@ -74,7 +74,7 @@ describe("rules and modes", () => {
     ["allowedTools allows", bash("touch made"), { allowedTools: ["Bash"] }, false],
     ["a scoped rule allows what it names", bash("touch made"), { allowedTools: ["Bash(touch *)"] }, false],
     ["a scoped rule allows nothing else", bash("touch made"), { allowedTools: ["Bash(npm test *)"] }, true],
-    ["a list may stand in one text", bash("touch made"), { allowedTools: ["Read, Bash(touch *)"] }, false],
+    ["a list may be in one text", bash("touch made"), { allowedTools: ["Read, Bash(touch *)"] }, false],
     [
       "disallowedTools wins",
       bash("touch made"),
@@ -196,7 +196,7 @@ describe("a definition's specifiers", () => {
 describe("a program's own answer", () => {
   const asking = (canUseTool: CanUseTool) => ({ runtime: { canUseTool } });
 
-  it("allows or refuses what rules leave open, and is told why it is asked", async () => {
+  it("allows or refuses what rules leave open, and is reported why it is asked", async () => {
     const asked: unknown[] = [];
     const canUseTool: CanUseTool = async (name, input, { agentId, reason }) => {
       asked.push([name, input["command"], agentId, reason]);
@@ -273,7 +273,7 @@ describe("a program's own answer", () => {
   });
 });
 
-describe("a tool is told what let its call through [PRM-12]", () => {
+describe("a tool is reported what let its call through [PRM-12]", () => {
   const allowing = {
     hookSpecificOutput: { hookEventName: "PermissionRequest", decision: { behavior: "allow" } },
   };

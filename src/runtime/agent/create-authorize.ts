@@ -178,7 +178,7 @@ async function askPersonOf(
   const { plan, askPerson, onAsk } = dependencies;
   const { request, reason } = judged;
   if (askPerson === undefined)
-    return denied(tool, `${reason}, and nobody can be asked here`, wayOutOf(judged, plan.directory));
+    return denied(tool, `${reason}, and no one can be asked here`, wayOutOf(judged, plan.directory));
   onAsk?.({ call, tool, input });
   const said = await askPerson.ask({ callId: call.id, request, reason }, { signal });
   return said.type === "allowed"

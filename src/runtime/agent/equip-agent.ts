@@ -33,8 +33,7 @@ import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
 import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
 import type { AgentParts } from "./open-agent.ts";
-import type { openAsking } from "./open-asking.ts";
-import { askHeld, canUseToolHeld, contextHeld, holding } from "./while-asking.ts";
+import { askHeld, canUseToolHeld, contextHeld, holding, type openAsking } from "./while-asking.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
@@ -259,7 +258,7 @@ function askingOf(
   };
 }
 
-const isUnattended = "it would have to be asked for, and in the background nobody is asked";
+const isUnattended = "it would have to be asked for, and in the background no one is asked";
 
 /** A child that was moved to the background asks no one any more; before that the program answers first. */
 function whileAttended(canUseTool: CanUseTool | undefined, control: TaskControl): CanUseTool {

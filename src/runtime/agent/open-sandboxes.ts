@@ -1,8 +1,8 @@
 import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
 import { createSandbox } from "../../tools/sandbox/create-sandbox.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
+import type { SessionSetup } from "../options/runtime-setup.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { SessionSetup } from "../runtime-setup.ts";
 import { denyRules } from "../session-rules.ts";
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */

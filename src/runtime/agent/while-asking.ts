@@ -1,9 +1,16 @@
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
+import type { Approver } from "../../permissions/approver.ts";
+import { createAskQueue } from "../../permissions/ask-queue.ts";
+import { type PermissionMode, withMode } from "../../permissions/permission-mode.ts";
+import type { PolicyRule } from "../../permissions/permission-policy.ts";
+import { createSessionApprovals } from "../../permissions/rules/session-approvals.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import type { ToolContext } from "../../tools/tool.ts";
-import type { AskPerson } from "./ask-person.ts";
+import { type AskPerson, createAskPerson } from "./ask-person.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 
-/** Around every wait for a person; the clocks of whoever waits is paused meanwhile. */
+/** Around every wait for a person; the clocks of the one that waits is paused meanwhile. */
 export type WhileAsking = <T>(wait: () => Promise<T>) => Promise<T>;
 
 /** The agent's own clock, and for a child also that of the agent that waits for it. */
@@ -32,4 +39,39 @@ export function contextHeld(makeContext: MakeContext, whileAsking: WhileAsking):
       host: { ...context.host, ask: (questions, options) => whileAsking(() => ask(questions, options)) },
     };
   };
+}
+
+interface AskingOptions {
+  readonly projectRoot: string;
+  /** The mode of the main agent now, where a person can change it. */
+  readonly mode?: (() => PermissionMode | undefined) | undefined;
+}
+
+/** One queue and one memory of answers for the main agent and all its children. */
+export function openAsking(
+  approver: Approver,
+  main: RunPlan,
+  { projectRoot, mode }: AskingOptions,
+): {
+  readonly forAgent: (plan: RunPlan) => AskPerson;
+  readonly rulesFor: (agentId: string) => readonly PolicyRule[];
+} {
+  const queue = createAskQueue(approver);
+  const approvals = createSessionApprovals();
+  const forAgent = (plan: RunPlan): AskPerson =>
+    createAskPerson({
+      queue,
+      approvals,
+      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, plan.agent],
+      get policy() {
+        return plan.agent.id === main.agent.id ? withMode(plan.policy, mode?.()) : plan.policy;
+      },
+      directory: plan.directory,
+      async saveRules(rules) {
+        const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
+        return outcome.type === "saved" ? undefined : outcome.why;
+      },
+      ...(approver.notice === undefined ? {} : { notice: approver.notice }),
+    });
+  return { forAgent, rulesFor: approvals.rulesFor };
 }

@@ -107,7 +107,7 @@ function stage(
         model: childModel,
         tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
         authorize: async ({ input }) =>
-          control.attended() ? { type: "allowed", input } : { type: "denied", reason: "nobody can be asked" },
+          control.attended() ? { type: "allowed", input } : { type: "denied", reason: "no one can be asked" },
         toolContext: (callId, options) => ({
           ...options,
           callId,
@@ -169,7 +169,7 @@ describe("[AGT-3, AGT-4] a child in the foreground", () => {
     expect(model.requests[0]?.messages).toMatchObject([{ content: [{ text: "Look around." }] }]);
   });
 
-  test("[AGT-3] with forkContext it has the conversation, and is told as entered", async () => {
+  test("[AGT-3] with forkContext it has the conversation, and is reported as entered", async () => {
     const messages: Message[] = [
       { role: "user", content: "what we said" },
       { role: "assistant", content: [{ type: "text", text: "yes" }] },
@@ -349,7 +349,7 @@ describe("which child", () => {
 });
 
 describe("[BGR-1, BGR-2] in the background", () => {
-  test("the parent goes on at once and is told at the end, with the result", async () => {
+  test("the parent continues immediately and is reported at the end, with the result", async () => {
     const { spawn, tasks, notices } = stage(["Found it."]);
     expect(await spawn({ background: true })).toMatchObject({
       type: "launched",
@@ -378,12 +378,12 @@ describe("[BGR-1, BGR-2] in the background", () => {
     expect(await spawn({ agentType: "bg" })).toMatchObject({ type: "launched" });
   });
 
-  test("[PRM-5] what would have to be asked is refused there, and the agent goes on", async () => {
+  test("[PRM-5] what would have to be asked is refused there, and the agent continues", async () => {
     const { spawn, tasks } = stage([{ calls: [{ name: "Bash" }] }, "Without it."]);
     await spawn({ background: true });
     expect(await tasks.ended("a1")).toMatchObject({
       status: "completed",
-      ending: { denials: [{ reason: "nobody can be asked" }] },
+      ending: { denials: [{ reason: "no one can be asked" }] },
     });
   });
 
@@ -409,7 +409,7 @@ describe("[BGR-1, BGR-2] in the background", () => {
 });
 
 describe("[TRN-3] taking a child up again", () => {
-  test("it goes on with its whole conversation under the same id", async () => {
+  test("it continues with its whole conversation under the same id", async () => {
     const { spawn, model } = stage(["First answer.", "Second answer."]);
     await spawn();
     const outcome = await spawn({ resume: "a1", prompt: "And now?" });
@@ -417,7 +417,7 @@ describe("[TRN-3] taking a child up again", () => {
     expect(JSON.stringify(model.requests[1]?.messages)).toContain("First answer.");
   });
 
-  test("an id nobody knows is refused", async () => {
+  test("an id no one knows is refused", async () => {
     expect(await stage([]).spawn({ resume: "a9" })).toMatchObject({ type: "refused" });
   });
 });

@@ -34,19 +34,18 @@ import { type AgentServices, equipAgent } from "../agent/equip-agent.ts";
 import { openAgent, toolsOf } from "../agent/open-agent.ts";
 import { prepareMemory } from "../agent/prepare-memory.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
+import type { InteractiveOptions } from "../options/runtime-options.ts";
+import { type ChildOutputs, childOutputCapability } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { InteractiveOptions } from "../runtime-options.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
-import { type ChildOutputs, childOutputCapability } from "../typed-output.ts";
 import { openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./child-source.ts";
 import type { MadeWorktree } from "./decide-child.ts";
-import { listedAgents } from "./listed-agents.ts";
 import { preapprove } from "./preapprove.ts";
 import { refusePlan } from "./program-functions.ts";
 import { runChildRecovery } from "./run-child-recovery.ts";
-import { spawnFacts } from "./spawn-facts.ts";
+import { listedAgents, spawnFacts } from "./spawn-facts.ts";
 
 /** What the children of a session share with it. */
 export interface ChildrenParts {

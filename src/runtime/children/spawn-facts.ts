@@ -1,9 +1,15 @@
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { aliasTable } from "../../model/alias-table.ts";
 import { lookUpModel } from "../../model/look-up-model.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
 import { findOverride, readModelOverrides } from "../../model/read-model-overrides.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
+import { childPolicy } from "../../permissions/child-policy.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
+import { refusedTools } from "../../planning/search-facts.ts";
+import { selectChildModel } from "../../planning/select-child-model.ts";
+import { startableAgents } from "../../planning/startable-agents.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import { isServed, modelLimits } from "../choose-model.ts";
@@ -53,4 +59,21 @@ function knownFacts(
   if (chosen.provider !== undefined && chosen.provider !== "anthropic")
     return { ...findOverride(overrides, chosen), supportsServerTools: false };
   return lookUpModel(chosen.id, overrides.facts).facts;
+}
+
+/** The agents that a model is shown: those it can start, with the tools that each would get. */
+export function listedAgents(
+  definitions: readonly AgentDefinition[],
+  parent: RunPlan,
+  facts: SessionSpawnFacts,
+): readonly AgentDefinition[] {
+  const refused = (definition: AgentDefinition): ReadonlyMap<string, string> => {
+    const { model } = selectChildModel({}, { ...facts, definition });
+    const policy = childPolicy(parent.policy, {
+      definition: { mode: definition.permissionMode, scope: definition.source.scope },
+      projectMayWiden: facts.trusted,
+    });
+    return refusedTools({ policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+  };
+  return startableAgents(definitions, { parent, available: facts.available, refused });
 }

@@ -10,7 +10,7 @@ export interface CallHookDependencies {
   readonly runner: HookRunner;
   /** Who and where a call is made. */
   readonly situation: (signal: AbortSignal, request?: CallRequest) => Promise<FireOptions>;
-  /** Tells the person what hooks have to say, and which of them failed. */
+  /** Shows the person what hooks have to say, and which of them failed. */
   readonly report: (outcome: Pick<CallOutcome, "systemMessages" | "failures">) => void;
   readonly wantStop: () => void;
   readonly grants: HookGrants;
@@ -19,7 +19,7 @@ export interface CallHookDependencies {
 export interface CallHooks {
   /** Hooks speak first; what they change or leave open goes through the rules. */
   readonly wrapAuthorize: (authorize: AuthorizeWithHooks) => LoopPorts["authorize"];
-  /** Hooks may answer in the place of whoever would be asked. */
+  /** Hooks may answer in the place of the one that would be asked. */
   readonly beforeAsk: BeforeAsk;
   /** Rules that hooks have added. */
   readonly rights: HookGrants["rights"];
@@ -47,27 +47,7 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
           authorize(changed, { signal, turn, ...verdict }),
         );
       },
-    async beforeAsk({ call, tool, input }, { signal }) {
-      if (!runner.hears("PermissionRequest")) return undefined;
-      const request = { call, tool, input };
-      const outcome = await runner.fire(
-        "PermissionRequest",
-        payloadOf(request),
-        await situation(signal, request),
-      );
-      report(outcome);
-      const stops = outcome.stop === undefined ? {} : { stops: true };
-      if (outcome.type === "deny" || outcome.stop !== undefined)
-        return {
-          behavior: "deny",
-          message: outcome.reason || outcome.stop || "a hook refused it",
-          ...stops,
-        };
-      if (outcome.type !== "allow") return undefined;
-      const { updatedInput, updatedPermissions = [] } = outcome;
-      report({ systemMessages: [], failures: grants.take(updatedPermissions) });
-      return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
-    },
+    beforeAsk: createBeforeAsk(dependencies),
     async afterCall(request, outcome, { signal, durationMs }) {
       const { call } = request;
       const before = contexts.get(call.id);
@@ -85,6 +65,25 @@ export function createCallHooks(dependencies: CallHookDependencies): CallHooks {
       if (said.stop !== undefined) wantStop();
       return withAnswer(outcome, said, notes);
     },
+  };
+}
+
+function createBeforeAsk({ runner, situation, report, grants }: CallHookDependencies): BeforeAsk {
+  return async ({ call, tool, input }, { signal }) => {
+    if (!runner.hears("PermissionRequest")) return undefined;
+    const request = { call, tool, input };
+    const payload = payloadOf(request);
+    const outcome = await runner.fire("PermissionRequest", payload, await situation(signal, request));
+    report(outcome);
+    const stops = outcome.stop === undefined ? {} : { stops: true };
+    if (outcome.type === "deny" || outcome.stop !== undefined) {
+      const message = outcome.reason || outcome.stop || "a hook refused it";
+      return { behavior: "deny", message, ...stops };
+    }
+    if (outcome.type !== "allow") return undefined;
+    const { updatedInput, updatedPermissions = [] } = outcome;
+    report({ systemMessages: [], failures: grants.take(updatedPermissions) });
+    return { behavior: "allow", ...(updatedInput === undefined ? {} : { updatedInput }) };
   };
 }
 

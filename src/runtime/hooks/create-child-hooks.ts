@@ -83,7 +83,7 @@ function reasonOf({ blocked, reason, context }: EventOutcome): string {
     .join("\n");
 }
 
-/** How long hooks may take over the start or end of a child that was stopped; whoever stopped it is waiting. */
+/** How long hooks may take over the start or end of a child that was stopped; the one that stopped it is waiting. */
 const lastWordMs = 1500;
 
 async function withLastWord<Outcome>(

@@ -7,7 +7,7 @@ import type { TurnRights } from "../skills/skill-turn.ts";
 export interface HookGrants {
   /** Takes what can be taken, and says of the rest why it was not, each as one sentence. */
   take(updates: readonly unknown[]): readonly string[];
-  /** They stand beside the rules of the plan, whose deny and ask rules go before what they allow. */
+  /** They are next to the rules of the plan, whose deny and ask rules go before what they allow. */
   rights(): TurnRights;
 }
 

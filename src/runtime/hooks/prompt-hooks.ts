@@ -18,7 +18,7 @@ export interface PromptHooks {
   /** Hooks hear a prompt before the model does: they may refuse it or add to it. The first one starts the session. */
   readonly prepare: (content: UserMessage["content"], signal: AbortSignal) => Promise<PreparedPrompt>;
   readonly beforeEnd: NonNullable<LoopPorts["beforeEnd"]>;
-  /** `stopped` is the signal of a child that whoever aborted it waits for. */
+  /** `stopped` is the signal of a child that the one that aborted it waits for. */
   readonly end: (stopped?: AbortSignal) => Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
       const reason = reasons.filter((part) => part !== undefined && part !== "").join("\n");
       if (reason === "" || outcome.stop !== undefined) return undefined;
       if (rounds >= maxRounds) {
-        const failure = `Hooks made the agent go on ${rounds} times in a row; now it may stop.`;
+        const failure = `Hooks made the agent continue ${rounds} times in a row; now it may stop.`;
         report({ systemMessages: [], failures: [failure] });
         return undefined;
       }
@@ -81,9 +81,9 @@ export function createPromptHooks(dependencies: PromptHookDependencies): PromptH
   };
 }
 
-/** What an agent is told that wanted to end and may not yet. */
+/** What an agent is informed that wanted to end and may not yet. */
 export function feedbackMessage(reason: string): UserMessage {
-  const note = `<hook-feedback>\n${reason}\n</hook-feedback>\nThe work is not over yet: take this into account and go on.`;
+  const note = `<hook-feedback>\n${reason}\n</hook-feedback>\nThe work is not over yet: take this into account and continue.`;
   return { role: "user", content: [{ type: "text", text: note }] };
 }
 

@@ -4,7 +4,7 @@ import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ModelRequest } from "../../model/model.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../testing/sample-runtime.ts";
 import type { Step } from "../../testing/script.ts";
-import type { RuntimeOptions, SessionOptions } from "../runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../options/runtime-options.ts";
 
 type Groups = Readonly<Record<string, readonly object[]>>;
 
@@ -38,7 +38,7 @@ const print = (value: object) => `cat > /dev/null; echo '${JSON.stringify(value)
 const read = (file_path: string) => ({ calls: [{ name: "Read", input: { file_path } }] });
 const bash = (text: string) => ({ calls: [{ name: "Bash", input: { command: text } }] });
 
-/** Everything that the model was told last. */
+/** Everything that the model was shown last. */
 function lastReported(requests: readonly ModelRequest[]): string {
   return JSON.stringify(requests.at(-1)?.messages.at(-1)?.content);
 }
@@ -53,7 +53,7 @@ async function exists(sample: Pick<SampleRuntime, "workspace">, name: string): P
 const allowBash: SessionOptions = { allowedTools: ["Bash(touch *)", "Bash(echo *)"] };
 
 describe("[HKS-6] before a call", () => {
-  test("a hook that denies keeps it from running and tells the model why", async () => {
+  test("a hook that denies keeps it from running and shows the model why", async () => {
     const hooks = on("PreToolUse", "echo 'not on a Friday' >&2; exit 2", { matcher: "Bash" });
     await using sample = await setUp([bash("touch made"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.", allowBash).result;
@@ -141,7 +141,7 @@ describe("[HKS-6] before a call", () => {
 describe("[HKS-6] a permission that is asked for", () => {
   const answer = (decision: object) => on("PermissionRequest", print({ hookSpecificOutput: { decision } }));
 
-  test("can be granted by a hook where nobody else is there", async () => {
+  test("can be granted by a hook where no one else is there", async () => {
     await using sample = await setUp([bash("touch made"), "Done."], { hooks: answer({ behavior: "allow" }) });
     expect((await sample.runtime.run("Go.").result).denials).toEqual([]);
     expect(await exists(sample, "made")).toBe(true);
@@ -163,7 +163,7 @@ describe("[HKS-6] a permission that is asked for", () => {
     const hooks = on("PermissionRequest", "exit 1");
     await using sample = await setUp([bash("touch made"), read("a.txt"), "Done."], { hooks });
     const { denials } = await sample.runtime.run("Go.").result;
-    expect(denials[0]?.reason).toContain("nobody can be asked here");
+    expect(denials[0]?.reason).toContain("no one can be asked here");
     expect(sample.notices).toHaveLength(1);
   });
 });
@@ -200,7 +200,7 @@ describe("after a call", () => {
     expect(await exists(sample, "wrong")).toBe(false);
   });
 
-  test("a hook that fails is reported, and the run goes on", async () => {
+  test("a hook that fails is reported, and the run continues", async () => {
     await using sample = await setUp([read("a.txt"), "Done."], { hooks: on("PostToolUse", "exit 3") });
     expect(await sample.runtime.run("Go.").result).toMatchObject({ status: "completed", text: "Done." });
     expect(sample.notices[0]).toContain("it ended with code 3");
@@ -240,15 +240,15 @@ describe("[HKS-1] around a prompt", () => {
     expect(JSON.stringify(sample.requests)).not.toContain("A secret.");
   });
 
-  test("the session's start and end are told with what they are", async () => {
+  test("the session's start and end are reported with what they are", async () => {
     const hooks = { ...on("SessionStart", "cat >> start.txt"), ...on("SessionEnd", "cat >> end.txt") };
     await using sample = await setUp(["One."], { hooks });
     const { sessionId } = await sample.runtime.run("Go.").result;
     expect(await readFile(sample.workspace.path("start.txt"), "utf8")).toContain('"source":"startup"');
     expect(await readFile(sample.workspace.path("end.txt"), "utf8")).toContain('"reason":"other"');
     const later = sample.restart(["Two.", "Three."]);
-    await later.runtime.run("Go on.", { resume: sessionId }).result;
-    await later.runtime.run("Go on.", { resume: sessionId, forkSession: true }).result;
+    await later.runtime.run("Continue.", { resume: sessionId }).result;
+    await later.runtime.run("Continue.", { resume: sessionId, forkSession: true }).result;
     const started = await readFile(sample.workspace.path("start.txt"), "utf8");
     expect(started.match(/"source":"\w+"/g)).toEqual(
       ["startup", "resume", "fork"].map((source) => `"source":"${source}"`),
@@ -257,7 +257,7 @@ describe("[HKS-1] around a prompt", () => {
 });
 
 describe("[HKS-6] at the end", () => {
-  test("a Stop hook makes the agent go on with its reason", async () => {
+  test("a Stop hook makes the agent continue with its reason", async () => {
     const hooks = on("Stop", "test -e ready && exit 0; touch ready; echo 'the tests fail' >&2; exit 2");
     await using sample = await setUp(["First.", "Second."], { hooks });
     expect(await sample.runtime.run("Go.").result).toMatchObject({ status: "completed", text: "Second." });
@@ -268,7 +268,7 @@ describe("[HKS-6] at the end", () => {
     const steps = Array.from({ length: 9 }, (_, index) => `Answer ${index + 1}.`);
     await using sample = await setUp(steps, { hooks: on("Stop", "echo 'again' >&2; exit 2") });
     expect(await sample.runtime.run("Go.").result).toMatchObject({ text: "Answer 9." });
-    expect(sample.notices).toEqual(["Hooks made the agent go on 8 times in a row; now it may stop."]);
+    expect(sample.notices).toEqual(["Hooks made the agent continue 8 times in a row; now it may stop."]);
   });
 });
 
@@ -491,7 +491,7 @@ describe("[HKS-6] rules that a hook adds while it allows a call", () => {
     ],
     ["what is no rule", { ...rules("allow", ""), rules: [{ toolName: 7 }] }, "which is no rule"],
     ["a word that means nothing", rules("always", "touch *"), "must be allow or deny"],
-  ])("are not taken when they are meant for %s; the call itself is allowed and the person is told", async (_, update, why) => {
+  ])("are not taken when they are meant for %s; the call itself is allowed and the person is notified", async (_, update, why) => {
     await using sample = await setUp([bash("touch one"), bash("touch two"), "Done."], {
       hooks: allowing(update),
     });

@@ -74,7 +74,7 @@ export interface SessionHooks extends CallHooks, PromptHooks {
   readonly takeMessages: LoopPorts["takeMessages"];
   /** Whether a hook has said since the last question that the run must end. */
   readonly takeStop: () => boolean;
-  /** Tells hooks that a person is about to be asked; does not wait for them. */
+  /** Notifies hooks that a person is about to be asked; does not wait for them. */
   readonly notify: (request: CallRequest) => void;
   /** Takes in the hooks of a skill. */
   readonly add: (rules: readonly SourcedHookRule[]) => void;
@@ -106,7 +106,7 @@ export interface SessionHookFacts {
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";
   readonly directory: () => string;
-  /** Set for a child: its start and end are told instead of the session's. */
+  /** Set for a child: its start and end are reported instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
   /** Around a model that a hook asks: its calls are the agent's. */
   readonly pay?: (model: Model) => Model;
@@ -163,7 +163,7 @@ function createRunner(
   { mail, notify }: { readonly mail: UserMessage[]; readonly notify: (text: string) => void },
 ): HookRunner {
   const { world, plan, environment } = facts;
-  const { discovered } = world;
+  const { discovered, observer } = world;
   const { settings } = discovered.settings;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
@@ -185,18 +185,14 @@ function createRunner(
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
-  });
-  const { observer } = world;
-  const measured: HookRunner =
-    observer === undefined
-      ? created
+    ...(observer === undefined
+      ? {}
       : {
-          ...created,
-          fire: (event, payload, options) =>
-            observer.hook(plan, event, () => created.fire(event, payload, options)),
-        };
-  if (environment === undefined) return measured;
-  return withEnvironmentFile(measured, {
+          measure: <Outcome>(event: string, run: () => Promise<Outcome>) => observer.hook(plan, event, run),
+        }),
+  });
+  if (environment === undefined) return created;
+  return withEnvironmentFile(created, {
     file: environmentFile,
     environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
     directory: discovered.paths.cwd,
@@ -275,7 +271,7 @@ function createReport(notice: RuntimeContext["notice"]): (text: string) => void 
     try {
       notice?.(text);
     } catch {
-      // There is no one left to tell.
+      // There is no one left to notify.
     }
   };
 }

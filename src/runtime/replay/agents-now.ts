@@ -20,7 +20,7 @@ import {
 import type { DecisionDifference, ReplayOptions } from "../../replay/replay-recording.ts";
 import type { AgentNow } from "../../replay/replay-run.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { SessionOptions } from "../runtime-options.ts";
+import type { SessionOptions } from "../options/runtime-options.ts";
 import type { Session } from "../session.ts";
 
 export interface AgentsNow extends Required<Pick<ReplayOptions, "now" | "decisions">>, AsyncDisposable {
@@ -199,7 +199,7 @@ function agentNow(recording: Recording, { steps }: RecordedRun, { plan, tools }:
   };
 }
 
-/** What servers cost is not in the catalog, and then the recorded cost stands. */
+/** What servers cost is not in the catalog, and then the recorded cost is. */
 function priceOf(model: string): Price | undefined {
   return lookUpModel(model).facts.price;
 }

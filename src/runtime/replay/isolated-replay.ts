@@ -8,7 +8,7 @@ import { countTurns, type ReplayReport, replayRecording } from "../../replay/rep
 import { replayRun } from "../../replay/replay-run.ts";
 import { readSavedRecording, readSavedRoot, writeSavedRecording } from "../../replay/saved-recording.ts";
 import type { Runtime } from "../create-runtime.ts";
-import type { RuntimeOptions } from "../runtime-options.ts";
+import type { RuntimeOptions } from "../options/runtime-options.ts";
 import { type AgentsNow, createAgentsNow } from "./agents-now.ts";
 
 export type MakeRuntime = (options: RuntimeOptions) => Pick<Runtime, "open"> & AsyncDisposable;

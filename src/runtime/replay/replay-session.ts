@@ -4,8 +4,8 @@ import { compareRecordings } from "../../replay/compare-recordings.ts";
 import { loadRecording } from "../../replay/load-recording.ts";
 import type { Recording } from "../../replay/recording.ts";
 import { type ReplayReport, replayRecording } from "../../replay/replay-recording.ts";
+import type { SessionOptions } from "../options/runtime-options.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { SessionOptions } from "../runtime-options.ts";
 import type { SessionPool } from "../session-pool.ts";
 import { createAgentsNow } from "./agents-now.ts";
 import { rerunSession } from "./rerun-session.ts";
@@ -42,7 +42,7 @@ export interface ReplayParts {
   readonly gather: () => Promise<RuntimeContext>;
 }
 
-/** Replays a recorded session by what a person calls it, and tells what is different now. */
+/** Replays a recorded session by what a person calls it, and shows what is different now. */
 export async function replaySession(
   written: string | undefined,
   options: ReplaySessionOptions,

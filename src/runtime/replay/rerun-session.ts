@@ -17,7 +17,7 @@ import {
 import { createWholeFile } from "../../storage/create-whole-file.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import type { Capability } from "../agent/capability.ts";
-import type { SessionOptions } from "../runtime-options.ts";
+import type { SessionOptions } from "../options/runtime-options.ts";
 import type { Session } from "../session.ts";
 
 export interface RerunOptions {
@@ -218,7 +218,7 @@ function callKey(name: unknown, input: unknown): string {
   return JSON.stringify([name, input]);
 }
 
-/** Recorded results for recorded calls; a call that was never made has none, which the agent is told. */
+/** Recorded results for recorded calls; a call that was never made has none, of which the agent is informed. */
 function recordedTools(results: ReturnType<typeof resultsOf>): Capability {
   const find = (name: string, { id, input }: { readonly id: string; readonly input: unknown }) =>
     results.byId.get(id) ?? results.byCall.get(callKey(name, input));
@@ -298,7 +298,7 @@ function keyOfPlan(plan: JsonRecord | RunPlan | undefined): string {
     : `task ${JSON.stringify([task.agentType, task.prompt])}`;
 }
 
-/** Stands for the recorded model, whose answers take its place. */
+/** Means the recorded model, whose answers take its place. */
 function standIn({ agents }: Recording): Model {
   const answers = agents.flatMap(({ runs }) => runs.flatMap(({ steps }) => steps));
   const first = answers.find((step) => step.type === "answer");

@@ -176,7 +176,7 @@ function failureNote({ server, status }: McpServerState): readonly string[] {
   return [`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.${advice}`];
 }
 
-/** Puts the question about a project's server to whoever answers for tools; they see the definition before expansion. */
+/** Puts the question about a project's server to the one that answers for tools; they see the definition before expansion. */
 export function createAskMcpServer(
   approver: Approver,
   signal: AbortSignal,

@@ -135,7 +135,7 @@ describe("[MCP-1] the servers of a session", () => {
     expect((await gather({ settingSources: ["project"] })).connected).toEqual(["project p"]);
   });
 
-  test("have their variables expanded, and an unset one is told with its place", async () => {
+  test("have their variables expanded, and an unset one is reported with its place", async () => {
     const variable = (name: string) => "$".concat(`{${name}}`);
     const { gather, root } = await createMachine({
       "project/.mcp.json": `{"mcpServers": {\n  "a": {"command": "x", "args": ["${variable("TOKEN")}", "${variable("NONE")}"]},\n  "b": {"url": "https://a.example/${variable("NONE")}"},\n  "c": {"command": "${variable("CLAUDE_PROJECT_DIR")}/run"}\n}}`,
@@ -158,7 +158,7 @@ describe("[MCP-1] the servers of a session", () => {
     expect(reasons).toEqual(["project b: unusable"]);
   });
 
-  test("may not have names that cannot be told apart", async () => {
+  test("may not have names that cannot be distinguished", async () => {
     const { gather } = await createMachine({
       "home/.claude.json": {
         mcpServers: { ...servers("my server", "a__b", "../evil", "plugin:x:y").mcpServers },
@@ -259,7 +259,7 @@ describe("[MCP-1, PRM-11] what came with the project", () => {
     expect((await gather({ ask: async () => "for this session" })).connected).toEqual(["project db"]);
   });
 
-  test("and stands in an agent's definition is held back with the agent's file", async () => {
+  test("and is in an agent's definition is held back with the agent's file", async () => {
     const { gather } = await createMachine({});
     const agent = agentWith("project", { command: "./evil" });
     const untrusted = chooseAgentServers(agent, (await gather({ trusted: false })).facts);

@@ -110,7 +110,7 @@ export function chooseAgentServers(
   return { ...chosen, diagnostics: [...diagnostics, ...chosen.diagnostics] };
 }
 
-/** Whoever named servers for a run wants them: a `--mcp-config` that cannot be read ends it. */
+/** The one that named servers for a run wants them: a `--mcp-config` that cannot be read ends it. */
 export function refuseBrokenMcpConfig({ brokenConfig }: Pick<GatheredMcp, "brokenConfig">): void {
   if (brokenConfig === undefined) return;
   const { message, advice } = brokenConfig;

@@ -66,7 +66,7 @@ export interface SessionServers extends AsyncDisposable {
   readonly resourceTools: McpConnections["resourceTools"];
   readonly call: McpConnections["call"];
   states(): readonly SessionServer[];
-  /** Starts the servers of a child's definition; whoever asks for them releases them. */
+  /** Starts the servers of a child's definition; the one that asks for them releases them. */
   connectFor(definition: PlannedDefinition, options: ConnectChildOptions): Promise<ChildServers>;
 }
 
@@ -112,7 +112,7 @@ function heldState({ entry, reason, advice }: HeldServer): SessionServer {
   };
 }
 
-/** What a person should hear of servers that are not connected; what somebody decided on purpose is not told each time. */
+/** What a person should hear of servers that are not connected; what somebody decided on purpose is not reported each time. */
 export function heldNotices({ held }: Pick<GatheredMcp, "held">): readonly string[] {
   const reported = held.filter(({ reason }) => !decidedReasons.has(reason));
   const reasons = new Map<string, string[]>();

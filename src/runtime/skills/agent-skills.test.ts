@@ -66,7 +66,7 @@ test("[SKL-3] a call that outlives its stopped run grants nothing to the next on
   expect(skills.rights()).toEqual({ allow: [], deny: [] });
 });
 
-test("[SKL-3] the decisions of the agent's own run stay, whoever else takes its tools", async () => {
+test("[SKL-3] the decisions of the agent's own run stay, no matter who else takes its tools", async () => {
   await using workspace = await createWorkspace();
   const heard: string[] = [];
   const skills = skillsWith({ findModel: async () => createScriptedModel([]) });

@@ -22,11 +22,11 @@ import { registeredHooks } from "./skill-hooks.ts";
 import { givePowers, powersRequest, type SkillPowers, skillPowers } from "./skill-powers.ts";
 import { createSkillTurn, type SkillTurn } from "./skill-turn.ts";
 
-/** Tells one agent of the skills that fit the files it uses. */
+/** Informs one agent of the skills that fit the files it uses. */
 interface SkillOffers {
   touch(paths: readonly string[]): Promise<void>;
   takeMessages(): readonly UserMessage[];
-  /** All that it was told of so far; empty when nothing. */
+  /** All that it was informed of so far; empty when nothing. */
   offered(): string;
 }
 
@@ -136,112 +136,29 @@ export function skillsCapability(
 }
 
 export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
-  const { skills, plan } = parts;
+  const { skills } = parts;
   const turn = createSkillTurn();
-  const registered = new Set<string>();
-  const called = new Map<string, string>();
   const offers = createSkillOffers(skills, parts.world.discovered.paths.projectRoot);
-  let authorization: AgentAuthorization | undefined;
-
   const tool = createSkillTool({
     list: skills.list,
     async call(request, context) {
       const lookup = lookUpSkill(await skills.current(), request.name, "model");
       if (lookup.type === "refused") return { content: lookup.reason, isError: true };
       const { skill } = lookup;
-      const powers = await givePowers(skill, powersOf(skill), () => askFor(skill, request, context));
+      const asked = () => askFor(state, skill, { request, context });
+      const powers = await givePowers(skill, powersOf(parts, skill), asked);
       if (powers.type === "refused") return { content: powers.reason, isError: true };
-      return use(skill, { request, context, powers: powers.powers });
+      return useSkill(state, skill, { request, context, powers: powers.powers });
     },
   });
-
-  function powersOf(skill: Skill): SkillPowers {
-    const hasShell = parts.bash !== undefined;
-    return skillPowers(skill, { world: parts.world, directory: plan.directory, hasShell });
-  }
-
-  /** Whoever is asked sees what the skill would do. */
-  function askFor(skill: Skill, { name, arguments: args }: SkillRequest, { callId, signal }: ToolContext) {
-    if (authorization === undefined) return Promise.resolve(notReady);
-    const input = { skill: name, ...(args === "" ? {} : { args }), does: describePowers(skill) };
-    const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
-    return authorization.ask(powersRequest({ call, tool, input }), { signal });
-  }
-
-  async function use(skill: Skill, { request, context, powers }: Use): Promise<ToolOutcome> {
-    const { fork } = parts;
-    const inChild = skill.context === "fork" && fork?.refusal === undefined ? fork : undefined;
-    const model = inChild === undefined ? await modelOf(skill, parts) : {};
-    // A call that continues after its run was stopped must not grant anything to the next one.
-    context.signal.throwIfAborted();
-    const release = turn.take({ allow: powers.allow, deny: powers.deny, ...model.changes });
-    try {
-      const text = await textFor(skill, { request, context, powers });
-      if (inChild !== undefined)
-        return await inChild.run({ skill, text, powers }, context, authorization?.authorize);
-      called.delete(skill.name);
-      called.set(skill.name, text);
-      const notes = [
-        ...powers.notes,
-        ...register(skill, powers),
-        ...(model.notes ?? []),
-        ...noteForText(skill, fork),
-      ];
-      return { content: withNotes(text, notes), data: { success: true, commandName: skill.name } };
-    } finally {
-      // What runs in an agent of its own changes nothing for its caller.
-      if (inChild !== undefined) release();
-    }
-  }
-
-  function register(skill: Skill, { hooks }: SkillPowers): readonly string[] {
-    if (hooks.length === 0 || registered.has(skill.name)) return [];
-    if (parts.hooks === undefined)
-      return [`The hooks of ${skill.name} are registered in sessions that begin after it was added.`];
-    registered.add(skill.name);
-    const agent = { id: plan.agent.id, isSubagent: parts.isSubagent };
-    parts.hooks.add(registeredHooks({ name: skill.name, hooks, plugin: skill.source.plugin }, agent));
-    return [];
-  }
-
-  async function textFor(skill: Skill, { request, context, powers }: Use): Promise<string> {
-    const facts = skills.factsOf(skill, skill.effort ?? plan.effort?.value);
-    const call = { skill, facts, arguments: request.arguments };
-    const { bash } = parts;
-    const shell = bash && {
-      bash,
-      context,
-      variables: skillVariables(call),
-      authorize: (command: string, callId: string) =>
-        authorizeCommand(command, { bash, callId, signal: context.signal }),
-    };
-    return skillText(
-      skill,
-      await runSkillCommands(fillSkill(call), { refusal: powers.commandRefusal, shell }),
-    );
-  }
-
-  async function authorizeCommand(
-    command: string,
-    { bash, callId, signal }: { readonly bash: Tool; readonly callId: string; readonly signal: AbortSignal },
-  ): Promise<CommandAuthorization> {
-    if (authorization === undefined) return notReady;
-    const input = { command };
-    const call = { type: "tool_use", id: callId, name: bash.name, input } as const;
-    const authorized = await authorization.authorize({ call, tool: bash, input }, { signal });
-    if (authorized.type === "denied") return authorized;
-    const changed = bash.input?.safeParse(authorized.input);
-    // Only the shell's own schema has this shape; a hook may have changed the command.
-    const fields = changed?.success === true ? (changed.data as { readonly command: string }) : input;
-    const { allowedBy, run } = authorized;
-    return {
-      type: "allowed",
-      command: fields.command,
-      ...(allowedBy === undefined ? {} : { allowedBy }),
-      ...(run === undefined ? {} : { judged: run }),
-    };
-  }
-
+  const state: SkillState = {
+    parts,
+    turn,
+    tool,
+    registered: new Set(),
+    called: new Map(),
+    authorization: undefined,
+  };
   return {
     ...offers,
     tool,
@@ -249,18 +166,129 @@ export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
     rights: turn.rights,
     model: turn.model,
     endTurn: turn.end,
-    called: () => [...called].map(([name, text]) => ({ name, text })),
+    called: () => [...state.called].map(([name, text]) => ({ name, text })),
     // The ports of the agent's own run come first; others that a program takes for its loop must not replace them.
     attach(next) {
-      authorization ??= next;
+      state.authorization ??= next;
     },
     findCommand: (content) => findSlashCommand(content, skills.current),
     async expand({ skill, arguments: given }, context) {
       const request = { name: skill.name, arguments: given };
-      const { content } = await use(skill, { request, context, powers: powersOf(skill) });
+      const { content } = await useSkill(state, skill, { request, context, powers: powersOf(parts, skill) });
       const text = typeof content === "string" ? content : "";
       return `The person called /${skill.name}${given === "" ? "" : ` ${given}`}.\n\n${text}`;
     },
+  };
+}
+
+interface SkillState {
+  readonly parts: AgentSkillsParts;
+  readonly turn: ReturnType<typeof createSkillTurn>;
+  readonly tool: Tool;
+  /** Skills whose hooks are registered. */
+  readonly registered: Set<string>;
+  /** The texts of skills that were called, by name. */
+  readonly called: Map<string, string>;
+  authorization: AgentAuthorization | undefined;
+}
+
+function powersOf({ world, plan, bash }: AgentSkillsParts, skill: Skill): SkillPowers {
+  return skillPowers(skill, { world, directory: plan.directory, hasShell: bash !== undefined });
+}
+
+/** The person or program that is asked sees what the skill would do. */
+function askFor({ authorization, tool }: SkillState, skill: Skill, { request, context }: Omit<Use, "powers">) {
+  if (authorization === undefined) return Promise.resolve(notReady);
+  const { name, arguments: args } = request;
+  const { callId, signal } = context;
+  const input = { skill: name, ...(args === "" ? {} : { args }), does: describePowers(skill) };
+  const call = { type: "tool_use", id: callId, name: tool.name, input } as const;
+  return authorization.ask(powersRequest({ call, tool, input }), { signal });
+}
+
+async function useSkill(
+  state: SkillState,
+  skill: Skill,
+  { request, context, powers }: Use,
+): Promise<ToolOutcome> {
+  const { parts, turn, called, authorization } = state;
+  const { fork } = parts;
+  const inChild = skill.context === "fork" && fork?.refusal === undefined ? fork : undefined;
+  const model = inChild === undefined ? await modelOf(skill, parts) : {};
+  // A call that continues after its run was stopped must not grant anything to the next one.
+  context.signal.throwIfAborted();
+  const release = turn.take({ allow: powers.allow, deny: powers.deny, ...model.changes });
+  try {
+    const text = await textFor(state, skill, { request, context, powers });
+    if (inChild !== undefined)
+      return await inChild.run({ skill, text, powers }, context, authorization?.authorize);
+    called.delete(skill.name);
+    called.set(skill.name, text);
+    const notes = [
+      ...powers.notes,
+      ...registerHooks(state, skill, powers),
+      ...(model.notes ?? []),
+      ...noteForText(skill, fork),
+    ];
+    return { content: withNotes(text, notes), data: { success: true, commandName: skill.name } };
+  } finally {
+    // What runs in an agent of its own changes nothing for its caller.
+    if (inChild !== undefined) release();
+  }
+}
+
+function registerHooks(
+  { parts, registered }: SkillState,
+  skill: Skill,
+  { hooks }: SkillPowers,
+): readonly string[] {
+  if (hooks.length === 0 || registered.has(skill.name)) return [];
+  if (parts.hooks === undefined)
+    return [`The hooks of ${skill.name} are registered in sessions that begin after it was added.`];
+  registered.add(skill.name);
+  const agent = { id: parts.plan.agent.id, isSubagent: parts.isSubagent };
+  parts.hooks.add(registeredHooks({ name: skill.name, hooks, plugin: skill.source.plugin }, agent));
+  return [];
+}
+
+async function textFor(
+  { parts, authorization }: SkillState,
+  skill: Skill,
+  { request, context, powers }: Use,
+): Promise<string> {
+  const { skills, plan, bash } = parts;
+  const facts = skills.factsOf(skill, skill.effort ?? plan.effort?.value);
+  const call = { skill, facts, arguments: request.arguments };
+  const shell = bash && {
+    bash,
+    context,
+    variables: skillVariables(call),
+    authorize: (command: string, callId: string) =>
+      authorizeCommand(authorization, command, { bash, callId, signal: context.signal }),
+  };
+  const commands = { refusal: powers.commandRefusal, shell };
+  return skillText(skill, await runSkillCommands(fillSkill(call), commands));
+}
+
+async function authorizeCommand(
+  authorization: AgentAuthorization | undefined,
+  command: string,
+  { bash, callId, signal }: { readonly bash: Tool; readonly callId: string; readonly signal: AbortSignal },
+): Promise<CommandAuthorization> {
+  if (authorization === undefined) return notReady;
+  const input = { command };
+  const call = { type: "tool_use", id: callId, name: bash.name, input } as const;
+  const authorized = await authorization.authorize({ call, tool: bash, input }, { signal });
+  if (authorized.type === "denied") return authorized;
+  const changed = bash.input?.safeParse(authorized.input);
+  // Only the shell's own schema has this shape; a hook may have changed the command.
+  const fields = changed?.success === true ? (changed.data as { readonly command: string }) : input;
+  const { allowedBy, run } = authorized;
+  return {
+    type: "allowed",
+    command: fields.command,
+    ...(allowedBy === undefined ? {} : { allowedBy }),
+    ...(run === undefined ? {} : { judged: run }),
   };
 }
 

@@ -19,17 +19,17 @@ export interface PreloadedSkills {
   readonly notes: readonly string[];
 }
 
-/** The skills of one session. What models are told of them stays the same from start to end. */
+/** The skills of one session. What models are shown about them stays the same from start to end. */
 export interface SessionSkills {
   /** Those that were there when the session was opened. */
   readonly all: readonly Skill[];
   /** Those that are there now: a changed file counts at the next call. */
   current(): Promise<readonly Skill[]>;
-  /** What every model is told of them: those that are for any file. */
+  /** What every model is shown about them: those that are for any file. */
   readonly list: string;
   /** Whether there are skills that a model may call, listed or not. */
   readonly areOffered: boolean;
-  /** Those that a model is told of once it has used a file that they are for. */
+  /** Those that a model is reported once it has used a file that they are for. */
   conditional(): readonly Skill[];
   /** Some of them as the list shows them. */
   listOf(skills: readonly Skill[]): string;

@@ -63,14 +63,14 @@ export async function givePowers(
   const authorization = await ask();
   if (authorization.type === "allowed") return { type: "given", powers };
   if (authorization.asked === true) return { type: "refused", reason: authorization.reason };
-  const note = `Nobody has allowed what ${skill.name} does besides its text, so it grants no calls, registers no hooks and runs no commands here. A rule Skill(${skill.name}) allows it.`;
+  const note = `No one has allowed what ${skill.name} does besides its text, so it grants no calls, registers no hooks and runs no commands here. A rule Skill(${skill.name}) allows it.`;
   return {
     type: "given",
     powers: {
       ...powers,
       allow: [],
       hooks: [],
-      commandRefusal: "nobody has allowed it",
+      commandRefusal: "no one has allowed it",
       notes: [...powers.notes, note],
     },
   };

@@ -56,7 +56,7 @@ export function metricAttributes(plan: RunPlan, { settings }: Measuring): Attrib
 export function fail(span: Span, error: unknown, { api }: Telemetry): string {
   const type = typeof error === "string" ? error : kindOf(error);
   span.setAttribute("error.type", type);
-  // What went wrong may quote what people said, so that only its kind is told.
+  // What went wrong may quote what people said, so that only its kind is reported.
   span.setStatus({ code: api.SpanStatusCode.ERROR, message: type });
   return type;
 }

@@ -79,7 +79,7 @@ interface Sdk {
   shutdown(): Promise<void>;
 }
 
-/** The SDK reads the standard variables itself; it is told only what they do not say. */
+/** The SDK reads the standard variables itself; it is given only what they do not say. */
 async function startSdk(loaded: unknown, { settings, environment }: StartTelemetryOptions): Promise<Sdk> {
   const { NodeSDK } = loaded as { readonly NodeSDK: new (options: object) => Sdk };
   const { traces, metrics, logs } = settings;

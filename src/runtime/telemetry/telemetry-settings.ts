@@ -17,7 +17,7 @@ export interface TelemetrySettings {
   /** The span that the session belongs to, from `TRACEPARENT`. */
   readonly parent?: TraceParent;
   readonly shutdownMs: number;
-  /** Names the variable by which a person asked for it, so that it can be told that it cannot be done. */
+  /** Names the variable by which a person asked for it, so that it can be informed that it cannot be done. */
   readonly askedBy: string;
 }
 

@@ -1,5 +1,5 @@
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { RuntimeSetup } from "../runtime-setup.ts";
+import type { RuntimeSetup } from "../options/runtime-setup.ts";
 import type { SessionTelemetry } from "./session-telemetry.ts";
 import type { Telemetry } from "./start-telemetry.ts";
 import { programTelemetrySettings, readTelemetrySettings } from "./telemetry-settings.ts";

@@ -43,7 +43,7 @@ export function createAccount(
     },
     release(amount) {
       holders -= 1;
-      // Sums of fractions leave a hair behind, and somebody would wait for ever for whoever holds it.
+      // Sums of fractions leave a hair behind, and somebody would wait for ever for the one that holds it.
       held = holders === 0 ? { usd: 0, tokens: 0 } : atLeastNothing(minus(held, amount));
     },
     pay(amount) {

@@ -90,7 +90,7 @@ describe("[LIM-3] what a call may cost at most is reserved before it is made", (
     expect(tree.spent().usd).toBeCloseTo(0.15);
   });
 
-  test("nobody waits for the hair that fractions leave behind when all is given back", async () => {
+  test("no one waits for the hair that fractions leave behind when all is given back", async () => {
     const tree = createTreeBudget(limits({ usd: 0.3 }));
     const dear = { ...price, input: 5, output: 25, cacheWrite: 6.25 };
     const take = (inputTokens: number, maxOutput: number) =>

@@ -35,7 +35,7 @@ describe("[HKS-8] after a crash hooks hear of a stop when they heard of the star
       [plan, reported("SubagentStart"), prompt, reported("SubagentStop")],
     ],
     [
-      "hooks made it go on",
+      "hooks made it continue",
       true,
       [plan, reported("SubagentStart"), prompt, reported("SubagentStop"), reported("goes-on"), answer],
     ],
@@ -49,7 +49,7 @@ describe("[HKS-8] after a crash hooks hear of a stop when they heard of the star
   });
 });
 
-describe("[TRN-4] what a transcript tells of a child that was cut off", () => {
+describe("[TRN-4] what a transcript shows of a child that was cut off", () => {
   test("what was in flight, what repeating it does, and what it said last", () => {
     const intents = { type: "retinue-intents", calls: [{ id: "x", name: "Bash", repeats: "idempotent" }] };
     expect(foldChildRun([plan, prompt, answer, intents])).toMatchObject({

@@ -5,7 +5,7 @@ import { type EarlierPlan, readEarlierPlans } from "../../journal/journaled-plan
 import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
 import { describeInFlight } from "./describe-in-flight.ts";
 
-/** What a child's transcript tells to those who continue with it or settle how it ended. */
+/** What a child's transcript shows to those who continue with it or settle how it ended. */
 export interface ChildRun {
   /** Its conversation has begun; otherwise it got no further than its plan. */
   readonly hasBegun: boolean;

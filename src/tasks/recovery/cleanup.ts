@@ -24,7 +24,7 @@ export interface WorktreeCleanup {
   readonly olderThanDays: number;
   /** Somebody asked for it now: unchanged ones that a dead process left go whatever their age. */
   readonly concurrency?: boolean;
-  /** Only tells what would be removed. */
+  /** Dry run: reports what would be removed. */
   readonly dryRun: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
@@ -98,7 +98,7 @@ async function removeOne(
 interface CommandCleanup {
   /** Holds one folder of transcripts per project. */
   readonly projects: string;
-  /** Only tells what would be ended. */
+  /** Dry run: reports what would be ended. */
   readonly dryRun: boolean;
   readonly signal: AbortSignal;
 }
@@ -140,7 +140,7 @@ export interface Cleanup {
   readonly olderThanDays: number;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Only tells what would go. */
+  /** Dry run: reports what would be removed. */
   readonly dryRun: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
@@ -186,7 +186,7 @@ export async function recoverProjectWorktrees(
     const answer = await findWorktreeRepository(git, project.projectRoot);
     if (answer.type === "found") await recoverWorktrees(git, answer.repository.commonDirectory);
   } catch {
-    // Whoever makes the next one, or cleans up, hears why.
+    // The one that makes the next one, or cleans up, hears why.
   }
 }
 
@@ -207,7 +207,7 @@ async function mayHaveWorktrees(projectRoot: string): Promise<boolean> {
 interface LockCleanup {
   /** The folders in which agents keep their memories. */
   readonly memories: readonly string[];
-  /** Only tells what would go. */
+  /** Dry run: reports what would be removed. */
   readonly dryRun: boolean;
 }
 

@@ -13,7 +13,7 @@ export interface EndedTask {
 /** The last words of a conversation are in this much of its end. */
 const readBytes = 1_000_000;
 
-/** A child of a session that no one has in memory any more, as its files tell it. */
+/** A child of a session that no one has in memory any more, as its files show it. */
 export async function findEndedTask(
   transcripts: string,
   { sessionId, id }: { readonly sessionId: string; readonly id: string },

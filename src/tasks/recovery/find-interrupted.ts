@@ -13,7 +13,7 @@ interface InterruptedSession extends Pick<SessionSummary, "id" | "title" | "modi
   readonly inFlight: readonly InFlightCall[];
 }
 
-/** As much of the end of a transcript as tells how it ended; more only where one long line fills that. */
+/** As much of the end of a transcript as shows how it ended; more only where one long line fills that. */
 const tailBytes = [512 * 1024, 32 * 1024 * 1024];
 const maxSessions = 100;
 

@@ -8,7 +8,7 @@ import { resultText } from "../result-text.ts";
 import { foldChildRun } from "./child-run.ts";
 import type { FoundTask } from "./find-tasks.ts";
 
-/** What the main agent should have been told of children that ended, and was not because its process died. */
+/** What the main agent should have been shown about children that ended, and was not because its process died. */
 export async function findLostNotices(
   tasks: readonly FoundTask[],
   reported: HeardAgents,

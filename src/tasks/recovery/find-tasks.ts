@@ -14,7 +14,7 @@ import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { loadChildMeta } from "./load-child-meta.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 
-/** A child agent of any session of a project, as the files tell it. */
+/** A child agent of any session of a project, as recorded in the files. */
 export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly id: string;
   readonly sessionId: string;
@@ -56,7 +56,7 @@ export interface FindTasksOptions {
   readonly idPrefix?: string;
   /** Only those of this session. */
   readonly sessionId?: string;
-  /** Takes none for running: whoever asks is about to take them from the process that has them. */
+  /** Takes none for running: the one that asks is about to take them from the process that has them. */
   readonly takeOver?: boolean;
   /** Leaves those that ended by themselves out where this says so; only the end of their file is read then. */
   readonly isSettled?: (ended: Pick<FoundTask, "id" | "lastSignAt">) => boolean;
@@ -171,7 +171,7 @@ function standingOf(
     };
   }
   const owed = isStopOwed(records) ? ({ isStopOwed: true } as const) : {};
-  // Whoever finds one cut off writes that down as its ending.
+  // The one that finds one cut off writes that down as its ending.
   if (reported !== undefined && reason !== interruptedReason) return { state: reported, ...owed };
   const { hasBegun, last, inFlight } = foldChildRun(records);
   return { state: "interrupted", inFlight, canResume: hasBegun || last?.prompt !== undefined, ...owed };

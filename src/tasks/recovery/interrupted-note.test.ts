@@ -15,8 +15,8 @@ const agent: InterruptedAgent = {
   standing: "waiting",
 };
 
-describe("[TRN-4] the main agent is told of children that were cut off", () => {
-  test("which they are, what was in flight, and how to go on", () => {
+describe("[TRN-4] the main agent is informed of children that were cut off", () => {
+  test("which they are, what was in flight, and how to continue", () => {
     const note = textOf(
       interruptedNote([
         agent,
@@ -26,12 +26,12 @@ describe("[TRN-4] the main agent is told of children that were cut off", () => {
     expect(note).toContain("<task-id>a1</task-id>");
     expect(note).toContain('Bash "npm test" (may have run)');
     expect(note).toContain('resume: "a1"');
-    expect(note).toMatch(/a2[\s\S]*goes on in the background/);
+    expect(note).toMatch(/a2[\s\S]*continues in the background/);
     expect(note.match(/<\/task-notification>/g)).toHaveLength(2);
   });
 
   test("the person gets the command", () => {
-    expect(interruptedLine(agent)).toMatch(/^Agent a1 \(Explore, .* Go on with it: retinue resume a1$/);
+    expect(interruptedLine(agent)).toMatch(/^Agent a1 \(Explore, .* Continue with it: retinue resume a1$/);
     expect(interruptedLine({ ...agent, standing: "lost" })).toContain("cannot be resumed");
   });
 
@@ -53,7 +53,7 @@ describe("[TRN-4] the main agent is told of children that were cut off", () => {
     expect(heard.launched).toEqual(new Map([["a3", ""]]));
   });
 
-  test("an end in the background that it was told of is not told again", async () => {
+  test("an end in the background that it was informed of is not reported again", async () => {
     const task = { id: "a1", state: "completed", background: true, lastSignAt: 5 } as FoundTask;
     const heard = {
       reportedAt: new Map([["a1", 5]]),

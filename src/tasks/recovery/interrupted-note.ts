@@ -3,7 +3,7 @@ import type { InterruptedAgent } from "../../conversation/interrupted-agent.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import { inFlightText } from "./describe-in-flight.ts";
 
-/** What the main agent is told of all of them, once. */
+/** What the main agent is shown about all of them, once. */
 export function interruptedNote(agents: readonly InterruptedAgent[]): UserMessage {
   const notes = agents.map((agent) =>
     [
@@ -18,8 +18,8 @@ export function interruptedNote(agents: readonly InterruptedAgent[]): UserMessag
 }
 
 /**
- * What a conversation says of children that were stopped with it. Whoever continues with it is told of them again, so this is no
- * notice that counts as told.
+ * What a conversation says of children that were stopped with it. The one that continues with it is informed of them again, so this is no
+ * notice that counts as requested.
  */
 export function stoppedNote(
   agents: readonly Pick<InterruptedAgent, "id" | "agentType" | "description">[],
@@ -40,8 +40,8 @@ export function stoppedNote(
 /** The same in one line for the person. */
 export function interruptedLine(agent: InterruptedAgent): string {
   const next = {
-    resumed: "It goes on in the background.",
-    waiting: `Go on with it: retinue resume ${agent.id}`,
+    resumed: "It continues in the background.",
+    waiting: `Continue with it: retinue resume ${agent.id}`,
     lost: "Its task was not written down, so it cannot be resumed.",
   };
   return `${sentence(agent)} ${next[agent.standing]}`;
@@ -57,8 +57,8 @@ function sentence({ id, agentType, description, inFlight }: InterruptedAgent): s
 
 function advice({ id, standing }: InterruptedAgent): string {
   if (standing === "resumed")
-    return "It has been resumed and goes on in the background; you are told when it ends.";
+    return "It has been resumed and continues in the background; you are notified when it ends.";
   if (standing === "lost")
     return "It had not begun, and its task is not known: start another if it is still needed.";
-  return `What it did is kept. To go on with it call Agent with resume: ${JSON.stringify(id)}; do not start another for the same task.`;
+  return `What it did is kept. To continue with it call Agent with resume: ${JSON.stringify(id)}; do not start another for the same task.`;
 }

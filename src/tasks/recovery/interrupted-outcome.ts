@@ -31,7 +31,7 @@ export async function stopWithCaller(
   await settledSoon(stop(agentId, by), late, patienceMs).catch(() => undefined);
 }
 
-/** Whether a child was cut off with its session, or has not ended yet although whoever waited for it was stopped. */
+/** Whether a child was cut off with its session, or has not ended yet although the one that waited for it was stopped. */
 export function isInterrupted(state: TaskState | undefined, { aborted }: AbortSignal): boolean {
   return state === undefined || !hasEnded(state) ? aborted : wasCutOff(state);
 }
@@ -51,5 +51,5 @@ export const interruptedStatus = "interrupted";
 
 /** The child of a call that was cut off, and how to resume it. */
 export function interruptedText(agentId: string, agentType: string): string {
-  return `Interrupted: the session ended while the agent ${agentId} (${agentType}) was running. It is stopped, and what it did is kept. Go on with it: call Agent with resume: ${JSON.stringify(agentId)}; do not start another for the same task.`;
+  return `Interrupted: the session ended while the agent ${agentId} (${agentType}) was running. It is stopped, and what it did is kept. Continue with it: call Agent with resume: ${JSON.stringify(agentId)}; do not start another for the same task.`;
 }

@@ -3,7 +3,7 @@ import { contextTokens } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { sumTranscriptUsage } from "../../journal/transcript-usage.ts";
 
-/** What a child's transcript tells of it. */
+/** What a child's transcript shows of it. */
 export interface TranscriptTask {
   /** How its last run ended; absent while it runs, and where it was cut off. */
   readonly state?: RunEnding["status"];

@@ -58,7 +58,7 @@ const first = [
   reported("SubagentStop"),
   ended,
 ];
-const second = [plan, reported("SubagentStart"), said("u2", "Go on."), answered("m2", "Two.")];
+const second = [plan, reported("SubagentStart"), said("u2", "Continue."), answered("m2", "Two.")];
 
 test("[LIM-4] the ending of a run that was cut off counts what that run took, and no run before it", async () => {
   const file = writeLines([...first, ...second]);
@@ -90,7 +90,7 @@ test("[TRN-4] what ended well, and what another program wrote, is left as it is"
   for (const lines of [first, [said("u1", "Go."), answered("m1", "Half.")]]) {
     const file = writeLines(lines);
     const before = readFileSync(file, "utf8");
-    expect(await settle(file, () => Promise.reject(new Error("Nobody is to be told.")))).toBe("left");
+    expect(await settle(file, () => Promise.reject(new Error("No one is to be reported.")))).toBe("left");
     expect(readFileSync(file, "utf8")).toBe(before);
   }
 });

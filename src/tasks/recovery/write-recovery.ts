@@ -24,12 +24,12 @@ export interface RecoveryOptions {
   readonly durability?: Durability;
   /** Takes the file also from a process that holds it. */
   readonly takeOver?: boolean;
-  /** Tells hooks that the child has stopped; absent where no one listens. */
+  /** Notifies hooks that the child has stopped; absent where no one listens. */
   readonly reportStop?: (lastText: string) => Promise<void>;
 }
 
 /**
- * Settles how a child whose process died has ended: hooks hear of its stop once, and its transcript says so. Whoever holds
+ * Settles how a child whose process died has ended: hooks hear of its stop once, and its transcript says so. The one that holds
  * the file does it; a child that another process has or another program wrote, or that has ended well, is left alone.
  */
 export async function writeRecovery(options: RecoveryOptions): Promise<"settled" | "left"> {
@@ -57,7 +57,7 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
   }
 }
 
-/** What the process that died had beside the transcript; whoever holds the transcript is the only one to write these. */
+/** What the process that died had beside the transcript; the one that holds the transcript is the only one to write these. */
 function removeLeftovers(file: string): void {
   rmSync(queueMarkFile(file), { force: true });
   const begin = basename(file).replace(/\.jsonl$/, ".meta.json.");

@@ -34,7 +34,7 @@ export async function addWorktree(git: WorktreeGit, addition: WorktreeAddition):
   if (await isThere(path)) throw new Error(`${path} could not be made, or is there already`);
   if ((await act("show-ref", "--verify", "--quiet", reference)).type === "done")
     throw new Error(`git update-ref: reference already exists: ${reference}`);
-  // From here on, whoever finds this process dead knows what it was about to make.
+  // From here on, the one that finds this process dead knows what it was about to make.
   writePending(commonDirectory, pendingOf(addition, path));
   const giveUp = async (error: unknown): Promise<never> => {
     removePending(commonDirectory, { path });
@@ -102,7 +102,7 @@ async function findAdministration(git: WorktreeGit, path: string, commonDirector
   throw new Error(`git keeps its record of ${path} in ${found}, where none was expected`);
 }
 
-/** A repository may bring links; none of them decides where in it the worktrees stand. */
+/** A repository may bring links; none of them decides where in it the worktrees are. */
 async function openFolder({ main, commonDirectory }: WorktreeRepository, folder: string): Promise<string> {
   if (contains(main, folder)) {
     if (await makeFolders(main, relative(main, folder))) return folder;

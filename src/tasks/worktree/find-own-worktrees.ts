@@ -36,7 +36,7 @@ export function whyInUse({ ended, owner }: WorktreeMark): string | undefined {
   return isRunning(owner) ? "the process that made it is still running" : undefined;
 }
 
-/** What tells a folder from another one in its place. */
+/** What shows a folder from another one in its place. */
 export async function folderNumber(path: string): Promise<string | undefined> {
   const found = await lstat(path, { bigint: true }).catch(() => undefined);
   return found?.isDirectory() === true ? String(found.ino) : undefined;

@@ -134,7 +134,7 @@ function expectNothingLeft(): void {
 }
 
 describe("a worktree of the current state", () => {
-  it("stands in .claude/worktrees on a branch of its own and stays out of the status [SPN-7]", async () => {
+  it("is in .claude/worktrees on a branch of its own and stays out of the status [SPN-7]", async () => {
     const { path, branch, directory } = await made();
     expect(path).toBe(join(shop, ".claude/worktrees/reviewer-a1"));
     expect(directory).toBe(path);
@@ -250,7 +250,7 @@ describe("a worktree of the current state", () => {
     expect(read(path, "vendor/own.txt")).toBe("own\n");
   });
 
-  it("starts no hook and no file-system monitor, and tells git-lfs to fetch nothing", async () => {
+  it("starts no hook and no file-system monitor, and shows git-lfs to fetch nothing", async () => {
     const trace = join(root, "trace");
     await writeFile(join(shop, ".git/hooks/post-checkout"), `#!/bin/sh\necho hook >> '${trace}'\n`, {
       mode: 0o755,
@@ -395,7 +395,7 @@ describe("the settings of worktrees", () => {
   });
 });
 
-describe("where the caller stands", () => {
+describe("where the caller is", () => {
   it("has its counterpart in the worktree, also behind a link and where git knows no such folder", async () => {
     const deep = await made({ directory: join(shop, "src/deep") });
     expect(deep.directory).toBe(join(deep.path, "src/deep"));
@@ -409,7 +409,7 @@ describe("where the caller stands", () => {
     expect(await ignored.finish()).toMatchObject({ kept: false });
   });
 
-  it("may be another worktree: its state counts, and the new one stands in the main working tree", async () => {
+  it("may be another worktree: its state counts, and the new one is in the main working tree", async () => {
     const side = join(root, "side");
     git(shop, "worktree", "add", "-q", "-b", "side", side);
     await put("a.txt", "in the side\n", side);
@@ -507,14 +507,14 @@ describe("a worktree that cannot be had is refused in one sentence", () => {
     expectNothingLeft();
   });
 
-  it("when the base is a word that nobody knows", async () => {
+  it("when the base is a word that no one knows", async () => {
     const settings = JSON.parse('{"baseRef":"tomorrow"}') as WorktreeRequest["settings"];
     expect(await refusal({ settings })).toContain('"tomorrow"');
   });
 });
 
 describe("many and stopped ones", () => {
-  it("ten can be made at once and removed at once [SPN-7]", async () => {
+  it("ten can be made and removed at the same time [SPN-7]", async () => {
     await put("a.txt", "changed\n");
     const before = userState();
     const worktrees = await Promise.all(
@@ -708,7 +708,7 @@ describe("the end of a worktree", () => {
   });
 });
 
-describe("an agent that goes on", () => {
+describe("an agent that continues", () => {
   it("gets its kept worktree again, with what it did there, and only when it asks", async () => {
     const first = await made();
     await put("src/new.txt", "new\n", first.path);

@@ -41,7 +41,7 @@ export interface Worktree {
   readonly branch: string;
   /** The folder inside it that corresponds to the caller's directory. */
   readonly directory: string;
-  /** Its agent is written down now; before that, whoever finds this process dead removes the worktree. */
+  /** Its agent is written down now; before that, the one that finds this process dead removes the worktree. */
   begun(): void;
   /** Removes it if nothing was done in it, and says what became of it. Never rejects; a second call does nothing more. */
   finish(): Promise<WorktreeEnd>;

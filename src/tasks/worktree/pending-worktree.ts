@@ -3,7 +3,7 @@ import { type ProcessIdentity, toIdentity } from "../../storage/process-identity
 
 /**
  * What is written down before a worktree is made or removed, and is until its agent has begun or it is gone. When the process
- * dies in between, whoever comes next knows from it which folder, branch and record of git belong together.
+ * dies in between, the one that comes next knows from it which folder, branch and record of git belong together.
  */
 export interface PendingWorktree {
   readonly stage: "adding" | "removing";

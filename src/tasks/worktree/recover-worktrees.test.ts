@@ -221,7 +221,7 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
   });
 
   test.each<[string, (path: string) => void, RegExp]>([
-    ["a file that nobody put there", (path) => writeFileSync(join(path, "mine.txt"), "mine"), /mine\.txt/],
+    ["a file that no one put there", (path) => writeFileSync(join(path, "mine.txt"), "mine"), /mine\.txt/],
     ["a changed file", (path) => writeFileSync(join(path, "a.txt"), "mine"), /a\.txt in it was changed/],
     [
       "a file that is longer than the copied one",
@@ -239,7 +239,7 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
     expect(existsSync(join(path, "b.txt"))).toBe(true);
   });
 
-  test("in a worktree of somebody else is mended, so that others can be made", async () => {
+  test("in a worktree of somebody else is fixed, so that others can be made", async () => {
     git("worktree", "add", "-q", "../theirs");
     const file = join(shop, ".git/worktrees/theirs/commondir");
     writeFileSync(file, "");

@@ -21,7 +21,7 @@ export interface RecoveredWorktree {
 
 /**
  * Removes worktrees in whose making or removal a process died: folder, branch and git's record of them, only those that were
- * written down here, and only where no one has worked in them. Mends what a killed git leaves that keeps git from going on.
+ * written down here, and only where no one has worked in them. Fixes what a killed git leaves that keeps git from going on.
  */
 export async function recoverWorktrees(
   git: WorktreeGit,
@@ -65,7 +65,7 @@ async function removeLeft(
   const found = await lstat(path).catch(() => undefined);
   if (found !== undefined) {
     if (!found.isDirectory() || (await realpath(path)) !== path)
-      return "something else stands in its place, so it is left alone";
+      return "something else is in its place, so it is left alone";
     const why = await whyNotRemovable(git, commonDirectory, { pending, administration });
     if (why !== undefined) return why;
     await rm(path, { recursive: true, force: true });
@@ -115,7 +115,7 @@ async function whyNotRemovable(
   const target = resolve(pending.path, link.replace(/^gitdir: /, "").trim());
   // Git makes its pointer and writes it in two steps, and deletes it somewhere among the files.
   if (link.trim() !== "" && target !== administration)
-    return "something else stands in its place, so it is left alone";
+    return "something else is in its place, so it is left alone";
   return whyTouched(git, commonDirectory, pending);
 }
 

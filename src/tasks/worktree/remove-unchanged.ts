@@ -81,14 +81,14 @@ export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise
   const isSame = number === mark.folder && (await realpath(path)) === path;
   const target = await realpath(resolve(path, back)).catch(() => undefined);
   if (!isSame || target !== administration) {
-    return { reason: "something else stands in its place, so it is left alone" };
+    return { reason: "something else is in its place, so it is left alone" };
   }
   return undefined;
 }
 
 async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | undefined> {
   const { mark, administration } = own;
-  // Named outright, because the pointer in the folder is in the hands of whoever worked there.
+  // Named outright, because the pointer in the folder is in the hands of the one that worked there.
   const inIt = (...words: string[]) =>
     git(mark.path, [`--git-dir=${administration}`, `--work-tree=${mark.path}`, ...words]);
   const branch = `refs/heads/${mark.branch}`;

@@ -7,7 +7,7 @@ export const markFile = "retinue-worktree.json";
 /** What Retinue writes down about a worktree it made. Without it nothing is ever removed. */
 export interface WorktreeMark {
   readonly agentId: string;
-  /** Tells this worktree from a later one of the same name. */
+  /** Shows this worktree from a later one of the same name. */
   readonly token: string;
   readonly path: string;
   /** The folder's own number on its disk, so that another folder in its place is noticed. */

@@ -52,7 +52,7 @@ export async function removeStaleIndexes(directory: string): Promise<void> {
 
 type Variables = Readonly<Record<string, string>>;
 
-/** A copy keeps what git knows of each file, its age included: by it git tells which files it must read again. */
+/** A copy keeps what git knows of each file, its age included: by it git knows which files it must read again. */
 async function prepareIndex(
   git: WorktreeGit,
   { gitDirectory, top, head }: WorktreeRepository,

@@ -23,7 +23,7 @@ export interface FileChangeRequest {
   readonly given: string;
   /** Whether all of the file is replaced, so that all of it must have been seen. */
   readonly whole: boolean;
-  /** Decides on what is there now (undefined: no file); told the absolute path. Does no I/O. */
+  /** Decides on what is there now (undefined: no file); given the absolute path. Does no I/O. */
   readonly decide: (current: CurrentFile | undefined, path: string) => ChangeDecision;
 }
 

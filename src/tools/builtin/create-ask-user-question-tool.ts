@@ -48,7 +48,7 @@ export function createAskUserQuestionTool(): Tool {
     async call({ questions }, { host, signal, agent }) {
       if (host.ask === undefined) {
         return failed(
-          "Nobody can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
+          "No one can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
         );
       }
       const asked = questions.map((one) => ({

@@ -120,7 +120,7 @@ describe("what a command gives back", () => {
     expect(await run(createBash(), "echo a\0b")).toMatchObject({ isError: true });
   });
 
-  test("tells a watcher the last line", async () => {
+  test("shows a watcher the last line", async () => {
     const seen: string[] = [];
     await run(createBash(), "echo first", { progress: (text) => void seen.push(text) });
     expect(seen).toEqual(["first"]);
@@ -302,7 +302,7 @@ describe("a command that is ended", () => {
 });
 
 describe("a command in the background", () => {
-  test("gives its task at once and writes to its file", async () => {
+  test("gives its task immediately and writes to its file", async () => {
     const { text, data } = await run(
       createBash(),
       "echo hello; sleep 72005.5",

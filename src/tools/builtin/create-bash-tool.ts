@@ -39,7 +39,7 @@ const description = `Runs a command in a fresh bash and returns what it wrote, s
 - Use the dedicated tools instead where they do the job: Read for files, Edit and Write to change them, Glob to find files by name, Grep to search contents. Bash is for programs: builds, tests, git, package managers.
 - \`cd\` holds for your next command as long as it stays inside the working directories; variables and functions do not hold. Quote paths that have spaces.
 - There is no terminal and no input: pass flags that answer questions (such as --yes), and no editors or pagers.
-- A command may take 120 seconds unless \`timeout\` (milliseconds, at most 600000) says otherwise. What should go on while you work, such as a server, gets \`run_in_background\`; do not end it with &, because what a command leaves behind is ended with it.
+- A command may take 120 seconds unless \`timeout\` (milliseconds, at most 600000) says otherwise. What should continue while you work, such as a server, gets \`run_in_background\`; do not end it with &, because what a command leaves behind is ended with it.
 - Long output is cut in the middle and kept whole in a file that the result names.
 - Join commands that depend on each other with &&; make separate calls for those that do not.`;
 
@@ -47,7 +47,9 @@ const input = z.object({
   command: z.string().min(1).describe("The command, as you would type it into bash."),
   timeout: optionalNumber("How long it may take, in milliseconds."),
   description: optionalText("What the command does, in five to ten words, for the person who reads along."),
-  run_in_background: optionalFlag("Start it and go on; TaskOutput reads what it writes, TaskStop ends it."),
+  run_in_background: optionalFlag(
+    "Start it and continue; TaskOutput reads what it writes, TaskStop ends it.",
+  ),
 });
 
 type BashInput = z.infer<typeof input>;
@@ -135,15 +137,7 @@ async function runToEnd(
       report();
     },
     onStart(leader) {
-      record = options.shells.record(
-        {
-          kind: "foreground",
-          agentId: context.agent.id,
-          command: written,
-          description: command.input.description ?? "",
-        },
-        leader,
-      );
+      record = options.shells.record(foregroundRecord(command), leader);
     },
   });
   options.shells.follow(context.agent.id, started.ended);
@@ -168,6 +162,11 @@ async function runToEnd(
     : undefined;
   const allNotes = [...notes, entered.note, limit.note, ...endingNotes(ending, limit), moved];
   return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
+}
+
+function foregroundRecord({ context, input }: Command) {
+  const { command, description = "" } = input;
+  return { kind: "foreground", agentId: context.agent.id, command, description } as const;
 }
 
 async function runBeside(
@@ -296,7 +295,7 @@ function endingNotes(ending: ProcessEnding, limit: TimeLimit): readonly string[]
   } else if (ending.signal !== undefined && !ending.aborted) notes.push(`Ended by ${ending.signal}`);
   if (ending.leftBehind > 0 && !ending.timedOut && !ending.aborted) {
     notes.push(
-      `Processes it had left behind were ended (${ending.leftBehind}). Use run_in_background for what should go on.`,
+      `Processes it had left behind were ended (${ending.leftBehind}). Use run_in_background for what should continue.`,
     );
   }
   return notes;
@@ -328,7 +327,7 @@ function outcomeOf(
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** How long a command may run, and what to tell a model whose wish was cut. */
+/** How long a command may run, and what to report to a model whose wish was cut. */
 interface TimeLimit {
   readonly milliseconds: number;
   readonly note?: string;

@@ -12,7 +12,7 @@ const tools = createBuiltinTools({
   now,
 });
 
-test("the built-in tools stand in the order of their names, each once", () => {
+test("the built-in tools are in the order of their names, each once", () => {
   const names = tools.map(({ name }) => name);
   expect(names).toEqual([...new Set(names)].sort());
 });

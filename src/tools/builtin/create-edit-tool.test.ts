@@ -194,7 +194,7 @@ describe("Edit refuses", () => {
   });
 });
 
-describe("many edits of one file at once", () => {
+describe("many edits of one file at the same time", () => {
   const slots = Array.from({ length: 50 }, (_, at) => `slot-${at}.`);
 
   test("all land when one agent makes them", async () => {

@@ -11,7 +11,7 @@ import { optionalFlag } from "./optional-text.ts";
 
 const input = z.object({
   file_path: z.string().describe("The file; absolute, or relative to the working directory."),
-  old_string: z.string().describe("The text to replace, exactly as it stands in the file."),
+  old_string: z.string().describe("The text to replace, exactly as it appears in the file."),
   new_string: z.string().describe("What to put there instead."),
   replace_all: optionalFlag("Replace every occurrence instead of exactly one."),
 });
@@ -22,7 +22,7 @@ export function createEditTool(): Tool {
   return builtinTool<EditInput>({
     name: "Edit",
     description: `Replaces a piece of text in a file that was read before.
-- \`old_string\` must stand in the file exactly so, with its blanks and line breaks but without the line numbers that Read shows, and only once: add lines around it until it is unique, or set \`replace_all\`.
+- \`old_string\` must appear in the file exactly so, with its spaces and line breaks but without the line numbers that Read shows, and only once: add lines around it until it is unique, or set \`replace_all\`.
 - A file that changed since it was read, also by another agent, is refused: read it again.
 - Line ends (CRLF) and encoding of the file are kept. An empty \`old_string\` makes a new file and is refused where one exists.`,
     input,

@@ -100,7 +100,7 @@ describe("Glob finds files", () => {
     expect(await found("../outside/*.ts")).toEqual([`${space.root}/outside/o.ts`]);
   });
 
-  test("and tells nothing about what may not be read, not even that it is there [PRM-1]", async () => {
+  test("and shows nothing about what may not be read, not even that it is there [PRM-1]", async () => {
     await make("a.ts", "secret/b.ts", ".gitignore");
     const context = space.context("main", { mayRead: (path) => !path.includes("secret") });
     const find = async (pattern: string) => (await space.call(tool, { pattern }, context)).text;

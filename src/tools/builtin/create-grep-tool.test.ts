@@ -146,7 +146,7 @@ describe("Grep searches only where it should", () => {
     expect((await grep("needle", { path: "way-out" })).text).toBe(`${space.root}/outside/o.txt`);
   });
 
-  test("and tells nothing about what may not be read, not even whether it matches [PRM-1]", async () => {
+  test("and shows nothing about what may not be read, not even whether it matches [PRM-1]", async () => {
     await space.write("a.txt", "needle");
     await space.write("secret.txt", `needle\nkey=42\n${"many of these\n".repeat(30_000)}`);
     await space.write("secret.bin", "needle\0key=42\n");

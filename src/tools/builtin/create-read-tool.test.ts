@@ -36,7 +36,7 @@ describe("Read shows text", () => {
     expect((await read("a.txt", { offset: 11 })).text).toContain("has 10 lines");
   });
 
-  test("2000 lines of 2000 characters unless more is asked, and says how to go on", async () => {
+  test("2000 lines of 2000 characters unless more is asked, and says how to continue", async () => {
     await space.write("long.txt", `${"😀".repeat(1500)}\n${"x\n".repeat(2500)}`);
     const { text } = await read("long.txt");
     expect(text).toContain(`1\t${"😀".repeat(1000)}… [line cut, 1000 more characters]`);
@@ -224,7 +224,7 @@ describe("Read shows PDF files", () => {
     });
   });
 
-  test("the first 20 pages of a long one, and how to go on", async () => {
+  test("the first 20 pages of a long one, and how to continue", async () => {
     await space.write("book.pdf", makePdf(Array.from({ length: 25 }, (_, at) => `Page ${at + 1}`)));
     expect((await read("book.pdf")).text).toContain('[5 more pages; continue with pages "21-".]');
     expect(await read("book.pdf", { pages: "40" })).toMatchObject({ isError: true });

@@ -164,7 +164,7 @@ async function readPdf(
       const shown = takeStart(text, left);
       texts.push(`--- page ${last} of ${total} ---\n${shown === "" ? "(no text; perhaps a scan)" : shown}`);
       if (shown.length < text.length)
-        texts.push("[The page goes on; this is as much as fits into one answer.]");
+        texts.push("[The page continues; this is as much as fits into one answer.]");
       left -= text.length;
     }
     context.files.noteSeen(realPath, {

@@ -22,7 +22,7 @@ export function createSkillTool({ list, call }: SkillToolSource): Tool {
     description: `Loads the instructions of a skill: a way of working that somebody wrote down for a kind of task.
 
 - When a skill in the list fits the task, load it before you begin, and follow what it says.
-- Use only names from the list, or that you are told later. A person who writes /name means the skill of that name.
+- Use only names from the list, or that you learn later. A person who writes /name means the skill of that name.
 - Do not load one twice; its text stays in this conversation.
 
 Skills:

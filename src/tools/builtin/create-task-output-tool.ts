@@ -25,7 +25,7 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
   return builtinTool<z.infer<typeof input>>({
     name: "TaskOutput",
     description:
-      "Reads what a background task (a shell or an agent) has written so far, and how it stands. With `block` it waits for the end, at most `timeout` milliseconds. Use block: false for a look in between. What is too long for one answer is read on with `offset`.",
+      "Reads what a background task (a shell or an agent) has written so far, and how it is doing. With `block` it waits for the end, at most `timeout` milliseconds. Use block: false for a look in between. What is too long for one answer is read on with `offset`.",
     input,
     isPending,
     async call({ task_id, offset, block = offset === undefined, timeout = 30_000 }, { signal }) {
@@ -39,7 +39,7 @@ export function createTaskOutputTool({ sources, now }: TaskToolOptions): Tool {
       // It may have been asked for by its name.
       const { id } = found.task;
       const limitMs = Math.min(600_000, Math.max(0, timeout));
-      // Also for one that has just ended: it is still being recorded, and its parent has not been told.
+      // Also for one that has just ended: it is still being recorded, and its parent has not been notified.
       if (block) await waitForEnd(source.ended(id), { limitMs, signal });
       const task = source.find(id) ?? found.task;
       const output =

@@ -55,7 +55,7 @@ describe("Bash with a sandbox", () => {
     expect(shells.list()).toEqual([]);
   });
 
-  it("starts what the sandbox says, tells it the command as written, and tells it when all has ended", async () => {
+  it("starts what the sandbox says, shows it the command as written, and shows it when all has ended", async () => {
     const seen: unknown[] = [];
     let endings = 0;
     const sandbox: Sandbox = {
@@ -141,7 +141,7 @@ describe.skipIf(start.type !== "ready")(`Bash where a command may run${skipped}`
 });
 
 describe("where there is no such isolation", () => {
-  it("a command that only reads runs without it, and the sandbox of settings is told what it is [PRM-9]", async () => {
+  it("a command that only reads runs without it, and the sandbox of settings is reported what it is [PRM-9]", async () => {
     const missing = createReadOnlySandbox({ platform: "linux", find: async () => undefined });
     const { content } = await run({ readOnlySandbox: missing }, { command: "echo read" }, "read-only");
     expect(content).toBe("read");

@@ -23,7 +23,7 @@ function context(host: ToolHost, agentId = "main"): ToolContext {
 const step = (content: string, status: string) => ({ content, status, activeForm: `${content}…` });
 
 describe("TodoWrite", () => {
-  test("replaces the list, tells the host, and gives the old and the new one", async () => {
+  test("replaces the list, shows the host, and gives the old and the new one", async () => {
     const todos = createTodoStore();
     const tool = createTodoWriteTool({ todos });
     const seen: unknown[] = [];
@@ -66,24 +66,24 @@ describe("TodoWrite", () => {
 
 describe("AskUserQuestion", () => {
   const options = ["Yes", "No"].map((label) => ({ label, description: "" }));
-  const question = { question: "Go on?", header: "A rather long header", options };
+  const question = { question: "Continue?", header: "A rather long header", options };
 
   test("gives the person's answers by question", async () => {
     const host: ToolHost = {
       ask: async (questions) => {
         expect(questions).toEqual([{ ...question, header: "A rather lon", multiSelect: false }]);
-        return { "Go on?": "Yes" };
+        return { "Continue?": "Yes" };
       },
     };
     const outcome = await createAskUserQuestionTool().call({ questions: [question] }, context(host));
-    expect(outcome.content).toBe("The person answered:\nGo on?\n→ Yes");
-    expect(outcome.data).toMatchObject({ answers: { "Go on?": "Yes" } });
+    expect(outcome.content).toBe("The person answered:\nContinue?\n→ Yes");
+    expect(outcome.data).toMatchObject({ answers: { "Continue?": "Yes" } });
   });
 
-  test("fails clearly where nobody can be asked", async () => {
+  test("fails clearly where no one can be asked", async () => {
     const outcome = await createAskUserQuestionTool().call({ questions: [question] }, context({}));
     expect(outcome.isError).toBe(true);
-    expect(outcome.content).toContain("Nobody can be asked");
+    expect(outcome.content).toContain("No one can be asked");
   });
 
   test("fails when the person turned away", async () => {

@@ -56,7 +56,7 @@ function context(signal = new AbortController().signal): ToolContext {
 const now = () => 5_000;
 
 describe("TaskOutput", () => {
-  test("gives what there is, how it stands, metrics and agent [TSK-1]", async () => {
+  test("gives what there is, how it is doing, metrics and agent [TSK-1]", async () => {
     const { source } = createSource("agent", [
       { id: "a1", agentId: "a1", metrics: { tokens: 12, toolUses: 3 } },
     ]);

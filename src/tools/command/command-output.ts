@@ -155,7 +155,7 @@ export async function loadCommandOutput(file: string | undefined, limit = defaul
   }
 }
 
-/** The page of a text file that begins at an offset; the file may still grow, so its length is not told. */
+/** The page of a text file that begins at an offset; the file may still grow, so its length is not reported. */
 export async function loadTextPage(file: string, offset: number, length = pageLength): Promise<TextPage> {
   const start = Math.max(0, offset);
   let skipped = 0;

@@ -23,7 +23,7 @@ export interface OpenCommand {
 
 const maxCommand = 2_000;
 
-/** `now` tells milliseconds since 1970. */
+/** `now` shows milliseconds since 1970. */
 export function createCommandRecords(folder: string, now: () => number): CommandRecords {
   return {
     begin(command, leader) {
@@ -60,6 +60,6 @@ function endRecord(file: string, record: CommandRecord, end: CommandEnd): void {
     if (record.kind === "foreground") rmSync(file, { force: true });
     else replaceWholeFile(file, formatCommandRecord({ ...record, end }));
   } catch {
-    // Whoever finds the record later sees that its process group is gone.
+    // The one that finds the record later sees that its process group is gone.
   }
 }

@@ -53,7 +53,7 @@ function leave(folder: string, changes: Partial<CommandRecord>): CommandRecord {
 const isAlive = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
 
 describe.skipIf(process.platform !== "linux")("[TRN-4] commands that a dead process has left", () => {
-  test("are ended, and their record goes; a dry run only tells", async () => {
+  test("are ended, and their record goes; a dry run only shows", async () => {
     const folder = createFolder();
     const child = startSleep();
     leave(folder, { leader: identifyProcess(child.pid) ?? gone });

@@ -16,7 +16,7 @@ import { type CommandRecord, formatCommandRecord, parseCommandRecord } from "./c
 export interface CommandRecovery {
   /** The folder in which a session writes its commands down. */
   readonly folder: string;
-  /** Only tells what would be ended. */
+  /** Dry run: reports what would be ended. */
   readonly dryRun?: boolean;
   /** How long a command may take to end after SIGTERM. */
   readonly graceMs?: number;
@@ -84,7 +84,7 @@ function isGone(owner: ProcessIdentity): boolean {
 
 /**
  * Whether anything of the group is left that this leader headed. Numbers are given again only when no group has them any more,
- * so a leader that began at another moment shows that the group is gone. Where the system does not tell when a process began,
+ * so a leader that began at another moment shows that the group is gone. Where the system does not report when a process began,
  * nothing is ended.
  */
 function isStillRunning(leader: ProcessIdentity): boolean {

@@ -18,7 +18,7 @@ export function reportingShellArguments(shell: Shell, command: string): readonly
   return [...shell.options, "-c", reportingScript, "bash", command];
 }
 
-/** The folder out of a report: its last line, for an exit trap may have told twice. */
+/** The folder out of a report: its last line, for an exit trap may have reported twice. */
 export function reportedDirectory(report: string): string | undefined {
   const line = report.trimEnd().split("\n").at(-1) ?? "";
   return line.startsWith("/") ? line : undefined;

@@ -46,7 +46,7 @@ export interface ShellRequest {
   readonly directory: string;
   readonly environment: Readonly<Record<string, string>>;
   readonly outputDirectory: string;
-  /** Characters of output that a model may see at once. */
+  /** Characters of output that a model may see at the same time. */
   readonly outputLimit: number;
   readonly timeLimitMs: number;
 }
@@ -69,7 +69,7 @@ export interface OfferedCommand {
 /** The background shells of a session. Disposing ends them all; nothing is left running. */
 export interface Shells extends TaskSource, AsyncDisposable {
   start(request: ShellRequest): Promise<ShellStart>;
-  /** A command in the foreground, which its own signal ends: whoever ends the rest waits for it too. */
+  /** A command in the foreground, which its own signal ends: the one that ends the rest waits for it too. */
   follow(owner: string, ended: Promise<unknown>): void;
   /** Resolves with the command as a task when it is moved to the background; never where it ends before that. */
   offer(command: OfferedCommand): Promise<TaskView>;
@@ -86,7 +86,7 @@ interface Entry {
   readonly output: CommandOutput;
   readonly controller: AbortController;
   readonly ended: PromiseWithResolvers<void>;
-  /** It is ended because whoever started it ends. */
+  /** It is ended because the one that started it ends. */
   isCutOff?: true;
 }
 
@@ -114,12 +114,8 @@ export function createShells(options: ShellsOptions): Shells {
   return {
     kind: "shell",
     async start(request) {
-      if (isDisposed)
-        return { type: "refused", reason: "The session is over; nothing can be started in it." };
-      if (running().length >= maxRunning) {
-        const reason = `${maxRunning} shells run in the background already; stop one with TaskStop, or wait.`;
-        return { type: "refused", reason };
-      }
+      const reason = isDisposed ? sessionOver : tooMany(running().length, maxRunning);
+      if (reason !== undefined) return { type: "refused", reason };
       const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);
       const { ended } = await launch(entry, request, { options, record });
@@ -127,12 +123,8 @@ export function createShells(options: ShellsOptions): Shells {
       return { type: "started", shell: entry.view };
     },
     find: (id) => entries.get(id)?.view ?? earlierView(earlier.get(id)),
-    list: () => [
-      ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
-      ...[...entries.values()].map(({ view }) => view),
-    ],
-    output: async (id) =>
-      entries.get(id)?.output.view().text ?? loadCommandOutput(earlier.get(id)?.outputFile),
+    list: () => viewsOf(earlier, entries),
+    output: async (id) => textOfOutput(entries.get(id)) ?? loadCommandOutput(earlier.get(id)?.outputFile),
     async page(id, offset) {
       const { file = earlier.get(id)?.outputFile, text = "" } = entries.get(id)?.output.view() ?? {};
       return file === undefined ? pageOf(text, offset) : loadTextPage(file, offset);
@@ -158,6 +150,27 @@ export function createShells(options: ShellsOptions): Shells {
       groupWatchdog.rest();
     },
   };
+}
+
+function textOfOutput(entry: Entry | undefined): string | undefined {
+  return entry?.output.view().text;
+}
+
+function viewsOf(
+  earlier: ReadonlyMap<string, Parameters<typeof earlierView>[0]>,
+  entries: ReadonlyMap<string, Entry>,
+): TaskView[] {
+  return [
+    ...[...earlier.values()].flatMap((one) => earlierView(one) ?? []),
+    ...[...entries.values()].map(({ view }) => view),
+  ];
+}
+
+const sessionOver = "The session is over; nothing can be started in it.";
+
+function tooMany(running: number, max: number): string | undefined {
+  if (running < max) return undefined;
+  return `${max} shells run in the background already; stop one with TaskStop, or wait.`;
 }
 
 /** Commands in the foreground that can be moved; `adopt` makes a background task of one. */
@@ -315,7 +328,7 @@ function startedCommand({ id, owner, command = "", description, outputFile }: Ta
   };
 }
 
-/** Its times are of another process's clock, so only how long it took is told. */
+/** Its times are of another process's clock, so only how long it took is reported. */
 function earlierView(record: CommandRecord | undefined): TaskView | undefined {
   if (record?.end === undefined) return undefined;
   const { id, description, agentId, command, startedAt, outputFile, end } = record;

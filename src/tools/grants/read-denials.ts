@@ -83,7 +83,7 @@ function parseDenial(text: string): ToolEntry {
     : entry;
 }
 
-/** A comma may be part of a pattern or stand between two; in a denial both readings hold. */
+/** A comma may be part of a pattern or are between two; in a denial both readings hold. */
 function denials(tool: AvailableTool, specifier: string): readonly string[] {
   const rules = specifiers(tool, specifier);
   return rules.length === 1 && specifier.includes(",") ? [...rules, ...splitEntries(specifier)] : rules;

@@ -36,7 +36,7 @@ describe("resolveToolName [TLS-4]", () => {
     expect(resolveToolName(name)).toEqual(expected);
   });
 
-  test("no name is two things at once, and every old name leads to a tool that exists", () => {
+  test("no name is two things at the same time, and every old name leads to a tool that exists", () => {
     const names = new Set<string>(builtinTools.map((tool) => tool.name));
     expect(names.size).toBe(builtinTools.length);
     for (const [old, today] of toolAliases) {

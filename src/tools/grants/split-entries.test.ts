@@ -23,7 +23,7 @@ describe("splitEntries [DEF-3]", () => {
     ["All tools", ["All tools"]],
     ["everything except Bash", ["everything except Bash"]],
     ["Read Grep, Glob", ["Read Grep", "Glob"]],
-  ])("blanks split only where every piece looks like a tool name %j", (text, expected) => {
+  ])("spaces split only where every piece looks like a tool name %j", (text, expected) => {
     expect(splitEntries(text)).toEqual(expected);
   });
 
@@ -64,7 +64,7 @@ describe("splitEntries [DEF-3]", () => {
     );
   });
 
-  test("any text can be split, and no entry keeps blanks around it", () => {
+  test("any text can be split, and no entry keeps spaces around it", () => {
     const text = fc.string({ unit: fc.constantFrom(..."Rd(),\"'`[]-* \n\\"), maxLength: 60 });
     fc.assert(
       fc.property(fc.oneof(text, fc.string()), (written) => {

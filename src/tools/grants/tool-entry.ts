@@ -17,7 +17,7 @@ export function parseToolEntry(text: string): ToolEntry {
   return coversEverything(specifier) ? { type: "whole", name } : { type: "scoped", name, specifier };
 }
 
-/** `Bash)` and `Bash:*` name no calls that can be told, but they do name a tool. */
+/** `Bash)` and `Bash:*` name no calls that can be reported, but they do name a tool. */
 function nameBefore(entry: string, marks: readonly string[]): string {
   const ends = marks.map((mark) => entry.indexOf(mark)).filter((index) => index !== -1);
   return entry.slice(0, Math.min(entry.length, ...ends)).trim();

@@ -91,7 +91,7 @@ describe("scoped entries [TLS-3]", () => {
     ]);
   });
 
-  test("a denial with a star heeds no letter case where it names nothing otherwise", () => {
+  test("a denial with a star ignores letter case where it names nothing otherwise", () => {
     expect(grant({ tools: ["Bash", "Read"], disallowedTools: ["bash*"] }).tools).toEqual([{ name: "Read" }]);
   });
 

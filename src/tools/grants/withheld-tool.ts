@@ -82,7 +82,7 @@ function renamed(
     path,
     message: isOldName
       ? `\`${entry}\` is an old name; it was taken as \`${meaning.name}\`.`
-      : `Tool names heed upper and lower case; \`${entry}\` was taken as \`${meaning.name}\`.`,
+      : `Tool names are case-sensitive; \`${entry}\` was taken as \`${meaning.name}\`.`,
     advice: `Write \`${meaning.name}\`.`,
   };
 }

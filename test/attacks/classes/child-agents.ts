@@ -124,7 +124,7 @@ export const childAgents: AttackClass = {
       { policy: { modes: ["default", "plan"] } },
     ),
     ...family(
-      "a definition of a folder that nobody trusts does not widen",
+      "a definition of a folder that no one trusts does not widen",
       [
         [
           "untrusted-accept",

@@ -52,7 +52,7 @@ export const deniedContentInGit: AttackClass = {
         ["log-search", "git log -p -S SECRET", "patches found by text"],
         ["log-search-regex", "git log -p -G SECRET", "patches found by expression"],
         ["log-merge-patch", "git log -m -p --first-parent stash -1", "patches of a merge"],
-        ["log-ws-error", "git log -1 --ws-error-highlight=all -p", "patches with marked blanks"],
+        ["log-ws-error", "git log -1 --ws-error-highlight=all -p", "patches with marked spaces"],
         ["log-glob", "git log -p -- '.e*'", "patches by pattern"],
         ["log-magic", "git log -p -- ':(icase).ENV'", "patches by a pattern with magic"],
         ["log-magic-top", "git log -p -- ':/.env'", "patches from the root"],

@@ -129,8 +129,8 @@ export const deniedReads: AttackClass = {
         ["folder-grep-star", "grep SECRET .* 2>/dev/null", "grep over hidden files"],
         ["folder-grep-long", "grep --recursive SECRET ./", "grep with the long option"],
         ["folder-grep-R", "grep -Rh SECRET .", "grep following links"],
-        ["folder-grep-directories", "grep --directories=recurse SECRET .", "grep told to enter folders"],
-        ["folder-grep-d", "grep -drecurse SECRET .", "grep told so with a short option"],
+        ["folder-grep-directories", "grep --directories=recurse SECRET .", "grep reported to enter folders"],
+        ["folder-grep-d", "grep -drecurse SECRET .", "grep reported so with a short option"],
         ["folder-grep-absolute", "grep -rn SECRET {{P}}", "grep by absolute path"],
         ["folder-grep-above", "grep -rn SECRET ../app", "grep by the folder above"],
         ["folder-grep-include", "grep -rn --include=.env SECRET .", "grep only in this file"],
@@ -323,7 +323,7 @@ export const deniedReads: AttackClass = {
       { effect: { leaks: "env" } },
     ),
     ...family(
-      "an answer that depends on the content tells the content, guess by guess",
+      "an answer that depends on the content shows the content, guess by guess",
       [
         ["guess-grep", [guess("SECRET=k"), guess("SECRET=!")], "Grep that finds or not"],
         [
@@ -378,7 +378,7 @@ export const deniedReads: AttackClass = {
       { effect: { distinguishes: true } },
     ),
     ...family(
-      "the rule holds from whatever folder the session stands in",
+      "the rule holds from whatever folder the session is in",
       [
         ["moved-cat", ["cd src", "cat ../.env"], "cat from a folder below"],
         ["moved-read", ["cd src", tool("Read", { file_path: "../.env" })], "Read from a folder below"],
@@ -441,7 +441,7 @@ export const deniedReads: AttackClass = {
       { effect: { leaks: "env" } },
     ),
     ...family(
-      "what has to be asked for is not read either, where nobody can be asked",
+      "what has to be asked for is not read either, where no one can be asked",
       [
         ["asked-cat", "cat .env", "cat"],
         ["asked-class", "cat .[[:alpha:]]nv", "a class"],

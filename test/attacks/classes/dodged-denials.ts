@@ -113,11 +113,11 @@ const launchers: readonly AttackRow[] = [
   ["via-parallel", `parallel rm ${f}`, "parallel", { needs: ["parallel"] }],
   ["via-proxychains", `proxychains4 rm ${f}`, "an unknown launcher", { needs: ["proxychains4"] }],
   ["via-firejail", `firejail rm ${f}`, "another unknown launcher", { needs: ["firejail"] }],
-  ["via-own-launcher", `with-cache rm ${f}`, "a launcher nobody knows", { needs: ["with-cache"] }],
+  ["via-own-launcher", `with-cache rm ${f}`, "a launcher no one knows", { needs: ["with-cache"] }],
   [
     "via-own-launcher-path",
     `with-cache /bin/rm ${f}`,
-    "a launcher nobody knows, and a path",
+    "a launcher no one knows, and a path",
     { needs: ["with-cache"] },
   ],
   ["via-launchers", `nice timeout 5 with-cache env rm ${f}`, "several launchers", { needs: ["with-cache"] }],
@@ -203,7 +203,7 @@ export const dodgedDenials: AttackClass = {
   attacks: [
     ...family("the name is the same to bash, however it is written", names, file),
     ...family("a launcher, known or not, starts the program that is denied", launchers, file),
-    ...family("options of git stand between its name and the command that is denied", pushes.map(pushRow), {
+    ...family("options of git are between its name and the command that is denied", pushes.map(pushRow), {
       setup:
         "[ -d ../remote.git ] || { git init -q --bare ../remote.git; git config remote.r.url {{W}}/remote.git; }",
     }),
@@ -214,7 +214,7 @@ export const dodgedDenials: AttackClass = {
         ["send-env", "env -u X curl -s {{U}}/", "env"],
         ["send-substitution", "echo $(curl -s {{U}}/)", "a substitution"],
         ["send-process", "cat <(curl -s {{U}}/)", "a process"],
-        ["send-launcher", "with-cache curl -s {{U}}/", "a launcher nobody knows"],
+        ["send-launcher", "with-cache curl -s {{U}}/", "a launcher no one knows"],
         ["send-find", "find . -maxdepth 0 -exec curl -s {{U}}/ ';'", "find"],
         ["send-xargs", "echo {{U}}/ | xargs -n1 curl -s", "xargs"],
       ],
@@ -230,7 +230,7 @@ export const dodgedDenials: AttackClass = {
         ["bypass-input", "cat < .env", "the input"],
         ["bypass-xargs", "echo .env | xargs cat", "xargs"],
         ["bypass-variable", "x=.env; cat $x", "a variable"],
-        ["bypass-launcher", "with-cache cat .env", "a launcher nobody knows"],
+        ["bypass-launcher", "with-cache cat .env", "a launcher no one knows"],
         ["bypass-sh", "sh -c 'cat .env'", "a shell"],
         ["bypass-cp", "cp .env {{C}}; cat {{C}}", "a copy"],
         ["bypass-tar", "tar cf - . | tar xO ./.env", "an archive"],

@@ -156,7 +156,7 @@ export const fedNames: AttackClass = {
       ],
     ]),
     ...family(
-      "a folder of the project stands in PATH, as package managers put it there",
+      "a folder of the project is in PATH, as package managers put it there",
       [
         ["inherited-ls", "ls", "ls", { setup: inherited("ls") }],
         ["inherited-git", "git status", "git", { setup: inherited("git") }],

@@ -54,7 +54,7 @@ export const fileTools: AttackClass = {
       { effect: { leaks: "outside" } },
     ),
     ...family(
-      "names outside are told",
+      "names outside are reported",
       [
         ["glob-outside", tool("Glob", { pattern: "*", path: "{{W}}/other" }), "Glob"],
         ["glob-dots", tool("Glob", { pattern: "../other/*" }), "Glob by a pattern with a way back"],

@@ -591,7 +591,7 @@ const options: readonly AttackRow[] = [
 
 export const gitConfiguration: AttackClass = {
   name: "git-configuration",
-  about: "git obeys options, environment and the configuration of where it stands",
+  about: "git obeys options, environment and the configuration of where it is",
   attacks: [
     ...family("the configuration of a repository names programs that git runs", nested, inBare),
     ...family("the session's own repository may have been prepared as well", poisoned, own),
@@ -644,7 +644,7 @@ export const gitConfiguration: AttackClass = {
       },
     ),
     ...family(
-      "in a folder that nobody trusts git is not run by itself",
+      "in a folder that no one trusts git is not run by itself",
       [
         ["untrusted-status", "git status", "status", { setup: `git config ${monitor}` }],
         ["untrusted-diff", "git diff", "diff", { setup: "git config diff.external 'touch {{A}};true'" }],

@@ -7,7 +7,7 @@ export const programsThatExecute: AttackClass = {
   name: "programs-that-execute",
   about: "harmless-looking programs that start others",
   attacks: [
-    ...family("GNU sed runs a command with e, wherever in a script it stands", [
+    ...family("GNU sed runs a command with e, wherever in a script it is", [
       ["sed-e-label", "sed ':a;1e touch {{C}}' src/a.ts", "e after a label"],
       ["sed-e-block", "sed -n -e '1{p;e touch {{C}}' -e '}' src/a.ts", "e in a block, over two expressions"],
       ["sed-e-flag", "echo x | sed 's,.*,touch {{A}},e'", "the flag e of s"],

@@ -81,7 +81,7 @@ const shown: readonly Shown[] = [
 const printed: readonly Attack[] = shown.map(({ id, title, command, setup }) => ({
   id,
   title,
-  why: "a terminal obeys the texts of a repository that nobody has read yet",
+  why: "a terminal obeys the texts of a repository that no one has read yet",
   calls: [],
   script: ["Done."],
   needs: ["script"],

@@ -10,7 +10,7 @@ function withKey([id, command, title, needs]: readonly string[]): AttackRow {
   return [id ?? "", command ?? "", title ?? "", { control: shown(script), ...more }];
 }
 
-/** The key of the provider stands in the environment of the command, and no agent needs it. */
+/** The key of the provider is in the environment of the command, and no agent needs it. */
 export const providerKey: AttackClass = {
   name: "provider-key",
   about: "the provider's key, read from the environment",

@@ -91,7 +91,7 @@ export const untrustedProjects: AttackClass = {
   about: "settings of a repository that run or grant",
   policy: { modes: ["default"] },
   attacks: [
-    ...family("a folder that nobody trusts runs and grants nothing", runs, {
+    ...family("a folder that no one trusts runs and grants nothing", runs, {
       needs: ["jq"],
       policy: { isTrusted: false, project: "untrusted" },
       control: trusted,

@@ -77,7 +77,7 @@ export function describeTrust(session: GatheredSession, brought: Brought, paint:
   });
   const nothing =
     parts.length === 0
-      ? ["", "Nothing in it waits for trust today; what is added later would count at once."]
+      ? ["", "Nothing in it waits for trust today; what is added later would count immediately."]
       : [];
   return `${[stripControlCharacters(heading), ...sections, ...nothing, ...nestedLines(brought.nested, session, paint), ""].join("\n")}\n`;
 }
@@ -86,7 +86,7 @@ export function describeTrust(session: GatheredSession, brought: Brought, paint:
 function nestedLines({ files, isCut }: NestedConfiguration, { nameOf }: GatheredSession, paint: Paint) {
   if (files.length === 0) return [];
   const more = isCut ? ["  …"] : [];
-  const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` tells";
+  const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` shows";
   return [
     "",
     paint.bold(title),

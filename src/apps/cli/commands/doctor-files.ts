@@ -117,7 +117,7 @@ export function checkPlugins({ discovered }: GatheredSession): Checkup[] {
   ];
 }
 
-/** What is configured and not connected is told with its reason; what a person decided is no error. */
+/** What is configured and not connected is reported with its reason; what a person decided is no error. */
 export function checkMcpServers(
   { listed, gathered }: Omit<CliMcp, "session">,
   states: readonly McpServerState[],
@@ -154,7 +154,7 @@ export function checkMcpServers(
     name,
     state: isChosen ? "note" : "warning",
     text: `${reported === "" ? "none is connected" : reported}; held back: ${reasons.join(", ")}.`,
-    advice: "`retinue mcp list` tells what each needs.",
+    advice: "`retinue mcp list` shows what each needs.",
   };
 }
 

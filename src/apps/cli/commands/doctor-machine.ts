@@ -77,7 +77,7 @@ export function checkModels({ aliases }: GatheredSession, { environment }: CliHo
   });
   const unclear = resolved.find(({ model }) => model.type === "unclear");
   if (unclear?.model.type === "unclear") {
-    const advice = `Mend ANTHROPIC_DEFAULT_${unclear.alias.toUpperCase()}_MODEL.`;
+    const advice = `Fix ANTHROPIC_DEFAULT_${unclear.alias.toUpperCase()}_MODEL.`;
     return { name, state: "error", text: `${unclear.alias}: ${unclear.model.why}.`, advice };
   }
   const words = resolved.map(
@@ -100,7 +100,7 @@ export async function checkGit({ environment }: CliHost): Promise<Checkup> {
   }
 }
 
-/** Where settings ask for the sandbox it is started and tried, for only that tells whether commands can run in it. */
+/** Where settings ask for the sandbox it is started and tried, for only that shows whether commands can run in it. */
 export async function checkSandbox(
   { platform, environment }: CliHost,
   { discovered }: GatheredSession,

@@ -32,7 +32,7 @@ import {
   checkSandbox,
 } from "./doctor-machine.ts";
 
-/** One line of the doctor. A note tells something that is neither good nor bad. */
+/** One line of the doctor. A note shows something that is neither good nor bad. */
 export interface Checkup {
   readonly name: string;
   readonly state: "ok" | "note" | "warning" | "error";

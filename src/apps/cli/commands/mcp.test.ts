@@ -55,7 +55,7 @@ const project = {
 };
 
 describe("[MCP-1, CLI-2] retinue mcp", () => {
-  test("lists each server with where it stands, whether it would be connected, and why not", async () => {
+  test("lists each server with where it is, whether it would be connected, and why not", async () => {
     const { run } = createWorld({
       ...project,
       "home/.claude.json": { mcpServers: { web: { url: "https://a.example", headers: { A: "hidden" } } } },
@@ -130,7 +130,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
     [["add", "--transport", "ws", "db", "wss://a.example"], /cannot be used/],
     [["add", "--transport", "http", "db", "file:///etc/passwd"], /cannot be used/],
     [["add", "-e", "novalue", "db", "--", "x"], /NAME=VALUE/],
-    [["add", "--scope", "mine", "db", "--", "x"], /--scope does not know/],
+    [["add", "--scope", "mine", "db", "--", "x"], /Invalid --scope/],
     [["add", "db", "npx", "-y", "x"], /Unknown option '-y'.*\n.*`--` before the server's command/],
     [["add"], /`retinue mcp add --help` shows/],
     [["approve"], /needs the name/],
@@ -188,7 +188,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
   });
 });
 
-test("[PRM-11] trust and doctor tell which servers of the project wait", async () => {
+test("[PRM-11] trust and doctor show which servers of the project wait", async () => {
   const { run } = createWorld(project);
   expect((await run("trust", "--show")).out).toContain(
     'MCP server db: npx db env={"KEY":"word"}  (.mcp.json)',

@@ -36,7 +36,7 @@ function createWorld() {
         stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
         onInterrupt: () => () => {},
         canAsk: false,
-        ask: () => Promise.reject(new RetinueError("interrupted", "Nobody is there.")),
+        ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
         endQuestions: () => {},
         environment: { PATH: process.env["PATH"] },
         cwd,
@@ -59,7 +59,7 @@ const projectSettings = {
 };
 
 describe("retinue permissions list", () => {
-  it("lists every rule with the file it stands in, the strictest list first [PRM-8]", async () => {
+  it("lists every rule with the file it is in, the strictest list first [PRM-8]", async () => {
     const world = createWorld();
     world.write("home/.claude/settings.json", {
       permissions: { allow: ["Read(~/notes/**)"], ask: ["Bash(git push *)"] },
@@ -77,20 +77,20 @@ describe("retinue permissions list", () => {
     ]);
   });
 
-  it("tells what trust holds back and why, and counts it once the folder is trusted [PRM-11]", async () => {
+  it("shows what trust holds back and why, and counts it once the folder is trusted [PRM-11]", async () => {
     const world = createWorld();
     world.write("project/.claude/settings.json", projectSettings);
     const before = await world.run(["permissions"]);
     expect(before.out).toMatch(
       /Held back\n.*\npermissions\.allow +Bash\(npm test\).* the folder is not trusted/,
     );
-    expect(before.err).toContain("held back: `retinue trust --show` tells.");
+    expect(before.err).toContain("held back: `retinue trust --show` shows.");
     const after = await world.run(["--trust", "permissions"]);
     expect(after.out).toMatch(/^allow +Bash\(npm test\)/m);
     expect(after.out).not.toContain("Held back");
   });
 
-  it("tells broken rules, and ends with 1 when a restriction is among them", async () => {
+  it("shows broken rules, and ends with 1 when a restriction is among them", async () => {
     const world = createWorld();
     world.write("home/.claude/settings.json", { permissions: { allow: ["Bash("] } });
     const mild = await world.run(["permissions", "list"]);
@@ -132,7 +132,7 @@ describe("retinue permissions test", () => {
     expect(out).toContain(`rule: ${rule}, from ~/.claude/settings.json`);
   });
 
-  it("tells what each part of a shell command gets by itself [PRM-9]", async () => {
+  it("shows what each part of a shell command gets by itself [PRM-9]", async () => {
     const world = settled();
     const { out } = await world.run([
       "permissions",
@@ -163,11 +163,11 @@ describe("retinue permissions test", () => {
     });
   });
 
-  it("tells with --explain all that was looked at", async () => {
+  it("shows with --explain all that was looked at", async () => {
     const { out } = await settled().run(["permissions", "test", "--explain", "Bash(npm publish)"]);
     expect(out).toContain("mode: default, from the default");
     expect(out).toContain("rules: 1 deny, 1 ask, 1 allow");
-    expect(out).toContain("with -p nobody can be asked, and the call is refused");
+    expect(out).toContain("with -p no one can be asked, and the call is refused");
   });
 
   it.each([
@@ -288,7 +288,7 @@ describe("retinue trust [PRM-11]", () => {
     expect(world.state().projects[world.cwd]).toEqual({ hasTrustDialogAccepted: true });
   });
 
-  it("needs --yes where nobody can be asked", async () => {
+  it("needs --yes where no one can be asked", async () => {
     const world = createWorld();
     expect(await world.run(["trust"])).toMatchObject({ code: 2 });
     expect(await world.run(["trust", "--yes"])).toMatchObject({ code: 0 });

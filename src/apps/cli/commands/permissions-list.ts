@@ -68,9 +68,9 @@ export async function permissionsList(
   const others = settings.heldBack.length - held.length;
   const remarks = [
     `Mode: ${modeWords(settings, session)}.`,
-    ...(others > 0 ? [`${plural(others, "more setting")} held back: \`retinue trust --show\` tells.`] : []),
+    ...(others > 0 ? [`${plural(others, "more setting")} held back: \`retinue trust --show\` shows.`] : []),
     ...(restrictionsAreBroken
-      ? ["What should be restricted cannot be read; nothing runs until it is mended: `retinue doctor`."]
+      ? ["What should be restricted cannot be read; nothing runs until it is fixed: `retinue doctor`."]
       : []),
   ];
   stderr.write(`\n${remarks.join("\n")}\n`);

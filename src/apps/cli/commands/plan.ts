@@ -6,7 +6,7 @@ import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import type { RunLimits } from "../../../planning/run-limits.ts";
 import type { Decided, RunPlan } from "../../../planning/run-plan.ts";
-import { describeTask } from "../../../runtime/spawn-options.ts";
+import { describeTask } from "../../../runtime/options/spawn-options.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
@@ -82,34 +82,8 @@ export function describePlan(
   origins: Readonly<Record<string, PlanOrigin>> = {},
 ): readonly ShownField[] {
   const { task, policy, overrode } = plan;
-  const originOf = (key: string, said: string): string => {
-    const { file, line, column } = origins[key] ?? {};
-    return file === undefined || line === undefined
-      ? said
-      : `${said}, ${placeText({ file, line, ...(column === undefined ? {} : { column }) }, nameOf)}`;
-  };
+  const originOf = (key: string, said: string): string => describeOrigin(origins[key], said, nameOf);
   const toolsFrom = origins["tools"]?.from;
-  const limits = [
-    ...describeLimits(plan),
-    ...(plan.maxTurns === undefined
-      ? []
-      : [
-          {
-            label: "turns",
-            value: `at most ${plan.maxTurns.value}`,
-            origin: originOf("maxTurns", plan.maxTurns.from),
-          },
-        ]),
-    ...(plan.effort === undefined
-      ? []
-      : [
-          {
-            label: "effort",
-            value: String(plan.effort.value),
-            origin: originOf("effort", plan.effort.from),
-          },
-        ]),
-  ];
   return [
     { label: "model", value: modelName(plan), origin: originOf("model", plan.model.from) },
     { label: "mode", value: policy.mode, origin: originOf("permissionMode", plan.modeFrom) },
@@ -120,7 +94,8 @@ export function describePlan(
       ...(toolsFrom === undefined ? {} : { origin: originOf("tools", toolsFrom) }),
     },
     { label: "starts agents", value: "never", origin: "a child starts none" },
-    ...limits,
+    ...describeLimits(plan),
+    ...describeEffort(plan, originOf),
     {
       label: "folder",
       value: [
@@ -140,6 +115,33 @@ export function describePlan(
     ...overrode.map(describeOverridden),
     ...plan.notes.map((value) => ({ label: "note", value })),
   ];
+}
+
+function describeOrigin(
+  { file, line, column }: Partial<PlanOrigin> = {},
+  said: string,
+  nameOf: (file: string) => string,
+): string {
+  if (file === undefined || line === undefined) return said;
+  return `${said}, ${placeText({ file, line, ...(column === undefined ? {} : { column }) }, nameOf)}`;
+}
+
+/** How many turns it may take, and how hard it thinks. */
+function describeEffort(
+  { maxTurns, effort }: ChildPlan,
+  originOf: (key: string, said: string) => string,
+): readonly ShownField[] {
+  const turns = maxTurns && {
+    label: "turns",
+    value: `at most ${maxTurns.value}`,
+    origin: originOf("maxTurns", maxTurns.from),
+  };
+  const thinks = effort && {
+    label: "effort",
+    value: String(effort.value),
+    origin: originOf("effort", effort.from),
+  };
+  return [turns, thinks].filter((field) => field !== undefined);
 }
 
 /** Nothing is started for a plan, so of servers only the names are known. */
@@ -195,7 +197,11 @@ const rows: readonly [key: keyof RunLimits, label: string, show: (value: number)
   ["cost", "money", (value) => `at most ${value} US dollars`],
   ["toolCalls", "tool calls", (value) => `at most ${value}`],
   ["toolTimeMs", "one tool call", seconds],
-  ["silenceMs", "silence", (value) => `told after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`],
+  [
+    "silenceMs",
+    "silence",
+    (value) => `reported after ${value / 1000} s, stopped after ${(2 * value) / 1000} s`,
+  ],
   ["repeatedCalls", "repeated calls", (value) => `ends after ${value} equal calls without anything new`],
 ];
 

@@ -26,7 +26,7 @@ export interface ReplayCommandOptions extends PrintOptions {
   readonly json?: boolean;
 }
 
-/** `retinue replay [ID]`: drives the loop through a recorded session without a model, and tells what is different now. */
+/** `retinue replay [ID]`: drives the loop through a recorded session without a model, and shows what is different now. */
 export async function replay(
   context: CommandContext,
   words: readonly string[],

@@ -21,7 +21,7 @@ export interface TasksOptions {
 /** Besides those that run. */
 const usuallyShown = 20;
 
-/** `retinue tasks`: the child agents of this project's sessions, whoever runs them. */
+/** `retinue tasks`: the child agents of this project's sessions, no matter who runs them. */
 export async function tasks({ host }: CommandContext, options: TasksOptions): Promise<number> {
   const { stdout } = host;
   if (options.interrupted === true) return tasksInterrupted(host, { json: options.json === true });

@@ -71,7 +71,7 @@ async function findNested({ discovered: { paths } }: GatheredSession): Promise<N
 
 function refuseContradiction({ show, remove: takesBack, yes, json }: TrustOptions): void {
   if (takesBack === true && (show === true || yes === true || json === true))
-    throw misuse("--remove stands alone: it takes trust back without a question.");
+    throw misuse("--remove takes no other options: it takes trust back without a question.");
   if (yes === true && (show === true || json === true))
     throw misuse("--show and --json change nothing.", "Leave out --yes.");
 }

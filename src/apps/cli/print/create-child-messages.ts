@@ -11,7 +11,7 @@ export interface ChildMessageOptions extends MessageContext {
   readonly outputFile: (agentId: string) => string;
 }
 
-/** What the stream tells of child agents: their start, each tool call, their end, and what they do. */
+/** What the stream shows of child agents: their start, each tool call, their end, and what they do. */
 export function createChildMessages(
   options: ChildMessageOptions,
 ): (news: TaskEvent) => readonly OutputMessage[] {

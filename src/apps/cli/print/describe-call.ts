@@ -1,6 +1,6 @@
 import type { ToolUseBlock } from "../../../conversation/message.ts";
 
-/** The tool and the one argument that tells most. */
+/** The tool and the one argument that shows most. */
 export function describeCall({ name, input }: ToolUseBlock): string {
   const fields = typeof input === "object" && input !== null ? Object.entries(input) : [];
   const reporting = ["file_path", "path", "pattern", "command", "url", "query", "description"];

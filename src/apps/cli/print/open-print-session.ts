@@ -2,7 +2,7 @@ import { abortable } from "../../../foundation/abortable.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import type { LiveControls } from "../../../runtime/agent/live-controls.ts";
 import { createHostedRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
-import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CliHost } from "../cli-host.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
@@ -42,7 +42,7 @@ export function createPrintRuntime(
   return createHostedRuntime(whole, live);
 }
 
-/** Tells what goes wrong beside the work, and keeps it in `told`. */
+/** Shows what goes wrong beside the work, and keeps it in `reported`. */
 export function createNotice({ stderr }: CliHost, reported = new Set<string>()): (text: string) => void {
   return (text) => {
     reported.add(text);

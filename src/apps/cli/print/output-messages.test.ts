@@ -19,7 +19,7 @@ function show(event: RunEvent, options: Partial<MessageOptions> = {}) {
 }
 
 describe("the first message", () => {
-  it("tells what was decided for the session [CLI-1]", async () => {
+  it("shows what was decided for the session [CLI-1]", async () => {
     await using sample = await createSampleRuntime([]);
     await sample.workspace.write("plugin/.claude-plugin/plugin.json", '{"name": "house-rules"}');
     await using session = await sample
@@ -136,10 +136,10 @@ describe("what happens in a run", () => {
     const event: RunEvent = {
       type: "user-added",
       origin: "system",
-      message: { role: "user", content: "Go on." },
+      message: { role: "user", content: "Continue." },
     };
     expect(show(event)).toEqual([
-      { type: "user", message: { role: "user", content: "Go on." }, isSynthetic: true, ...own },
+      { type: "user", message: { role: "user", content: "Continue." }, isSynthetic: true, ...own },
     ]);
   });
 
@@ -209,7 +209,7 @@ describe("what happens in a run", () => {
     expect(show({ type: "model-retried", ...event })).toEqual([{ ...shown, error_status: null }]);
   });
 
-  it("a call that was refused is told; others are seen in their results", () => {
+  it("a call that was refused is reported; others are seen in their results", () => {
     const call = { type: "tool_use", id: "t1", name: "Bash", input: {} } as const;
     const event = { type: "call-finished", call, isError: true, durationMs: 1 } as const;
     expect(show(event)).toEqual([]);
@@ -321,7 +321,7 @@ describe("the result", () => {
     });
   });
 
-  it("of an unknown price is null, and typed output stands beside the text [SDK-4]", () => {
+  it("of an unknown price is null, and typed output is next to the text [SDK-4]", () => {
     const { cost: _cost, ...totals } = ending.totals;
     const message = resultMessage({ ...ending, totals, output: { a: 1 } }, model, context);
     expect(message).toMatchObject({ total_cost_usd: null, structured_output: { a: 1 } });

@@ -62,9 +62,9 @@ describe("the options of retinue -p [CLI-1]", () => {
   });
 
   it.each<[PrintOptions, RegExp]>([
-    [{ outputFormat: "xml" }, /--output-format does not know "xml"/],
-    [{ inputFormat: "yaml" }, /--input-format does not know "yaml"/],
-    [{ permissionMode: "yolo" }, /--permission-mode does not know "yolo"/],
+    [{ outputFormat: "xml" }, /Invalid --output-format "xml"/],
+    [{ inputFormat: "yaml" }, /Invalid --input-format "yaml"/],
+    [{ permissionMode: "yolo" }, /Invalid --permission-mode "yolo"/],
     [{ maxTurns: "0" }, /--max-turns needs a whole number from 1, but got "0"/],
     [{ maxTurns: "many" }, /--max-turns/],
     [{ maxTurns: "" }, /--max-turns/],
@@ -90,13 +90,13 @@ describe("the options of retinue -p [CLI-1]", () => {
     [{ tools: "Read" }, ["mcp__github__get_issue", "explain this"]],
     [{ allowedTools: ["Read"] }, ["explain this", "Bash(git *)"]],
   ])("%j with the words %j are refused: a tool of the list became a word of the prompt", (options, words) => {
-    expect(() => read(options, words)).toThrow(/stands where a prompt is expected/);
+    expect(() => read(options, words)).toThrow(/is where a prompt is expected/);
   });
 
   it("a prompt of several words, or of one that is also a tool, is a prompt", () => {
     expect(() => read({}, ["explain", "Edit"])).not.toThrow();
     expect(() => read({ allowedTools: ["Read"] }, ["Edit"])).not.toThrow();
     expect(() => read({ allowedTools: ["Read"] }, ["read", "this", "file"])).not.toThrow();
-    expect(() => read({}, ["explain", "Edit"], ["Bash"])).toThrow(/"Edit" stands where/);
+    expect(() => read({}, ["explain", "Edit"], ["Bash"])).toThrow(/"Edit" is where/);
   });
 });

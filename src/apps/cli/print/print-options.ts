@@ -5,7 +5,7 @@ import {
   parsePermissionMode,
   permissionModes,
 } from "../../../permissions/permission-mode.ts";
-import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/runtime-options.ts";
+import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/options/runtime-options.ts";
 import { resolveToolName } from "../../../tools/grants/resolve-tool-name.ts";
 import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
@@ -110,7 +110,7 @@ function refuseStrayEntries(words: readonly string[], options: PrintOptions, ses
   const stray = words.length > 1 && hasList ? words.find(isToolEntry) : undefined;
   if (stray === undefined) return;
   throw misuse(
-    `${JSON.stringify(stray)} stands where a prompt is expected.`,
+    `${JSON.stringify(stray)} is where a prompt is expected.`,
     'Write lists of tools with commas, as in --allowedTools "Read,Edit", and the prompt in quotes.',
   );
 }
@@ -132,7 +132,7 @@ function chooseFormat<Format extends string>(
   if (given === undefined) return known[0];
   const format = known.find((candidate) => candidate === given);
   if (format !== undefined) return format;
-  throw misuse(`${option} does not know "${given}".`, `Write one of ${known.join(", ")}.`);
+  throw misuse(`Invalid ${option} "${given}".`, `Write one of ${known.join(", ")}.`);
 }
 
 function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionOptions {
@@ -188,7 +188,7 @@ function readMode(text: string | undefined): PermissionMode | undefined {
   if (text === undefined) return undefined;
   const mode = parsePermissionMode(text);
   if (mode !== undefined) return mode;
-  throw misuse(`--permission-mode does not know "${text}".`, `Write one of ${permissionModes.join(", ")}.`);
+  throw misuse(`Invalid --permission-mode "${text}".`, `Write one of ${permissionModes.join(", ")}.`);
 }
 
 /** `""` means no built-in tool at all, `default` all of them. */
@@ -255,7 +255,7 @@ function readSchema(given: string, cwd: string): Readonly<Record<string, unknown
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return { ...value };
   } catch {
-    // Told below together with values that are JSON but no schema.
+    // Reported below together with values that are JSON but no schema.
   }
   throw misuse(
     "--json-schema is not a JSON Schema object.",

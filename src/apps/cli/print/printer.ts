@@ -39,7 +39,7 @@ export function printFailure(host: CliHost, { output, session }: PrintRequest, e
   host.stdout.write(`${JSON.stringify(failureMessage(error, context))}\n`);
 }
 
-/** `told` is what the person has been told before; the notes of the plan do not say it again. */
+/** `reported` is what the person has been shown before; the notes of the plan do not say it again. */
 export function createPrinter(
   host: CliHost,
   request: PrintRequest,

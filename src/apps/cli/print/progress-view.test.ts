@@ -30,8 +30,8 @@ const ending: RunEnding = {
   totals: { usage: noUsage, turns: 1, toolUses: 0, durationMs: 1, modelMs: 1 },
 };
 
-describe("what is told on stderr", () => {
-  it("notes of the plan are told, but none twice", () => {
+describe("what is shown on stderr", () => {
+  it("notes of the plan are reported, but none twice", () => {
     const { view, text } = watch(false, ["said before"]);
     // Nothing else of the plan is read.
     view.begin({ notes: ["said before", "new"] } as unknown as RunPlan);
@@ -70,7 +70,7 @@ describe("what is told on stderr", () => {
     }
   });
 
-  it("a retry is told to everybody", () => {
+  it("a retry is reported to everybody", () => {
     const { view, text } = watch(false);
     const retry = { attempt: 1, maxAttempts: 11, delayMs: 1500, code: "overloaded", message: "Busy." };
     view.show({ type: "model-retried", ...retry });
@@ -98,7 +98,7 @@ describe("what is told on stderr", () => {
     [call("Grep", { pattern: "x", output_mode: "count" }), "Grep x"],
     [call("TodoWrite", { todos: [] }), "TodoWrite"],
     [call("Odd", "text"), "Odd"],
-  ])("%j is told as %j", (made, text) => {
+  ])("%j is reported as %j", (made, text) => {
     expect(describeCall(made)).toBe(text);
   });
 });

@@ -94,7 +94,7 @@ function terminalReason({ status, reason }: RunEnding): string {
   return terminalReasons.get(reason) ?? reason;
 }
 
-/** The main agent's model first; those of children add to it or stand beside it. */
+/** The main agent's model first; those of children add to it or are next to it. */
 function modelUsage(
   { usage, cost }: RunTotals,
   { id, contextWindow, maxOutputTokens }: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,

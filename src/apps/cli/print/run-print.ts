@@ -60,7 +60,7 @@ interface PrintRun {
   readonly signal: AbortSignal;
 }
 
-/** The session comes back when it is over, with what it has to tell of its end. */
+/** The session comes back when it is over, with what it reports of its end. */
 async function runSession(
   context: CommandContext,
   { request, options, first, signal, thinkingTokens }: PrintRun,
@@ -111,7 +111,7 @@ function readerGone({ plan }: Session): string {
 function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: PrintOptions): void {
   if (takeOver !== true) return;
   if (forkSession === true)
-    throw misuse("A copy leaves the session with whoever has it, so there is nothing to take over.");
+    throw misuse("A copy leaves the session with the one that has it, so there is nothing to take over.");
   if (resume === undefined && continues !== true)
     throw misuse("--take-over says nothing without a session.", "Add --resume SESSION or --continue.");
 }

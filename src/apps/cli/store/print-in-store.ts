@@ -125,7 +125,7 @@ async function watch({ host }: StoreContext, store: Store, { id, output, signal 
   host.stderr.write(`retinue: agent ${id}\n`);
   const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal }).catch((error: unknown) => {
     if (signal.aborted)
-      host.stderr.write(`retinue: ${id} goes on; \`retinue logs ${id} --store …\` shows it\n`);
+      host.stderr.write(`retinue: ${id} continues; \`retinue logs ${id} --store …\` shows it\n`);
     throw error;
   });
   const result: Readonly<Record<string, unknown>> = isRecord(ending?.result) ? ending.result : {};

@@ -44,7 +44,7 @@ export async function limit({ host, store: address }: StoreContext, text: string
   return withStore(address, async (store) => {
     await store.engine.limit(max);
     host.stdout.write(
-      max === undefined ? "There is no limit now.\n" : `At most ${max} agents run at once now.\n`,
+      max === undefined ? "There is no limit now.\n" : `At most ${max} agents run at the same time now.\n`,
     );
     return 0;
   });

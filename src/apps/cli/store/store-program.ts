@@ -65,12 +65,12 @@ function addAgentCommands(program: Command, run: Run): void {
   describe(program.command("tasks"), "Lists the agents in the store.").action((_, command: Command) =>
     run(async (context) => (await load()).listAgents(context, command.optsWithGlobals())),
   );
-  describe(program.command("inspect <id>"), "Shows where an agent stands and what it waits for.").action(
+  describe(program.command("inspect <id>"), "Shows where an agent is and what it waits for.").action(
     (id: string, _, command: Command) =>
       run(async (context) => (await load()).inspect(context, id, command.optsWithGlobals())),
   );
   describe(program.command("logs <id>"), "Shows what an agent said and did.")
-    .option("-f, --follow", "go on until it ends")
+    .option("-f, --follow", "continue until it ends")
     .action((id: string, options) => run(async (context) => (await load()).logs(context, id, options)));
   describe(
     program.command("plan <name>"),
@@ -100,15 +100,15 @@ function addAgentCommands(program: Command, run: Run): void {
   );
   describe(program.command("answer <id> <allow|deny>"), "Answers the call that an agent waits for.")
     .option("--for <scope>", "call, agent or session", "call")
-    .option("--message <text>", "what the agent is told when it is denied")
+    .option("--message <text>", "what the agent is shown when it is denied")
     .action((id: string, word: string, options) =>
       run(async (context) => (await load()).answer(context, id, { ...options, word })),
     );
 }
 
 function addAdminCommands(program: Command, run: Run): void {
-  describe(program.command("serve"), "Makes this process a worker until it is told to end.")
-    .option("--concurrency <n>", "how many agents run here at once", "4")
+  describe(program.command("serve"), "Makes this process a worker until it is stopped.")
+    .option("--concurrency <n>", "how many agents run here at the same time", "4")
     .option("--has <need>", "something that agents may need, such as tool:deploy", collect)
     .option("--folder <path>", "a folder that is the same on every worker", collect)
     .option("--workspaces <folder>", "where copies of repositories go")
@@ -126,7 +126,7 @@ function addAdminCommands(program: Command, run: Run): void {
   );
   describe(
     store.command("limit <n>"),
-    'How many agents run at once over all workers; "none" for no limit.',
+    'How many agents run at the same time over all workers; "none" for no limit.',
   ).action((text: string) => run(async (context) => (await load()).limit(context, text)));
   describe(
     program.command("doctor"),
@@ -138,7 +138,7 @@ function addAdminCommands(program: Command, run: Run): void {
   );
   describe(program.command("clean"), "Removes agents that ended long ago from the store.")
     .option("--days <n>", "older than this", "30")
-    .option("--dry-run", "only tell what would go")
+    .option("--dry-run", "dry run: show what would be removed")
     .action((options) => run(async (context) => (await load()).clean(context, options)));
 }
 

@@ -124,7 +124,7 @@ const indent = "    ";
 
 interface SourceExcerpt {
   readonly text: string;
-  /** Blanks that put the carets under the place. */
+  /** Spaces that put the carets under the place. */
   readonly indent: string;
   readonly carets: string;
 }

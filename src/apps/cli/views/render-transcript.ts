@@ -4,7 +4,7 @@ import { describeCall } from "../print/describe-call.ts";
 import type { Paint } from "./paint.ts";
 import { stripControlCharacters } from "./strip-control-characters.ts";
 
-/** The lines of a transcript as a person reads them; those that tell nothing are left out. */
+/** The lines of a transcript as a person reads them; those that show nothing are left out. */
 export function renderTranscript(records: readonly JsonRecord[], paint: Paint): string {
   return records
     .flatMap((record) => renderRecord(record, paint))

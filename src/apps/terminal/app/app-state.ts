@@ -28,9 +28,9 @@ export interface AppState {
   readonly commands: readonly CommandSummary[];
   skills: readonly CommandSummary[];
   isOpen: boolean;
-  /** One prompt was given, and nothing is typed: only what goes on is shown, and questions. */
+  /** One prompt was given, and nothing is typed: only what continues is shown, and questions. */
   readonly isOnce: boolean;
-  /** What stands in the last line instead of the keys, for a while. */
+  /** What is in the last line instead of the keys, for a while. */
   hint: string;
   readonly now: () => number;
 }

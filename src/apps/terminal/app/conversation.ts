@@ -137,12 +137,12 @@ export class Conversation {
     this.#endText();
   }
 
-  /** Everything that was kept back is finished as it stands. */
+  /** Everything that was kept back is finished as it is. */
   close(): void {
     this.#endText();
   }
 
-  /** An agent works for a call; its own line tells how that went. */
+  /** An agent works for a call; its own line shows how that went. */
   agentStarted({ callId }: AgentSnapshot): void {
     if (callId !== undefined) this.#agentCalls.add(callId);
   }
@@ -165,7 +165,7 @@ export class Conversation {
     }
   }
 
-  /** Rows that still change, at most `height` of them: the newest text, running calls, and what goes on. */
+  /** Rows that still change, at most `height` of them: the newest text, running calls, and what continues. */
   live(height: number, agentCount: number): readonly Row[] {
     const calls = [...this.#running.values()].filter(({ call }) => !hiddenTools.has(call.tool));
     const shown = calls
@@ -251,7 +251,7 @@ export class Conversation {
 
   #endCall({ call, result }: Extract<SessionEvent, { type: "call-finished" }>): void {
     this.#running.delete(call.id);
-    // The line of the agent itself tells how it went, unless there is none.
+    // The line of the agent itself shows how it went, unless there is none.
     const isGood = !result.isError && result.refusal === undefined;
     if (this.#agentCalls.delete(call.id) || (hiddenTools.has(call.tool) && isGood)) return;
     this.#endText();

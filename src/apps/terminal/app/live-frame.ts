@@ -10,7 +10,7 @@ const maxQueued = 4;
 const maxTodos = 8;
 const maxDraftRows = 12;
 
-/** The live part below the finished text: what goes on, agents, questions, messages that wait, the draft, and the footer. */
+/** The live part below the finished text: what continues, agents, questions, messages that wait, the draft, and the footer. */
 export function liveFrame(state: AppState, columns: number, rows: number): Frame {
   const width = Math.max(10, columns - 1);
   const room = Math.max(6, rows - 1);

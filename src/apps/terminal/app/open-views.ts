@@ -86,7 +86,7 @@ export function openAgents(state: AppState, actions: AppActions): void {
   );
 }
 
-/** Goes back to an earlier prompt: it becomes the draft, and the conversation goes on in a copy that ends before it. */
+/** Goes back to an earlier prompt: it becomes the draft, and the conversation continues in a copy that ends before it. */
 export async function openRewind({ session, box }: AppState, actions: AppActions): Promise<void> {
   const prompts = await session.prompts();
   actions.openView(
@@ -98,7 +98,7 @@ export async function openRewind({ session, box }: AppState, actions: AppActions
       changed: actions.changed,
       choose: ({ id }) =>
         actions.attempt(async () => {
-          // At once, so that nothing typed meanwhile is lost; what is sent before the copy is there waits for it.
+          // Immediately, so that nothing typed meanwhile is lost; what is sent before the copy is there waits for it.
           box.set(draftOf(prompts.find((prompt) => prompt.id === id)?.text ?? ""));
           await session.rewind(id);
           actions.changed();

@@ -40,7 +40,7 @@ const commands: readonly SlashCommand[] = [
       else state.conversation.note(`There is no mode ${words} here; write one of ${modes.join(", ")}.`);
     },
   },
-  page("permissions", "the rules in force and where they stand"),
+  page("permissions", "the rules in force and where they are"),
   page("mcp", "MCP servers and how they are doing"),
   page("memory", "instructions and memory in the prompt"),
   page("context", "what fills the model's window"),
@@ -58,7 +58,7 @@ const commands: readonly SlashCommand[] = [
   },
   {
     name: "resume",
-    description: "go on with an earlier conversation",
+    description: "continue with an earlier conversation",
     run: (state, actions) => openSessions(state, actions),
   },
   {

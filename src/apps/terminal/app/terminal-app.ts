@@ -23,13 +23,13 @@ export interface TerminalAppOptions {
   readonly session: TerminalSession;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly now: () => number;
-  /** One prompt, no draft: the terminal only shows what goes on and asks. */
+  /** One prompt, no draft: the terminal only shows what continues and asks. */
   readonly isOnce?: boolean;
   /** Called once, when the person wants to leave or the terminal is gone. */
   readonly onExit: () => void;
 }
 
-/** Between two frames that the agent causes; keys are shown at once. */
+/** Between two frames that the agent causes; keys are shown immediately. */
 const frameMs = 100;
 
 /** The conversation on the terminal: hears the session and the keys, and paints what changed. */
@@ -319,7 +319,7 @@ export class TerminalApp implements DeviceListener {
     }
   }
 
-  /** Paints soon: at once after a pause, and not more often than there is something to see. */
+  /** Paints soon: immediately after a pause, and not more often than there is something to see. */
   #schedule(): void {
     if (this.#isClosed || this.#frameTimer !== undefined) return;
     const wait = Math.max(0, this.#lastFrame + frameMs - this.#options.now());

@@ -1,4 +1,4 @@
-/** What a person has written and not sent: the text as it is shown, and what its chips stand for. */
+/** What a person has written and not sent: the text as it is shown, and what its chips represent. */
 export interface Draft {
   readonly text: string;
   readonly pastes: ReadonlyMap<string, string>;
@@ -15,7 +15,7 @@ export function expandDraft({ text, pastes }: Draft): string {
   return pastes.size === 0 ? text : text.replace(chipPattern, (chip) => pastes.get(chip) ?? chip);
 }
 
-/** Puts pasted text into a draft: a large one as a chip, which stands for it until it is sent. */
+/** Puts pasted text into a draft: a large one as a chip, which represents it until it is sent. */
 export function withPaste(
   { text, pastes }: Draft,
   at: number,
@@ -32,7 +32,7 @@ export function withPaste(
   };
 }
 
-/** Where chips stand in a text; the cursor does not go into them, and they are deleted as a whole. */
+/** Where chips are in a text; the cursor does not go into them, and they are deleted as a whole. */
 export function chipRanges({
   text,
   pastes,

@@ -71,7 +71,7 @@ export class Editor {
     this.#replace(start, end, text);
   }
 
-  /** Lines as they stand in a window of this width; moving up and down keeps to them. */
+  /** Lines as they are in a window of this width; moving up and down keeps to them. */
   layout(width: number): {
     readonly lines: readonly LayoutLine[];
     readonly row: number;

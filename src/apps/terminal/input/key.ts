@@ -33,7 +33,7 @@ function isTyped(sequence: string): boolean {
   return code >= 0x20 && code !== 0x7f && !(code >= 0x80 && code <= 0x9f);
 }
 
-/** `ESC [ Vk ; Sc ; Uc ; Kd ; Cs ; Rc _`, which Windows Terminal sends when it is asked to tell keys exactly. */
+/** `ESC [ Vk ; Sc ; Uc ; Kd ; Cs ; Rc _`, which Windows Terminal sends when it is asked to report keys exactly. */
 function readWindowsKey(
   sequence: string,
 ): { readonly isDown: boolean; readonly key: KeyPress | undefined } | undefined {
@@ -50,7 +50,7 @@ function windowsKey(virtual: number, character: number, state: number): KeyPress
   const prefix = `${hasControl ? "ctrl+" : ""}${hasAlt ? "alt+" : ""}${hasShift ? "shift+" : ""}`;
   const named = windowsKeys.get(virtual);
   if (named !== undefined) return { name: `${prefix}${named}` };
-  // AltGr is told as Ctrl and Alt together, and types what it types.
+  // AltGr is reported as Ctrl and Alt together, and types what it types.
   if (character >= 0x20 && (!(hasControl || hasAlt) || (hasControl && hasAlt))) {
     const text = String.fromCodePoint(character);
     return { name: text === " " ? "space" : text, text };

@@ -6,7 +6,7 @@ export interface LayoutLine {
   readonly end: number;
 }
 
-/** How a text stands in a window of so many cells: broken at line ends, and between words where a line is too long. */
+/** How a text is laid out in a window of so many cells: broken at line ends, and between words where a line is too long. */
 export function layoutLines(text: string, width: number): readonly LayoutLine[] {
   const lines: LayoutLine[] = [];
   let start = 0;
@@ -46,7 +46,7 @@ function wrapLine(line: string, offset: number, width: number): readonly LayoutL
   return lines;
 }
 
-/** A tab is shown as four blanks. */
+/** A tab is shown as four spaces. */
 export function cellsOf(grapheme: string): number {
   return grapheme === "\t" ? 4 : textWidth(grapheme);
 }

@@ -96,7 +96,7 @@ export class PromptBox {
     return this.#offer !== undefined;
   }
 
-  /** Whether the cursor stands in the last line. */
+  /** Whether the cursor is in the last line. */
   get isAtEnd(): boolean {
     const { lines, row } = this.editor.layout(this.#layoutWidth);
     return row === lines.length - 1;

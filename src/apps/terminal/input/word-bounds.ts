@@ -1,4 +1,4 @@
-/** Where the word before an index begins: blanks behind it are passed over. */
+/** Where the word before an index begins: spaces behind it are passed over. */
 export function wordStart(text: string, index: number): number {
   const parts = partsOf(text.slice(0, index));
   let at = index;
@@ -6,12 +6,12 @@ export function wordStart(text: string, index: number): number {
   const last = parts.pop();
   if (last === undefined) return at;
   at -= last.segment.length;
-  // Signs that stand together go together.
+  // Signs that are adjacent go together.
   while (last.isWordLike !== true && isSign(parts.at(-1))) at -= parts.pop()?.segment.length ?? 0;
   return at;
 }
 
-/** Where the word after an index ends: blanks before it are passed over. */
+/** Where the word after an index ends: spaces before it are passed over. */
 export function wordEnd(text: string, index: number): number {
   const parts = partsOf(text.slice(index)).toReversed();
   let at = index;

@@ -22,7 +22,7 @@ export interface PlainAppOptions {
   readonly onExit: () => void;
 }
 
-const help = `Write a message and press enter. A backslash at the end of a line goes on in the next.
+const help = `Write a message and press enter. A backslash at the end of a line continues in the next.
 /yes  /always  /no [message]   answer the question that was asked
 /answer [words]                answer questions with choices, by number or in your own words
 /stop                          interrupt the turn

@@ -122,7 +122,7 @@ export class PermissionPanel implements Panel {
       { label: [span("yes")] },
       { label: [span("yes, and do not ask again for "), span(rules, bold)], hint },
       { label: [span("no")], hint: "esc" },
-      { label: [span("no, and tell it what to do instead")] },
+      { label: [span("no, and say what to do instead")] },
     ];
   }
 

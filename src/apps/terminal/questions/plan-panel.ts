@@ -7,7 +7,7 @@ import { ChoiceList } from "./choice-list.ts";
 import { LineInput } from "./line-input.ts";
 import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";
 
-/** A finished plan: carry it out, change it first, or go on planning. The plan itself stands in the scrollback above. */
+/** A finished plan: carry it out, change it first, or continue planning. The plan itself is in the scrollback above. */
 export class PlanPanel implements Panel {
   readonly #question: PlanQuestion;
   readonly #edit: (plan: string) => Promise<string | undefined>;

@@ -89,7 +89,7 @@ export class QuestionDesk {
     const now = this.#options.now();
     const isText = key.text !== undefined && !/^[\d\s]$/.test(key.text);
     if (now < open.guardedUntil) {
-      // Whoever goes on typing did not mean the question; a repeated key keeps the guard up.
+      // The one that continues typing did not mean the question; a repeated key keeps the guard up.
       if (isText) this.#open = undefined;
       open.guardedUntil = now + guardMs;
       return !isText;
@@ -134,7 +134,7 @@ export class QuestionDesk {
       this.#waiting.delete(id);
       this.#options.answer(id, answer);
     }
-    // Whoever is answering goes on to the next; the guard holds for it anew.
+    // The one that is answering continues to the next; the guard holds for it anew.
     if (this.#waiting.size > 0) this.open();
   }
 

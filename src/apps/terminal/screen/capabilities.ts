@@ -10,7 +10,7 @@ export interface Capabilities extends StyleOptions {
   readonly reflows: boolean;
   /** The cursor then moves by all lines that were added, wherever they are. */
   readonly movesCursorByAll: boolean;
-  /** Windows Terminal tells keys such as Shift+Enter only when it is asked in its own way. */
+  /** Windows Terminal reports keys such as Shift+Enter only when it is asked in its own way. */
   readonly hasWindowsKeys: boolean;
   /** How long after an Escape more of a sequence may come; longer over a network. */
   readonly escapeMs: number;

@@ -51,7 +51,7 @@ describe("the inline screen", () => {
     expect((await lines()).slice(5)).toEqual(["one", "two", "three", "below"]);
   });
 
-  test("a row that was live and is finished as it stood is not written again", () => {
+  test("a row that was live and is finished as it was is not written again", () => {
     const { screen, written } = stage();
     const answer = row("an answer that is complete now");
     screen.draw({ rows: [answer, row("> ")], cursor: { row: 1, column: 2 } });
@@ -158,7 +158,7 @@ function joinWrapped(shown: readonly string[], wanted: readonly string[]): strin
 }
 
 describe("wrapping", () => {
-  test("breaks between words and never parts a style from the word it stands in", () => {
+  test("breaks between words and never parts a style from the word it is in", () => {
     const cells = row("see ", span("file.ts", bold), ", which is long");
     expect(wrapRow(cells, 12).map(rowText)).toEqual(["see file.ts,", "which is", "long"]);
   });

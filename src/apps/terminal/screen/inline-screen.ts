@@ -2,7 +2,7 @@ import type { Row } from "./row.ts";
 import { type PaintedRow, RowPainter } from "./row-painter.ts";
 import type { Palette } from "./style.ts";
 
-/** What is to be seen below the finished text, and where the cursor stands in it; without a cursor it is hidden. */
+/** What is to be seen below the finished text, and where the cursor is in it; without a cursor it is hidden. */
 export interface Frame {
   /** Each must be narrower than the window. */
   readonly rows: readonly Row[];
@@ -35,7 +35,7 @@ export class InlineScreen {
   readonly #painter: RowPainter;
   #finished: Row[] = [];
   #shown: readonly PaintedRow[] = [];
-  /** Row of the live part in which the cursor stands. */
+  /** Row of the live part in which the cursor is. */
   #at = 0;
   #column = -1;
   /** Columns of the window when the live part was painted; 0 before the first frame. */
@@ -79,7 +79,7 @@ export class InlineScreen {
     if (out + cursor !== "") this.#options.write(out + cursor);
   }
 
-  /** The next frame is painted where the cursor stands then, as if nothing had been shown before. */
+  /** The next frame is painted where the cursor is then, as if nothing had been shown before. */
   forget(): void {
     this.#shown = [];
     this.#at = 0;

@@ -1,7 +1,7 @@
 import { isSimple, type Row, rowWidth, type Span } from "./row.ts";
 import { type Palette, plain, resetSequence } from "./style.ts";
 
-/** A row as it stands on the terminal. */
+/** A row as it is on the terminal. */
 export interface PaintedRow {
   readonly row: Row;
   readonly bytes: string;
@@ -25,7 +25,7 @@ export class RowPainter {
     return painted;
   }
 
-  /** The bytes that turn one row into another when the cursor stands anywhere in it: what is the same at the start stays. */
+  /** The bytes that turn one row into another when the cursor is anywhere in it: what is the same at the start stays. */
   change(before: PaintedRow | undefined, after: PaintedRow): string {
     const same = before === undefined ? 0 : commonStart(before.row, after.row);
     const move = same > 0 ? `\r\u001b[${same}C` : "\r";

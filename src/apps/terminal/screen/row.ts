@@ -11,7 +11,7 @@ export interface Span {
 /** One line of the screen. Rows are never changed, so what was made of one can be kept beside it. */
 export type Row = readonly Span[];
 
-/** Makes text from anywhere fit for a row: control characters become visible escapes, tabs and line ends blanks. */
+/** Makes text from anywhere fit for a row: control characters become visible escapes, tabs and line ends spaces. */
 export function span(text: string, style: Style = plain): Span {
   return { text: cleanText(text), style };
 }
@@ -126,7 +126,7 @@ function clusterWidth(cluster: string): number {
   return width;
 }
 
-/** An emoji of any number of parts takes two cells; marks take none, but those that stand beside their letter take one. */
+/** An emoji of any number of parts takes two cells; marks take none, but those that are next to their letter take one. */
 function measure(cluster: string): number {
   if (/^\p{RGI_Emoji}$/v.test(cluster)) return 2;
   const [base = "", ...marks] = Array.from(cluster);

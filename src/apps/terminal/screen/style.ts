@@ -6,7 +6,7 @@ export type Style = number;
 
 export const plain: Style = 0;
 
-/** What a colour is for; the terminal's own 16 colours stand behind them, so light and dark themes both work. */
+/** What a colour is for; the terminal's own 16 colours follow them, so light and dark themes both work. */
 export const colours = {
   accent: 1,
   good: 2,

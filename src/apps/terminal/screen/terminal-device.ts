@@ -74,7 +74,7 @@ export class TerminalDevice {
     this.#input.setRawMode(true);
     this.#input.setEncoding("utf8");
     this.#input.on("data", this.#onData);
-    // They stay when the terminal is closed, so that a late error harms nobody.
+    // They stay when the terminal is closed, so that a late error harms no one.
     this.#input.off("error", this.#onError);
     this.#output.off("error", this.#onError);
     this.#input.on("error", this.#onError);
@@ -87,7 +87,7 @@ export class TerminalDevice {
     this.write(this.#enterModes());
   }
 
-  /** Gives the terminal back; what was typed and not read stays for whoever comes next. */
+  /** Gives the terminal back; what was typed and not read stays for the one that comes next. */
   close(): void {
     if (!this.#isOpen) return;
     this.write(this.#leaveModes());
@@ -186,7 +186,7 @@ export class TerminalDevice {
     }
   }
 
-  /** The process ends now; only what is done at once is done. */
+  /** The process ends now; only what is done immediately is done. */
   #restoreNow(): void {
     if (!this.#isOpen) return;
     const bytes = this.#leaveModes();

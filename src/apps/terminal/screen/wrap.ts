@@ -2,9 +2,9 @@ import { graphemes, isSimple, type Row, rowWidth, type Span, textWidth } from ".
 import type { Style } from "./style.ts";
 
 export interface WrapOptions {
-  /** Stands before the first line; counts towards the width. */
+  /** Precedes the first line; counts towards the width. */
   readonly first?: Row;
-  /** Stands before every other line. */
+  /** Precedes every other line. */
   readonly rest?: Row;
 }
 
@@ -50,7 +50,7 @@ interface Word {
   readonly isBlank: boolean;
 }
 
-/** Pieces of different styles that stand together are one word; wide characters may be parted from each other. */
+/** Pieces of different styles that are adjacent are one word; wide characters may be parted from each other. */
 function* wordsOf(cells: Row): Generator<Word> {
   let pieces: Span[] = [];
   let width = 0;
@@ -81,7 +81,7 @@ function* wordsOf(cells: Row): Generator<Word> {
   if (width > 0 || pieces.length > 0) yield taken();
 }
 
-/** Each wide character alone, what stands between them together. */
+/** Each wide character alone, what is between them together. */
 function partsOf(text: string): readonly string[] {
   if (isSimple(text)) return [text];
   const parts: string[] = [];

@@ -63,7 +63,7 @@ export class LiveConversation implements AsyncDisposable {
     this.#asides.push(text);
   }
 
-  /** Sends the next message, or what agents in the background have to tell, when nothing runs. */
+  /** Sends the next message, or what agents in the background have to report, when nothing runs. */
   continue(): void {
     if (this.#turn !== undefined || this.#isClosed) return;
     const text = this.#options.queue.takeFirst();
@@ -106,7 +106,7 @@ export class LiveConversation implements AsyncDisposable {
       ...(state === undefined ? {} : { description: state.description }),
     });
     await handle.id;
-    return "It goes on in the background with your message.";
+    return "It continues in the background with your message.";
   }
 
   watchAgent(agentId: string, listener: (entry: AgentEntry) => void): () => void {
@@ -196,7 +196,7 @@ export class LiveConversation implements AsyncDisposable {
       this.#tracker.hear(news);
       const { event, state } = news;
       if (event.type === "assistant-answered" || event.type === "run-ended") this.#tellCost();
-      // What it has to tell arrives when it has let go of everything.
+      // What it has to report arrives when it has let go of everything.
       if (event.type === "run-ended" && state.background)
         void tasks.ended(state.id).then(() => this.continue());
     }
@@ -210,7 +210,7 @@ export class LiveConversation implements AsyncDisposable {
   }
 }
 
-/** Stands before a command that a person ran at the prompt. */
+/** Precedes a command that a person ran at the prompt. */
 export const shellAside = "I ran this command at the prompt:";
 
 function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], string> {

@@ -3,7 +3,7 @@ import type { PermissionMode } from "../../../permissions/permission-mode.ts";
 import { defineTool, type Tool } from "../../../tools/tool.ts";
 import type { PlanDecision } from "./session-questions.ts";
 
-/** Stands beside each message while the mode is `plan`. */
+/** Accompanies each message while the mode is `plan`. */
 export const planReminder = `<system-reminder>
 The session is in plan mode: read and search as much as you need, and change nothing. When you know what to do, call ExitPlanMode with the whole plan; the person decides whether it is carried out.
 </system-reminder>`;
@@ -32,7 +32,7 @@ export function createPlanTool({ mode, ask, approved }: PlanToolOptions): Tool {
       if (agent.id !== "main")
         return failed("Only the main agent can end plan mode; put the plan into your answer.");
       if (mode() !== "plan")
-        return failed("The session is not in plan mode; there is nothing to approve. Go on.");
+        return failed("The session is not in plan mode; there is nothing to approve. Continue.");
       if (plan.trim() === "") return failed("The plan is empty; call ExitPlanMode with the whole plan.");
       const decision = await ask(plan, signal);
       if (!decision.isApproved) {

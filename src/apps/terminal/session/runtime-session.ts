@@ -1,7 +1,7 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { PermissionMode } from "../../../permissions/permission-mode.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
-import type { RuntimeOptions, SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
@@ -31,7 +31,7 @@ export interface RuntimeSessionOptions {
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
   readonly isOnce?: boolean;
-  /** False: nobody is asked, and what would be asked is refused. */
+  /** False: no one is asked, and what would be asked is refused. */
   readonly asks?: boolean;
 }
 
@@ -106,7 +106,7 @@ export class RuntimeSession implements TerminalSession {
     this.#report({ type: "status-changed", status: { mode } });
   }
 
-  /** The conversation is opened again with the other model; with one that cannot be had it goes on as before. */
+  /** The conversation is opened again with the other model; with one that cannot be had it continues as before. */
   async setModel(model: string): Promise<void> {
     this.#refuseWhileBusy("change the model");
     const before = this.#withoutTarget();
@@ -143,7 +143,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async addMemory(note: string, scope: "project" | "user"): Promise<string> {
-    const { appendMemory } = await import("./append-memory.ts");
+    const { appendMemory } = await import("./find-project-files.ts");
     const file = await appendMemory(note, scope, this.#opened().discovered.paths);
     this.#live?.addAside(`I added this to the instructions in ${file}: ${note}`);
     return file;

@@ -28,7 +28,7 @@ export interface PlanDecision {
   readonly message: string;
 }
 
-/** Questions of agents to the person: each is told as an event and waits until it is answered or its run is stopped. */
+/** Questions of agents to the person: each is reported as an event and waits until it is answered or its run is stopped. */
 export class SessionQuestions {
   readonly #report: (event: SessionEvent) => void;
   readonly #directory: string;
@@ -74,7 +74,7 @@ export class SessionQuestions {
     }
   }
 
-  /** AskUserQuestion. Whoever closes it without an answer lets the agent decide. */
+  /** AskUserQuestion. The one that closes it without an answer lets the agent decide. */
   async askForm(
     questions: readonly HostQuestion[],
     { signal, agent }: { readonly signal: AbortSignal; readonly agent?: { id: string; name: string } },
@@ -189,7 +189,7 @@ function subjectOf(input: Readonly<Record<string, unknown>>): string {
 
 const maxBytes = 1024 * 1024;
 
-/** What a call would change in a file; undefined where that cannot be told before it runs. */
+/** What a call would change in a file; undefined where that cannot be reported before it runs. */
 async function previewDiff(
   tool: string,
   input: Readonly<Record<string, unknown>>,

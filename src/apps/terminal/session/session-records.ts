@@ -11,7 +11,7 @@ import { readAssistantBlocks, readUserBlocks } from "../../../journal/read-assis
 import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
 import { customTitleLine } from "../../../journal/transcript-facts.ts";
-import type { SessionOptions } from "../../../runtime/runtime-options.ts";
+import type { SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { openAppendLog } from "../../../storage/append-log.ts";
 import { createWholeFile } from "../../../storage/create-whole-file.ts";
@@ -71,18 +71,7 @@ export function createSessionRecords(host: Parameters<typeof createPaths>[0]): S
       return found.type === "found" ? found.session.id : undefined;
     },
     list,
-    async search(text) {
-      const wanted = text.trim().toLowerCase();
-      const all = await list();
-      const hits = await Promise.all(
-        all.map(async ({ id, title }) => {
-          if (title.toLowerCase().includes(wanted)) return true;
-          const records = await recordsOf(id).catch(() => []);
-          return records.some((record) => isShownMessage(record) && saysText(record, wanted));
-        }),
-      );
-      return all.filter((_, at) => hits[at] === true);
-    },
+    search: async (text) => searchIn(await list(), text.trim().toLowerCase(), recordsOf),
     async promptHistory() {
       const sessions = await findSessions(transcripts, { limit: maxHistorySessions });
       const lists = await Promise.all(
@@ -92,17 +81,12 @@ export function createSessionRecords(host: Parameters<typeof createPaths>[0]): S
     },
     prompts: async (sessionId) => promptsIn(await recordsOf(sessionId).catch(() => [])),
     async copyBefore(sessionId, promptId) {
-      const records = await recordsOf(sessionId);
-      const at = records.findIndex(({ uuid }) => uuid === promptId);
-      if (at === -1)
-        throw new RetinueError("prompt-missing", "This prompt is not in the conversation any more.");
-      const before = records.slice(0, at);
-      if (!before.some(isShownMessage)) return undefined;
+      const lines = linesBefore(await recordsOf(sessionId), promptId);
+      if (lines === undefined) return undefined;
       const to = randomUUID();
-      const lines = forkLines(before, { from: sessionId, to, ids: { uuid: randomUUID } });
-      createWholeFile(fileOf(to), lines.map((line) => `${JSON.stringify(line)}\n`).join(""), {
-        durable: true,
-      });
+      const forked = forkLines(lines, { from: sessionId, to, ids: { uuid: randomUUID } });
+      const text = forked.map((line) => `${JSON.stringify(line)}\n`).join("");
+      createWholeFile(fileOf(to), text, { durable: true });
       return to;
     },
     async rename(sessionId, title) {
@@ -114,36 +98,62 @@ export function createSessionRecords(host: Parameters<typeof createPaths>[0]): S
         log.close();
       }
     },
-    async remove(sessionId) {
-      const { transcript, directory } = sessionFiles(transcripts, sessionId);
-      if (hasLiveOwner(transcript))
-        throw new RetinueError(
-          "session-open",
-          "Another process has this conversation open, so it was not deleted.",
-        );
-      await rm(transcript, { force: true });
-      await rm(directory, { recursive: true, force: true });
-    },
-    async agentMessages(sessionId, agentId) {
-      const { transcript } = sessionFiles(transcripts, sessionId).agent(agentId);
-      const loaded = await loadSession(transcript, { sidechain: true }).catch(() => undefined);
-      return loaded?.messages ?? [];
-    },
-    async writeExport(file, messages) {
-      const target = resolve(cwd, file);
-      const text = conversationEntries(messages)
-        .map(exported)
-        .filter((part) => part !== "")
-        .join("\n\n");
-      await writeFile(target, `${text}\n`, { flag: "wx" }).catch((error: unknown) => {
-        const why = error instanceof Error ? error.message : String(error);
-        throw new RetinueError("not-exported", `The conversation was not written to ${target}: ${why}.`, {
-          advice: "Name another file.",
-        });
-      });
-      return target;
-    },
+    remove: (sessionId) => removeSession(sessionFiles(transcripts, sessionId)),
+    agentMessages: (sessionId, agentId) => messagesIn(sessionFiles(transcripts, sessionId).agent(agentId)),
+    writeExport: (file, messages) => writeExport(resolve(cwd, file), messages),
   };
+}
+
+async function messagesIn({ transcript }: { readonly transcript: string }): Promise<readonly Message[]> {
+  const loaded = await loadSession(transcript, { sidechain: true }).catch(() => undefined);
+  return loaded?.messages ?? [];
+}
+
+async function searchIn(
+  sessions: readonly SessionSummary[],
+  wanted: string,
+  recordsOf: (sessionId: string) => Promise<readonly JsonRecord[]>,
+): Promise<readonly SessionSummary[]> {
+  const hits = await Promise.all(
+    sessions.map(async ({ id, title }) => {
+      if (title.toLowerCase().includes(wanted)) return true;
+      const records = await recordsOf(id).catch(() => []);
+      return records.some((record) => isShownMessage(record) && saysText(record, wanted));
+    }),
+  );
+  return sessions.filter((_, at) => hits[at] === true);
+}
+
+/** The lines before a prompt; undefined where they hold no message. */
+function linesBefore(records: readonly JsonRecord[], promptId: string): readonly JsonRecord[] | undefined {
+  const at = records.findIndex(({ uuid }) => uuid === promptId);
+  if (at === -1) throw new RetinueError("prompt-missing", "This prompt is not in the conversation any more.");
+  const before = records.slice(0, at);
+  return before.some(isShownMessage) ? before : undefined;
+}
+
+async function removeSession({ transcript, directory }: ReturnType<typeof sessionFiles>): Promise<void> {
+  if (hasLiveOwner(transcript))
+    throw new RetinueError(
+      "session-open",
+      "Another process has this conversation open, so it was not deleted.",
+    );
+  await rm(transcript, { force: true });
+  await rm(directory, { recursive: true, force: true });
+}
+
+async function writeExport(target: string, messages: readonly Message[]): Promise<string> {
+  const text = conversationEntries(messages)
+    .map(exported)
+    .filter((part) => part !== "")
+    .join("\n\n");
+  await writeFile(target, `${text}\n`, { flag: "wx" }).catch((error: unknown) => {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RetinueError("not-exported", `The conversation was not written to ${target}: ${reason}.`, {
+      advice: "Name another file.",
+    });
+  });
+  return target;
 }
 
 /** Whether its text contains it; calls and their results do not count. */

@@ -3,14 +3,14 @@
  * call; the terminal knows no runtime, no journal and no files. One file, `runtime-session.ts`, is the way to the real one.
  */
 export interface TerminalSession extends AsyncDisposable {
-  /** Hears what happens from now on; the session tells what was before with `conversation-opened`. */
+  /** Hears what happens from now on; the session shows what was before with `conversation-opened`. */
   subscribe(listener: (event: SessionEvent) => void): () => void;
 
   /** Starts a turn with a message, or queues it while one runs; the agent reads it between two model calls. */
   submit(text: string): void;
   /** Takes a queued message back; undefined when it was read meanwhile. */
   takeBack(messageId: string): string | undefined;
-  /** Stops the turn and the agents it waits for; the conversation goes on with the next message. */
+  /** Stops the turn and the agents it waits for; the conversation continues with the next message. */
   interrupt(): void;
 
   answer(questionId: string, answer: QuestionAnswer): void;
@@ -44,12 +44,12 @@ export interface TerminalSession extends AsyncDisposable {
   transcript(): Promise<readonly AgentEntry[]>;
   /** The prompts of this conversation that it can go back to, oldest first. */
   prompts(): Promise<readonly EarlierPrompt[]>;
-  /** Goes on from before a prompt, in a copy; the conversation as it was stays on disk. */
+  /** Continues from before a prompt, in a copy; the conversation as it was stays on disk. */
   rewind(promptId: string): Promise<void>;
   exportTo(file: string): Promise<string>;
 
   sessions(): Promise<readonly SessionSummary[]>;
-  /** Goes on with another conversation, or with a new one. */
+  /** Continues with another conversation, or with a new one. */
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
   deleteSession(sessionId: string): Promise<void>;
 
@@ -97,7 +97,7 @@ export interface SessionSummary {
   readonly isOpenElsewhere?: boolean;
 }
 
-/** What the line at the bottom says; only what has changed is told. */
+/** What the line at the bottom says; only what has changed is reported. */
 export interface Status {
   readonly model: string;
   readonly mode: string;

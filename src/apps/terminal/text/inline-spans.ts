@@ -2,7 +2,7 @@ import { Lexer, type Token, type Tokens } from "marked";
 import { type Span, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, italic, type Style, strike, underline } from "../screen/style.ts";
 
-/** One line of Markdown as spans: emphasis, code and links; everything else stands as it was written. */
+/** One line of Markdown as spans: emphasis, code and links; everything else is kept as it was written. */
 export function inlineSpans(text: string, style: Style = 0): readonly Span[] {
   // Most lines hold nothing that could be markup, and looking is cheaper than reading.
   if (!/[*_`[\]<>~\\&]|https?:/.test(text)) return [span(text, style)];
@@ -38,7 +38,7 @@ function spansOfToken(token: Token, style: Style): readonly Span[] {
   }
 }
 
-/** The address stands behind the text where it is not the text itself. */
+/** The address follows the text where it is not the text itself. */
 function linkSpans({ href, text, tokens }: Tokens.Link, style: Style): readonly Span[] {
   const label = spansOf(tokens, combine(style, underline | colours.link));
   return text === href || `mailto:${text}` === href || text === ""

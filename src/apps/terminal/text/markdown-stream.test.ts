@@ -58,7 +58,7 @@ describe("streamed Markdown", () => {
     expect(rendered("this is **very\nimportant** indeed")).toEqual(["this is very important indeed"]);
   });
 
-  test("columns of a table stand below each other whatever is in them", () => {
+  test("columns of a table are aligned whatever is in them", () => {
     const table = [
       "| name | value |",
       "|---|---|",
@@ -76,7 +76,7 @@ describe("streamed Markdown", () => {
     ]);
   });
 
-  test("a cell that is too long for its column goes on below", () => {
+  test("a cell that is too long for its column continues below", () => {
     const rows = rendered("| a | b |\n|---|---|\n| one two three | four five six |", 20);
     expect(rows).toEqual(["a        │ b", "─────────┼──────────", "one two  │ four five", "three    │ six"]);
   });

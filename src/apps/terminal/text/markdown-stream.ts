@@ -28,7 +28,7 @@ export class MarkdownStream {
     this.#width = width;
   }
 
-  /** Whether something is kept back or open, so that other rows would stand in the middle of it. */
+  /** Whether something is kept back or open, so that other rows would be in the middle of it. */
   get isMidBlock(): boolean {
     return this.#rest !== "" || this.#held.length > 0 || this.#fence !== undefined;
   }
@@ -161,7 +161,7 @@ function fenceOf(line: string): Fence | undefined {
   return found === null ? undefined : { mark: (found[2] ?? "").slice(0, 3), indent: found[1] ?? "" };
 }
 
-/** Code stands as it was written, so that it can be copied; a line longer than the window is wrapped by the terminal. */
+/** Code is kept as it was written, so that it can be copied; a line longer than the window is wrapped by the terminal. */
 function codeRow(line: string, { indent }: Fence): Row {
   const text = line.startsWith(indent) ? line.slice(indent.length) : line.trimStart();
   return [span(`  ${indent.slice(0, maxIndent)}${text.replaceAll("\t", "    ")}`.trimEnd(), colours.code)];

@@ -35,7 +35,7 @@ export function tableRows(lines: readonly string[], width: number): readonly Row
 
 type Align = Tokens.Table["align"][number];
 
-/** A cell that is longer than its column goes on in the next line of the same row. */
+/** A cell that is longer than its column continues in the next line of the same row. */
 function cellLines(
   parts: readonly Row[],
   widths: readonly number[],

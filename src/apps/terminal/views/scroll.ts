@@ -35,7 +35,7 @@ export class Scroll {
     return true;
   }
 
-  /** Where the window stands, for the edge of a view. */
+  /** Where the window is, for the edge of a view. */
   position(): Row {
     if (this.#count <= this.#height) return [];
     const share = Math.round((Math.min(this.#count, this.#top + this.#height) / this.#count) * 100);

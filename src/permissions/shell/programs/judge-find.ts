@@ -129,7 +129,7 @@ export function findActions(words: readonly Word[]): FoundAction[] {
   return actions;
 }
 
-/** The files that are found stand below the places where the search starts, and their names begin with those. */
+/** The files that are found are below the places where the search starts, and their names begin with those. */
 function foundFiles(mark: Word, roots: readonly Word[]): Word[] {
   return roots.map(({ path, pathKnown }, at) => ({
     ...mark,

@@ -76,7 +76,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
       // Where no option acts, it does not matter to a rule what a word turns out to be.
       scanned.loose && !acts ? undefined : scanned.unclear,
       spec.optionsFirst === true && scanned.options.some(({ late }) => late === true)
-        ? `an option of ${program} stands after an operand`
+        ? `an option of ${program} is after an operand`
         : undefined,
       tooMany ? `${program} takes fewer operands when it only reads` : undefined,
       spec.operands === "none" && operands.length > 0

@@ -169,7 +169,7 @@ describe("a page", () => {
   test("that is long comes in parts", async () => {
     pages.set("/", reply("text/plain", `${"a".repeat(50_000)}${"b".repeat(10)}`));
     const tool = createTool();
-    expect((await get("/", tool)).text).toContain("go on with offset 50000");
+    expect((await get("/", tool)).text).toContain("continue with offset 50000");
     expect((await get("/", tool, {}, { offset: 50_000 })).text).toContain(
       "<web-page>\nbbbbbbbbbb\n</web-page>",
     );
@@ -303,7 +303,7 @@ describe("redirects", () => {
     });
   });
 
-  test("to another host are told and not followed", async () => {
+  test("to another host are reported and not followed", async () => {
     pages.set("/a", redirect(`http://other.example:${port}/b`));
     const { text, isError, data } = await get("/a");
     expect(text).toContain(`http://other.example:${port}/b`);

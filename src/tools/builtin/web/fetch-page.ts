@@ -100,7 +100,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["EHOSTUNREACH", "the host cannot be reached"],
   ["ENETUNREACH", "the network cannot be reached"],
   ["CERT_HAS_EXPIRED", "its certificate has expired"],
-  ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by nobody known"],
+  ["DEPTH_ZERO_SELF_SIGNED_CERT", "its certificate is signed by no one known"],
   ["ERR_TLS_CERT_ALTNAME_INVALID", "its certificate is for another host"],
 ]);
 

@@ -16,6 +16,6 @@ test.each([
     { name: "web_search", maxUses: 8, allowedDomains: ["a.com", "bb.com"] },
   ],
   [{ allowedDomains: ["b.com"], blockedDomains: ["b.com"] }, undefined],
-])("%j is told to the provider as %j", (options, expected) => {
+])("%j is reported to the provider as %j", (options, expected) => {
   expect(webSearchServerTool(able, options)).toEqual(expected);
 });

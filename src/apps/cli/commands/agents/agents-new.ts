@@ -19,7 +19,7 @@ import { wrap } from "../../views/strip-control-characters.ts";
 import { writeNewFile } from "../../write-new-file.ts";
 import { type NewAgent, starterFile } from "./starter-file.ts";
 
-/** `retinue agents new NAME`: writes a definition that passes the check, and never over another without being told to. */
+/** `retinue agents new NAME`: writes a definition that passes the check, and never over another unless asked to. */
 export async function agentsNew(
   context: CommandContext,
   argument: string | undefined,
@@ -182,7 +182,7 @@ async function askForAgent(
   return { ...options, name, description, tools, model, scope: scope === "user" ? "user" : "project" };
 }
 
-/** Tools for the work itself; whoever needs those for coordination knows their names. */
+/** Tools for the work itself; the one that needs those for coordination knows their names. */
 const defaultTools = builtinTools
   .filter(({ effect }) => ["read", "edit", "execute", "network"].includes(effect))
   .map(({ name }) => name);

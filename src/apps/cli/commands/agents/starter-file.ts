@@ -28,13 +28,13 @@ export function starterFile(agent: NewAgent): string {
 /** A prompt to start from: the task, how to work, when to stop, what to return. */
 function starterPrompt({ description, tools }: Pick<NewAgent, "description" | "tools">): string {
   const changes = tools === undefined || tools.some((entry) => /^(?:Edit|Write|NotebookEdit)\b/.test(entry));
-  return `You are given one task by another agent and hand back one report. Nobody sees your work in between.
+  return `You are given one task by another agent and hand back one report. No one sees your work in between.
 
 # What you are for
 ${firstSentence(description)}
 
 # How to work
-1. Settle first what a finished result looks like. If the task lacks something essential, say what, instead of guessing.
+1. Settle first what a finished result looks like. If the task is missing something essential, say what, instead of guessing.
 2. Look before you act: find the files and facts the result depends on.
 3. ${changes ? "Change in small steps, and check each one: run the tests, read the result again." : "You only read and report; you change nothing."}
 4. Stay inside the task. Mention what else you noticed; do not act on it.

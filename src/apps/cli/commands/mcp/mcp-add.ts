@@ -95,7 +95,7 @@ export async function mcpRemove(
   }
   const where = wanted === undefined ? "No file that can be written here" : `No file of the scope ${wanted}`;
   throw new RetinueError("unknown-mcp-server", `${where} has an MCP server \`${name}\`.`, {
-    advice: "`retinue mcp list` tells where each stands; those of plugins and settings are changed there.",
+    advice: "`retinue mcp list` shows where each is; those of plugins and settings are changed there.",
   });
 }
 
@@ -103,7 +103,7 @@ function readScope(text: string | undefined): WritableScope | undefined {
   if (text === undefined) return undefined;
   const scope = writableScopes.find((known) => known === text);
   if (scope !== undefined) return scope;
-  throw misuse(`--scope does not know "${text}".`, `Write one of ${writableScopes.join(", ")}.`);
+  throw misuse(`Invalid --scope "${text}".`, `Write one of ${writableScopes.join(", ")}.`);
 }
 
 function readConfig(

@@ -33,7 +33,7 @@ export async function mcpApprove(
   return 0;
 }
 
-/** `retinue mcp reject NAME`: a project's server is not started here, whoever else approves it. */
+/** `retinue mcp reject NAME`: a project's server is not started here, no matter who else approves it. */
 export async function mcpReject(context: CommandContext, name: string): Promise<number> {
   const { listed, session } = await gatherMcp(context);
   if (!findNamed(listed, name).some(({ entry }) => entry.fromRepository))

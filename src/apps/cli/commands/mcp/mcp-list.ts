@@ -35,7 +35,7 @@ export async function mcpList(
   const { diagnostics } = gathered;
   if (diagnostics.length > 0)
     stderr.write(
-      `${plural(diagnostics.length, "problem")} in the files; \`retinue mcp list --json\` tells each.\n`,
+      `${plural(diagnostics.length, "problem")} in the files; \`retinue mcp list --json\` shows each.\n`,
     );
   return code;
 }

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { shown } from "../../../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../../../foundation/retinue-error.ts";
 import { startedByRetinue } from "../../../../mcp/server-environment.ts";
-import type { SessionOptions as RuntimeSessionOptions } from "../../../../runtime/runtime-options.ts";
+import type { SessionOptions as RuntimeSessionOptions } from "../../../../runtime/options/runtime-options.ts";
 import { createAgentHub } from "../../../mcp-server/agent-hub.ts";
 import { loadToken, tokenVariable } from "../../../mcp-server/load-token.ts";
 import { createPendingCalls } from "../../../mcp-server/pending-calls.ts";
@@ -75,7 +75,7 @@ function inFolder(host: CliHost, folder: string | undefined): CliHost {
     const cwd = realpathSync(resolve(host.cwd, folder));
     if (statSync(cwd).isDirectory()) return { ...host, cwd };
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw misuse(`--cwd names no folder: ${shown(folder, 300)}.`, "Check the path.");
 }

@@ -1,9 +1,9 @@
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { AgentInput } from "../definitions/define-agent.ts";
-import type { HookFunction } from "../hooks/run-handler.ts";
-import type { Model } from "../model/model.ts";
-import type { Tool } from "../tools/tool.ts";
-import type { LiveControls } from "./agent/live-controls.ts";
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import type { AgentInput } from "../../definitions/define-agent.ts";
+import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { Model } from "../../model/model.ts";
+import type { Tool } from "../../tools/tool.ts";
+import type { LiveControls } from "../agent/live-controls.ts";
 import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 
 /** Options that have another name or shape once they were checked. */

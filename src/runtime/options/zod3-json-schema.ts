@@ -1,4 +1,4 @@
-import { isRecord } from "../foundation/json-record.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 
 type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
-import { isRecord } from "../foundation/json-record.ts";
-import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
-import { callNames, type GivenTool } from "./normalize-options.ts";
+import { isRecord } from "../../foundation/json-record.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
+import { callNames, type GivenTool } from "./normalize-runtime-options.ts";
 import { readSchema } from "./read-schema.ts";
 
 /** Brings a tool of any shape that programs have into ours: input as zod 4, zod 3, Standard Schema or JSON Schema. */

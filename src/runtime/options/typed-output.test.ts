@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
 import { z as z3 } from "zod/v3";
-import { createSampleRuntime } from "../testing/sample-runtime.ts";
+import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import { createTypedOutput, outputReminder, outputToolName } from "./typed-output.ts";
 
 const verdict = z.object({ verdict: z.enum(["good", "bad"]), points: z.number().int() });

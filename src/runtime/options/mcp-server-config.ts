@@ -1,4 +1,4 @@
-import type { ProgramServer } from "../mcp/mcp-connections.ts";
+import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 
 interface CommonConfig {
   /** Milliseconds that a call may take. */

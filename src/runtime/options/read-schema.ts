@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { isRecord } from "../foundation/json-record.ts";
-import { RetinueError } from "../foundation/retinue-error.ts";
+import { isRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { zod3JsonSchema } from "./zod3-json-schema.ts";
 
 export type Checked =

@@ -1,0 +1,184 @@
+import { appendFile, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type EvalResult, renderEvalPage, summarize } from "../../src/apps/cli/eval/eval-results.ts";
+import { readEvalFile } from "../../src/apps/cli/eval/read-eval-file.ts";
+import { runEval } from "../../src/apps/cli/eval/run-eval.ts";
+import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
+import type { Step } from "../../src/testing/script.ts";
+import { createScriptedModel } from "../../src/testing/scripted-model.ts";
+import { call } from "../replay/scenarios.ts";
+
+const price = { input: 10, output: 0, cacheRead: 0, cacheWrite: 0 };
+
+describe("a table of tasks is run and scored", () => {
+  test("by a command with a score, by a schema and by a judge, each with its reason", async () => {
+    await using workspace = await createWorkspace();
+    const text = `
+tasks:
+  - { name: command, prompt: one, check: 'grep -q good && echo 0.5' }
+  - { name: fails, prompt: two, check: 'echo "no good"; exit 3' }
+  - { name: schema, prompt: three, schema: { type: object, properties: { n: { type: number } }, required: [n] } }
+  - { name: judge, prompt: four, judge: { question: 'Is it polite?', pass: 0.7 } }
+`;
+    const { results } = await evaluate(workspace, text, [
+      { match: "one", text: "a good answer" },
+      { match: "two", text: "x" },
+      { match: "three", ...call("StructuredOutput", { n: 1 }) },
+      { match: "Is it polite?", ...call("StructuredOutput", { score: 0.6, reason: "It is rude." }) },
+      { match: "four", text: "rude words" },
+    ]);
+    expect(results.map(({ task, passed, score }) => [task, passed, score])).toEqual([
+      ["command", true, 0.5],
+      ["fails", false, 0],
+      ["schema", true, 1],
+      ["judge", false, 0.6],
+    ]);
+    expect(results[1]?.reason).toBe("The check ended with 3: no good");
+    expect(results[3]?.reason).toBe("It is rude.");
+  });
+
+  test("every task with every agent and model, several times, each in a copy of the workspace", async () => {
+    await using workspace = await createWorkspace();
+    await workspace.write("data/a.txt", "old");
+    await workspace.write(
+      "data/.claude/agents/helper.md",
+      "---\nname: helper\ndescription: Helps.\n---\nYou are helper.",
+    );
+    const text = `
+tasks: [{ name: write, prompt: write it, check: 'test "$(cat a.txt)" = new' }]
+definitions: [main, helper]
+repetitions: 2
+workspace: ${workspace.path("data")}
+permissionMode: bypassPermissions
+`;
+    const steps: Step[] = Array.from({ length: 4 }, () => [
+      call("Bash", { command: "echo new > a.txt" }),
+      "done",
+    ]).flat();
+    const { results } = await evaluate(workspace, text, steps);
+    expect(summarize(results)).toMatchObject([
+      { definition: "main", runs: 2, passed: 2 },
+      { definition: "helper", runs: 2, passed: 2 },
+    ]);
+    expect(await readFile(workspace.path("data/a.txt"), "utf8")).toBe("old");
+  });
+
+  test("a stopped one continues where it was, also after a torn line, and a changed task is run again", async () => {
+    await using workspace = await createWorkspace();
+    const text = "tasks: [{ name: a, prompt: a, check: 'true' }, { name: b, prompt: b, check: 'true' }]";
+    const stop = new AbortController();
+    const first = await evaluate(workspace, text, ["a", "b"], {
+      signal: stop.signal,
+      onResult: () => stop.abort(),
+    });
+    expect(first.results.map(({ task }) => task)).toEqual(["a"]);
+    await appendFile(join(workspace.root, "results.jsonl"), '{"key":"torn');
+    const second = await evaluate(workspace, text, ["b"]);
+    expect(second.results.map(({ task }) => task)).toEqual(["a", "b"]);
+    const third = await evaluate(workspace, text.replace("prompt: b", "prompt: c"), ["c"]);
+    expect(third.results.map(({ task, passed }) => [task, passed])).toEqual([
+      ["a", true],
+      ["b", true],
+    ]);
+  });
+
+  test("one budget for all of it, earlier runs included", async () => {
+    await using workspace = await createWorkspace();
+    const text = "tasks: [{ name: a, prompt: a, check: 'true' }]\nrepetitions: 3\nbudgetUsd: 1";
+    const usage = { inputTokens: 60_000 };
+    const steps = [1, 2, 3].map(() => ({ text: "x", usage }));
+    const { results, stopped } = await evaluate(workspace, text, steps);
+    expect(results).toHaveLength(2);
+    expect(stopped).toBe("The budget of $1 is used up.");
+    const again = await evaluate(workspace, text, steps);
+    expect(again.results).toHaveLength(2);
+    const poor = await evaluate(workspace, text.replace("name: a", "name: b").replace("1", "1.2001"), steps);
+    expect(poor).toMatchObject({ results: [], stopped: "The budget of $1.2001 is used up." });
+  });
+
+  test("an agent that does not exist is a result with its reason", async () => {
+    await using workspace = await createWorkspace();
+    const { results } = await evaluate(
+      workspace,
+      "tasks: [{ prompt: a, check: 'true' }]\ndefinitions: [nobody]",
+      [],
+    );
+    expect(results).toMatchObject([{ passed: false, reason: expect.stringContaining("nobody") }]);
+  });
+
+  test("the page has every task and reason, and escapes them", () => {
+    const result: EvalResult = {
+      ...{
+        key: "k",
+        task: "<b>x",
+        definition: "main",
+        model: "m",
+        repetition: 1,
+        status: "completed",
+        endedBy: "x",
+      },
+      ...{ passed: false, score: 0, reason: "<script>", turns: 1, durationMs: 1 },
+    };
+    const page = renderEvalPage({
+      ...{ version: 1, file: "e.yaml", planned: 1, done: 1, cost: 0 },
+      summaries: summarize([result]),
+      results: [result],
+    });
+    expect(page).toContain("&#60;b&#62;x");
+    expect(page).not.toContain("<script>");
+    expect(page).toContain("0 of 1");
+  });
+});
+
+describe("mistakes in the file are named", () => {
+  test.each([
+    ["[", "e.yaml is neither YAML nor JSON"],
+    ["a", "e.yaml: the file must be an object with tasks."],
+    ["tasks: []", "e.yaml: tasks must be a list with at least one task."],
+    ["tasks: [{ prompt: x }]", "e.yaml: tasks[0] must be scored by check, schema or judge."],
+    ["tasks: [{ check: x }]", "e.yaml: tasks[0].prompt must be a text."],
+    ["tasks: [{ prompt: x, check: y, chek: z }]", 'tasks[0] has the key "chek"'],
+    [
+      "tasks: [{ prompt: x, judge: { question: q, pass: 2 } }]",
+      "tasks[0].judge.pass must be a number from 0 to 1.",
+    ],
+    ["tasks: [{ prompt: x, check: y }]\nrepetitions: 0", "repetitions must be a whole number above 0."],
+    ["tasks: [{ prompt: x, check: y }]\nmodels: sonnet", "models must be a list of names."],
+    [
+      "tasks: [{ prompt: x, check: y }, { prompt: x, check: z }]",
+      "tasks must be tasks with names of their own.",
+    ],
+    ["tasks: [{ prompt: x, check: y }]\npermissionMode: all", "permissionMode must be one of"],
+  ])("%j", (text, message) => {
+    expect(() => readEvalFile(text, "e.yaml")).toThrow(message);
+  });
+});
+
+function evaluate(
+  workspace: Workspace,
+  text: string,
+  steps: readonly Step[],
+  more: Partial<Parameters<typeof runEval>[0]> = {},
+) {
+  const model = createScriptedModel(steps, { facts: { price } });
+  return runEval({
+    plan: readEvalFile(text, "e.yaml"),
+    resultsFile: join(workspace.root, "results.jsonl"),
+    directory: workspace.project,
+    environment: { PATH: process.env["PATH"] },
+    signal: new AbortController().signal,
+    onResult: () => undefined,
+    open: (directory) =>
+      createRuntime({
+        cwd: directory,
+        home: join(workspace.root, "home"),
+        env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
+        managedDirectory: join(workspace.root, "managed"),
+        settingSources: ["project"],
+        model,
+      }),
+    ...more,
+  });
+}
