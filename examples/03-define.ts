@@ -29,7 +29,7 @@ catalog.register(
 const { registry } = await catalog.read();
 for (const { id, definition, shadowed } of registry.list()) {
   if (definition.source.scope !== "session") continue;
-  const over = shadowed.map(({ source }) => source.scope).join(", ") || "nobody";
+  const over = shadowed.map(({ source }) => source.scope).join(", ") || "no one";
   console.log(`${id}: ${definition.tools?.join(", ")}; shadows ${over}`);
 }
 

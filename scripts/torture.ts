@@ -14,6 +14,8 @@ const { values, positionals } = parseArgs({
   options: {
     /** The same as the mode `children`. */
     children: { type: "boolean", default: false },
+    /** The same as the mode `team`. */
+    team: { type: "boolean", default: false },
     rounds: { type: "string" },
     seed: { type: "string" },
     durability: { type: "string" },
@@ -32,6 +34,8 @@ const modes: Readonly<Record<string, Mode>> = {
   children: { rounds: 300, run: tortureFamilies },
   /** A main agent with children, ended by every signal. */
   signals: { rounds: 400, run: tortureSignals },
+  /** Members of a team in processes, killed while they claim and complete tasks that wait for each other. */
+  team: { rounds: 100, run: tortureTeam },
   /** Killed while worktrees are made. */
   worktrees: { rounds: 10, run: tortureWorktrees },
   /** Power cuts on an ext4 file system of its own; needs root. `--durability os` shows what they do without syncs. */
@@ -42,7 +46,8 @@ const modes: Readonly<Record<string, Mode>> = {
   descriptors: { rounds: 1, run: tortureDescriptors },
 };
 
-const name = positionals[0] ?? (values.children ? "children" : "alone");
+const flagged = values.children ? "children" : "alone";
+const name = positionals[0] ?? (values.team ? "team" : flagged);
 const mode = Object.hasOwn(modes, name) ? modes[name] : undefined;
 if (mode === undefined)
   throw new Error(`There is no mode ${name}; there are ${Object.keys(modes).join(", ")}.`);
@@ -59,6 +64,10 @@ async function tortureSignals(): Promise<void> {
 
 async function tortureWorktrees(): Promise<void> {
   await tortureBy((await import("../test/torture/modes/worktrees.ts")).run);
+}
+
+async function tortureTeam(): Promise<void> {
+  await tortureBy((await import("../test/torture/modes/team.ts")).run);
 }
 
 async function tortureBy(run: TortureMode): Promise<void> {

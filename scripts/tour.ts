@@ -37,11 +37,12 @@ say(`3. Files with one flaw each. What can be understood is understood and repor
    a code and a way out. The exit code is 1, as there are errors.`);
 show(root, ["agents", "check", join("examples", "awkward")], 1);
 
-say(`4. Agents at work. The main agent sends three Explore agents out at the same time, each
-   into a folder of its own, and then one Plan agent; in a terminal the lines
-   below show live what each of them does. No key is used here, so the offline
-   model answers: a small program that drives the real tools and says so. With
-   ANTHROPIC_API_KEY set, or --model provider/model, a real model does the same.`);
+say(`4. Agents at work. The main agent sends out three Explore agents in
+   parallel, each into its own folder, then one Plan agent; in a terminal the
+   lines below show live what each of them does. No key is used here, so the
+   offline model answers: a small program that drives the real tools and says
+   so. With ANTHROPIC_API_KEY set, or --model provider/model, a real model
+   does the same.`);
 show(workspace, ["-p", "what is here"]);
 
 say(`5. They are kept. Any terminal can list them, read along, stop one that runs

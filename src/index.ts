@@ -27,7 +27,7 @@ export type { ChildOptions, SpawnOptions } from "./runtime/options/spawn-options
 export type { OutputSchema } from "./runtime/options/typed-output.ts";
 export type { RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { Session } from "./runtime/session.ts";
-export type { LoopTool } from "./runtime/tools-for-loops.ts";
+export type { LoopTool } from "./runtime/loop-tools/tools-for-loops.ts";
 export type { TaskManager } from "./tasks/task-manager.ts";
 export type { TaskState } from "./tasks/task-state.ts";
 export type { ToolEffect } from "./tools/grants/builtin-tools.ts";

@@ -178,7 +178,7 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every command and every option [CLI-2]", () => {
-    const sources = ["run-program", "add-mcp-server-commands", "add-skill-commands", "add-task-commands"].map(
+    const sources = ["run-program", "add-mcp-server-commands", "add-session-commands", "add-task-commands"].map(
       (name) => readProjectFile(`src/apps/cli/${name}.ts`),
     );
     const source = sources.join("\n");

@@ -127,10 +127,8 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       followLate: (work) => follow(work, late),
     };
     const run = () => runAll(selected, functions, context);
-    const isHeard = selected.length + functions.length > 0;
-    const results =
-      isHeard && options.measure !== undefined ? await options.measure(event, run) : await run();
-    const outcome = aggregate(event, results);
+    const measure = selected.length + functions.length > 0 ? options.measure : undefined;
+    const outcome = aggregate(event, await (measure === undefined ? run() : measure(event, run)));
     return diagnostics.length === 0
       ? outcome
       : { ...outcome, failures: [...outcome.failures, ...diagnostics] };

@@ -7,6 +7,7 @@ import {
   toolCallsOf,
 } from "../conversation/message.ts";
 import { isRecord } from "../foundation/json-record.ts";
+import { canonicalToolName, type ToolFacts, toolFacts } from "../foundation/tool-table.ts";
 import { blocksOf, ownTexts, readOpening, summaryEnd, summaryStart } from "./choose-cut.ts";
 import { briefLine, shortenText } from "./shorten-text.ts";
 
@@ -65,20 +66,33 @@ function said(messages: readonly Message[]): readonly string[] {
   return texts.slice(-maxPrompts).map((text) => briefLine(text, 600));
 }
 
-const changing: ReadonlySet<string> = new Set(["Write", "Edit", "MultiEdit", "NotebookEdit"]);
-const reading: ReadonlySet<string> = new Set(["Read"]);
+type IsTool = (facts: ToolFacts) => boolean;
 
-function filesOf(calls: readonly AnsweredCall[], tools: ReadonlySet<string>): readonly string[] {
+const changing: IsTool = ({ effect }) => effect === "edit";
+/** Tools that show one file; searches show many and name none. */
+const reading: IsTool = ({ effect, searches }) => effect === "read" && searches === undefined;
+const running: IsTool = ({ subject }) => subject === "command";
+
+/** Also under the old names that transcripts hold. */
+function isTool({ name }: AnsweredCall["call"], kind: IsTool): boolean {
+  const facts = toolFacts(canonicalToolName(name));
+  return facts !== undefined && kind(facts);
+}
+
+function filesOf(calls: readonly AnsweredCall[], kind: IsTool): readonly string[] {
   const files = calls
-    .filter(({ call, result }) => tools.has(call.name) && result?.is_error !== true)
-    .flatMap(({ call }) => inputText(call, "file_path") ?? inputText(call, "notebook_path") ?? []);
+    .filter(({ call, result }) => isTool(call, kind) && result?.is_error !== true)
+    .flatMap(({ call }) => {
+      const { pathFields = [] } = toolFacts(canonicalToolName(call.name)) ?? {};
+      return pathFields.flatMap((field) => inputText(call, field) ?? []);
+    });
   return [...new Set(files)].slice(-maxFiles).map((file) => briefLine(file, 300));
 }
 
 function commandsOf(calls: readonly AnsweredCall[]): readonly string[] {
   return calls
     .flatMap(({ call, result }) => {
-      const command = call.name === "Bash" ? inputText(call, "command") : undefined;
+      const command = isTool(call, running) ? inputText(call, "command") : undefined;
       return command === undefined ? [] : [`\`${briefLine(command, 200)}\` → ${headOf(result)}`];
     })
     .slice(-maxCommands);
@@ -86,7 +100,7 @@ function commandsOf(calls: readonly AnsweredCall[]): readonly string[] {
 
 function failuresOf(calls: readonly AnsweredCall[]): readonly string[] {
   return calls
-    .filter(({ call, result }) => result?.is_error === true && call.name !== "Bash")
+    .filter(({ call, result }) => result?.is_error === true && !isTool(call, running))
     .slice(-maxFailures)
     .map(({ call, result }) => `${call.name}: ${headOf(result)}`);
 }

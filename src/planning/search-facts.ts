@@ -1,6 +1,7 @@
+import type { ToolName } from "../foundation/tool-table.ts";
 import { decide, type PermissionPolicy } from "../permissions/decide.ts";
 
-export const webSearchName = "WebSearch";
+export const webSearchName: ToolName = "WebSearch";
 
 /** The built-in tools that a run cannot have because of its model or its rules. */
 export function refusedTools(facts: SearchFacts): ReadonlyMap<string, string> {

@@ -11,6 +11,7 @@ import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import type { LiveControls } from "./agent/live-controls.ts";
 import { type AgentHandle, startAgent } from "./agent-handle.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/runtime-approvals.ts";
+import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
@@ -24,7 +25,6 @@ import type { RuntimeStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import { createSessionPool, type SessionPool } from "./session-pool.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
-import type { LoopTool } from "./tools-for-loops.ts";
 import { createWorld } from "./world.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */

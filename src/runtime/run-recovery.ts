@@ -169,7 +169,7 @@ function report(id: string, error: unknown, { notice }: RuntimeContext): void {
 
 /** What a session says of children that a crash had cut off. */
 export interface SessionRecovery {
-  /** Before the first prompt: takes them up and shows of them. Later it does nothing. */
+  /** Before the first prompt: resumes them and reports them. Later it does nothing. */
   begin(signal: AbortSignal): AsyncGenerator<RunEvent, void>;
   /** The first result after that says how many there were. */
   count(ending: RunEnding): RunEnding;

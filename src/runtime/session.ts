@@ -16,7 +16,7 @@ import { checkAgentType, checkOptions, checkPrompt } from "./options/check-optio
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
-import { type LoopTool, toolsForLoops } from "./tools-for-loops.ts";
+import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {

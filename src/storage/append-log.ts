@@ -155,7 +155,7 @@ function createLog(open: OpenFile): AppendLog {
     async sync(wanted = length) {
       if (isClosed) return;
       if (durability === "sync") await group.upTo(wanted);
-      // The one that has taken the file over meanwhile does not recognize of what was written last.
+      // The one that has taken the file over meanwhile does not have what was written last.
       if (!isClosed) ownStatus(open);
     },
     close,

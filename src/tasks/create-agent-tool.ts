@@ -3,6 +3,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { describeAgents } from "../definitions/describe-agents.ts";
 import { parsePermissionMode, permissionModes } from "../permissions/permission-mode.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
+import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
 
@@ -31,21 +32,16 @@ export interface AgentToolOptions {
 
 /** The tool with which a main agent hands work to child agents. Several calls in one message run at the same time. */
 export function createAgentTool(options: AgentToolOptions): Tool {
-  const tool: Tool<AgentInput> = {
+  return builtinTool<AgentInput>({
     name: "Agent",
     description: describe(options),
-    effect: "spawn",
-    origin: "builtin",
     input,
     ...offeredSchema(options),
-    isConcurrencySafe: () => true,
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     async call(value, { signal, callId }) {
       return outcomeOf(await options.spawn({ ...toRequest(value), callId }, { signal }));
     },
-  };
-  // Input is checked by the schema before `call` sees it.
-  return tool as Tool;
+  });
 }
 
 const mode = z.string().refine((text) => parsePermissionMode(text) !== undefined, {

@@ -46,7 +46,7 @@ const add = tool("add", "Adds.", { a: z.number(), b: z.number() }, async ({ a, b
 const calc = (name = "calc") => createSdkMcpServer({ name, version: "1.0.0", tools: [add] });
 
 describe("control requests [DRP-1]", () => {
-  test("initialize shows of commands, agents, models and the account", async () => {
+  test("initialize lists commands, agents, models and the account", async () => {
     const stage = await createSdkStage(["Done."]);
     stage.write(".claude/commands/fix.md", "Fix it.");
     const prompts = createPrompts();

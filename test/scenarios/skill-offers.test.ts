@@ -70,7 +70,7 @@ describe("a skill with `paths`", () => {
     expect(lastOf(sample.requests[1])).toContain("- typed:");
   });
 
-  test("[SKL-3] is not reported of where a rule denies it, only a person may call it, or the read failed", async () => {
+  test("[SKL-3] is not mentioned where a rule denies it, only a person may call it, or the read failed", async () => {
     await using sample = await open(
       [read("src/a.ts"), read("src/missing.py"), "Done."],
       {
@@ -113,7 +113,7 @@ describe("a skill with `paths`", () => {
     expect(allOf(ofBare[1])).not.toContain("typed");
   });
 
-  test("[SKL-3] being reported of it changes neither the tools nor the prompt, so that the provider's cache is read", async () => {
+  test("[SKL-3] being informed of it changes neither the tools nor the prompt, so that the provider's cache is read", async () => {
     await using provider = await startFakeProvider({
       script: [read("docs/a.md"), read("src/a.ts"), read("web/app/c.tsx"), "Done.", "Again."],
     });

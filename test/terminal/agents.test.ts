@@ -52,7 +52,7 @@ test("a question waits as a line until it is opened, never takes keys of the dra
   await pty.shows("> a draft 1 yes pleasexyz", "tab to answer");
   expect(existsSync(join(place.cwd, "other"))).toBe(false);
   pty.type(keys.tab);
-  await pty.shows("4 no, and show it");
+  await pty.shows("4 no, and say what");
   await afterGuard();
   pty.type("4");
   await pty.shows("what should it do instead?");

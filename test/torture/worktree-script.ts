@@ -5,7 +5,7 @@ import { childOfConversation, knownChildren } from "./children-script.ts";
 /** How many children with a worktree of their own are started. */
 export const worktreeCount = 25;
 
-/** A main agent starts all children that it does not recognize of; each child only looks around. */
+/** A main agent starts all children that it has not started yet; each child only looks around. */
 export function answerWorktrees({ messages }: ModelRequest, mark: string): StepAnswer {
   const child = childOfConversation(messages);
   if (child !== undefined) return { text: `CHILD ${child} DONE` };

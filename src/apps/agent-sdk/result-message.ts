@@ -129,7 +129,7 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
   };
 }
 
-/** The assistant message that shows of a failure of the provider; undefined where there was none. */
+/** The assistant message that reports a failure of the provider; undefined where there was none. */
 export function failureMessage(
   ending: RunEnding,
   { sessionId, uuid, id }: { readonly sessionId: string; readonly uuid: string; readonly id: string },

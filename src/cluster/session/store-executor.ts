@@ -1,4 +1,3 @@
-// @io
 import { randomUUID } from "node:crypto";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";

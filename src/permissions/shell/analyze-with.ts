@@ -88,6 +88,11 @@ function refusedByBash(node: SyntaxNode, source: string): string | undefined {
   // Bash reads `((` as arithmetic first, and does not always look again.
   if (node.type === "Subshell" && node.body.commands[0]?.pos === node.pos + 1 && isSubshell(node.body))
     return "arithmetic and a subshell look alike";
+  if (
+    node.type === "Statement" &&
+    /^[ \t]*[;&]\s*;(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
+  )
+    return "there is no command between two separators";
   // A line may break after `&&` and `||` only; in backquotes, positions do not show where.
   if (node.type === "TestCommand" && !/^\[\[[^\n]*\]\]$/.test(source.slice(node.pos, node.end)))
     return "a line breaks inside of [[ ]]";

@@ -1,6 +1,6 @@
 import type { SyntaxNode } from "unbash";
 import { isSteeringVariable } from "./private-name.ts";
-import { isNumber, mayBePattern, type State, setVariable, type Value } from "./state.ts";
+import { isNumber, mayBePattern, mayBeUnset, type State, setVariable, type Value } from "./state.ts";
 import { markOpaque, type Scene, type Walk } from "./walk.ts";
 import type { Word } from "./word.ts";
 
@@ -33,10 +33,9 @@ export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: S
     const before = names.get(name) ?? state.variables.get(name);
     const isCounter = numeric && (before === undefined || isNumber(before));
     const isPattern = pattern || mayBePattern(before);
-    names.set(name, {
-      type: isCounter ? "number" : "unknown",
-      ...(!isCounter && isPattern && { pattern: true as const }),
-    });
+    const isUnset = before === undefined || mayBeUnset(before);
+    if (isCounter) names.set(name, { type: "number", ...(isUnset && { mayBeUnset: true as const }) });
+    else names.set(name, { type: "unknown", ...(isPattern && { pattern: true as const }) });
   };
   const visit = (node: SyntaxNode): void => {
     if (node.type === "Assignment")

@@ -6,7 +6,7 @@ import type {
 } from "unbash";
 import { isPublicVariable, privateName } from "./private-name.ts";
 import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
-import { mayBePattern } from "./state.ts";
+import { mayBePattern, mayBeUnset } from "./state.ts";
 import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
 
 /** What an expansion contributes to a word. */
@@ -19,6 +19,8 @@ export type Piece =
       /** In shell syntax, without the double quotes around it. */
       readonly rendered: string;
       readonly numeric?: true;
+      /** How it is written outside quotes where it may be nothing at all, which is then no argument. */
+      readonly whenEmpty?: string;
       /** It may be several words even between double quotes. */
       readonly list?: true;
       /** The directory the command runs in. */
@@ -79,7 +81,13 @@ function expandName(walk: Walk, name: string, source: string, { state, dialect }
   if (value.type === "text") return { type: "text", text: value.text, source, rendered };
   // Only the digits are used, so that it is a number whatever was set; sh cannot do that.
   return value.type === "number" && dialect === "bash"
-    ? { type: "unknown", source, rendered: digitsOf(name), numeric: true }
+    ? {
+        type: "unknown",
+        source,
+        rendered: digitsOf(name),
+        numeric: true,
+        ...(mayBeUnset(value) && { whenEmpty: rendered }),
+      }
     : { type: "unknown", source, rendered, ...(mayBePattern(value) && { pattern: true as const }) };
 }
 

@@ -171,7 +171,11 @@ function addPart(
 }
 
 /** A value outside quotes; where it is known and holds signs of a file pattern, it is one. */
-function addUnquoted(walk: Walk, draft: WordDraft, piece: Piece, mode: WordMode): void {
+function addUnquoted(walk: Walk, draft: WordDraft, given: Piece, mode: WordMode): void {
+  const piece: Piece =
+    given.type === "unknown" && given.whenEmpty !== undefined && mode === "argument"
+      ? { type: "unknown", source: given.source, rendered: given.whenEmpty }
+      : given;
   const isPattern =
     piece.type === "text" && mode === "argument" && /[*?]/.test(piece.text) && !/[\s\\[\]]/.test(piece.text);
   if (!isPattern) {

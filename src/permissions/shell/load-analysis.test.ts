@@ -84,6 +84,9 @@ describe("[PRM-9] what is not fully understood is opaque", () => {
     ["y='a b *.txt'; cat $y", "a variable holds a file pattern among other text"],
     ["ls || expo(rt x", "it is not valid shell syntax"],
     [": (&& ls", "it is not valid shell syntax"],
+    ["while true; do ls; ;done", "it is not valid shell syntax"],
+    ["case a in a) ls; ;; esac", undefined],
+    ["cat <((ls) || ls)", "arithmetic and a substitution look alike"],
     ["ls >=(a b)", "a parenthesis in a word is not quoted"],
     ["ls (; ls", "it is not valid shell syntax"],
     ["ls && y='a *.txt'; cat $y", "a variable holds a file pattern among other text"],
@@ -137,6 +140,11 @@ describe("[PRM-9] a loop over known words keeps the status of the command before
   it("as a sequence where the body runs something first", async () => {
     expect((await analyze("for x in a b; do ls $x; echo $?; done")).judged).not.toContain("for ");
   });
+});
+
+it("[PRM-9] a number that may not be set yet is no argument while it is empty", async () => {
+  const { judged } = await analyze("while ls $x; do x=$((x + 1)); done");
+  expect(judged).toContain(`ls \${_r_x}\n`);
 });
 
 describe("[PRM-9] a document with a quoted delimiter is a constant", () => {

@@ -6,7 +6,11 @@ export type Directories = readonly string[];
 /** What a variable holds that the program itself has set. */
 export type Value =
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "number" }
+  | {
+      readonly type: "number";
+      /** It may hold nothing yet. */
+      readonly mayBeUnset?: true;
+    }
   | {
       readonly type: "unknown";
       /** It may hold a file pattern that the program itself has set. */
@@ -63,8 +67,13 @@ function eitherVariables(left: Variables, right: Variables): Variables {
 
 function eitherValue(left: Value | undefined, right: Value | undefined): Value {
   if (left?.type === "text" && right?.type === "text" && left.text === right.text) return left;
-  if (isNumber(left) && isNumber(right)) return { type: "number" };
+  if (isNumber(left) && isNumber(right))
+    return { type: "number", ...((mayBeUnset(left) || mayBeUnset(right)) && { mayBeUnset: true as const }) };
   return mayBePattern(left) || mayBePattern(right) ? { type: "unknown", pattern: true } : unknown;
+}
+
+export function mayBeUnset(value: Value | undefined): boolean {
+  return value?.type === "number" && value.mayBeUnset === true;
 }
 
 /** Whether a value that the program has set would be expanded as a file pattern outside quotes. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { ToolName } from "../../foundation/tool-table.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
 import type { RunPlan } from "../../planning/run-plan.ts";
 import { webSearchName } from "../../planning/search-facts.ts";
@@ -9,6 +10,7 @@ import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
 import { createShellDirectories } from "../../tools/builtin/shell-directories.ts";
 import { webSearchServerTool } from "../../tools/builtin/web/web-search-server-tool.ts";
 import { createShells } from "../../tools/command/shells.ts";
+import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import type { TaskSource } from "../../tools/task-source.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -115,26 +117,38 @@ function availableTools({
   readonly planned: readonly AvailableTool[];
 }): readonly AvailableTool[] {
   return [
-    { name: "Agent", effect: "spawn", origin: "builtin" },
-    ...(replaced.has("SendMessage")
-      ? []
-      : [{ name: "SendMessage", effect: "coordinate", origin: "builtin", needsChildren: true } as const]),
-    ...(hasTeams ? teamTools : [])
-      .filter((name) => !replaced.has(name))
-      .map((name) => ({ name, effect: "coordinate", origin: "builtin", forTeams: true }) as const),
-    ...(hasSkills && !replaced.has("Skill")
-      ? [{ name: "Skill", effect: "read", origin: "builtin" } as const]
+    ...declaredTools(["Agent"]),
+    ...declaredTools(["SendMessage", ...(hasSkills ? ["Skill" as const] : [])], replaced).map((tool) =>
+      tool.name === "SendMessage" ? { ...tool, needsChildren: true as const } : tool,
+    ),
+    ...(hasTeams
+      ? declaredTools(teamTools, replaced).map((tool) => ({ ...tool, forTeams: true as const }))
       : []),
     ...own.map(availableTool),
-    ...(replaced.has(webSearchName)
-      ? []
-      : [{ name: webSearchName, effect: "network", origin: "builtin" } as const]),
+    ...declaredTools([webSearchName], replaced),
     ...fromServers.map(availableTool),
     ...planned,
   ];
 }
 
-const teamTools = ["TeamCreate", "TeamDelete", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"];
+const teamTools: readonly ToolName[] = [
+  "TeamCreate",
+  "TeamDelete",
+  "TaskCreate",
+  "TaskUpdate",
+  "TaskList",
+  "TaskGet",
+];
+
+/** Tools as the table declares them, without those that a program has replaced. */
+function declaredTools(
+  names: readonly ToolName[],
+  replaced: ReadonlySet<string> = new Set(),
+): readonly AvailableTool[] {
+  return builtinTools
+    .filter(({ name }) => names.includes(name) && !replaced.has(name))
+    .map(({ description: _, ...facts }) => ({ ...facts, origin: "builtin" }));
+}
 
 /** Providers take only such names, and no name twice. */
 function checkExtraTools(tools: readonly Tool[]): void {

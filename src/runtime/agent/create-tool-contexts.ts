@@ -1,6 +1,7 @@
 // @io
 
 import { type Stats, statSync } from "node:fs";
+import { toolTable } from "../../foundation/tool-table.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { decide } from "../../permissions/decide.ts";
 import { literalPath } from "../../permissions/gather-path-facts.ts";
@@ -71,7 +72,12 @@ function createMayRead(plan: Pick<RunPlan, "tools" | "policy" | "directory">): M
     !isForbiddenName(path);
 }
 
-const readingTools: ReadonlySet<string> = new Set(["Read", "Grep", "Glob"]);
+/** Tools that show what is in files. */
+const readingTools: ReadonlySet<string> = new Set(
+  toolTable
+    .filter(({ effect, pathFields = [] }) => effect === "read" && pathFields.length > 0)
+    .map(({ name }) => name),
+);
 
 function speaksOfReading({ rule: { canonicalTool, specifier } }: PolicyRule): boolean {
   return specifier.type === "toolGlob" || readingTools.has(canonicalTool);

@@ -63,40 +63,13 @@ export function newQuestionId(): string {
 /** Makes the folder for this user alone where it is missing. */
 export function openInboxFiles(directory: string, { ignored }: InboxFileOptions = {}): InboxFiles {
   const reported = new Set<string>();
-  const ignore = (file: string, why: string): undefined => {
-    if (!reported.has(file)) ignored?.(`${file} was ignored: ${why}.`);
-    reported.add(file);
+  const ignore = (name: string, why: string): undefined => {
+    if (!reported.has(name)) ignored?.(`${join(directory, name)} was ignored: ${why}.`);
+    reported.add(name);
     return undefined;
   };
-  const load = (name: string): unknown => {
-    const file = join(directory, name);
-    const read = readOwnFile(file);
-    return read.type === "refused" ? ignore(file, read.reason) : read.value;
-  };
+  const read = (): readonly InboxEntry[] => readEntries(directory, ignore);
   const place = (kind: string, id: string): string => join(directory, `${kind}-${id}.json`);
-  const read = (): readonly InboxEntry[] => {
-    const names = listOwnFolder(directory);
-    const uses = groupUses(names.filter((name) => name.startsWith("u-")).map((name) => readUse(load(name))));
-    const has = new Set(names);
-    return names.flatMap((name): InboxEntry[] => {
-      const id = /^q-([0-9a-f]{12})\.json$/.exec(name)?.[1];
-      if (id === undefined) return [];
-      const question = readQuestion(load(name));
-      if (question?.id !== id)
-        return ignore(join(directory, name), "it is no question of this version") ?? [];
-      const answer = has.has(`a-${id}.json`) ? answerTo(question, load(`a-${id}.json`)) : undefined;
-      if (typeof answer === "string") ignore(place("a", id), answer);
-      const revoked = has.has(`r-${id}.json`) ? readRevocation(load(`r-${id}.json`)) : undefined;
-      return [
-        {
-          question,
-          ...(answer === undefined || typeof answer === "string" ? {} : { answer }),
-          ...(revoked === undefined ? {} : { revoked }),
-          uses: uses.get(id) ?? [],
-        },
-      ];
-    });
-  };
   const write = (file: string, value: object): void => {
     makeOwnFolder(directory);
     replaceWholeFile(file, textOf(value), { durable: true });
@@ -123,6 +96,37 @@ export function openInboxFiles(directory: string, { ignored }: InboxFileOptions 
     revoke: (id, by, at) => write(place("r", id), { version: 1, question: id, by, at }),
     remove: (id) => rmSync(place("q", id), { force: true }),
   };
+}
+
+/** Every question with its answer and uses; files that do not count are reported by name. */
+function readEntries(
+  directory: string,
+  ignore: (name: string, why: string) => undefined,
+): readonly InboxEntry[] {
+  const load = (name: string): unknown => {
+    const read = readOwnFile(join(directory, name));
+    return read.type === "refused" ? ignore(name, read.reason) : read.value;
+  };
+  const names = listOwnFolder(directory);
+  const uses = groupUses(names.filter((name) => name.startsWith("u-")).map((name) => readUse(load(name))));
+  const has = new Set(names);
+  return names.flatMap((name): InboxEntry[] => {
+    const id = /^q-([0-9a-f]{12})\.json$/.exec(name)?.[1];
+    if (id === undefined) return [];
+    const question = readQuestion(load(name));
+    if (question?.id !== id) return ignore(name, "it is no question of this version") ?? [];
+    const answer = has.has(`a-${id}.json`) ? answerTo(question, load(`a-${id}.json`)) : undefined;
+    if (typeof answer === "string") ignore(`a-${id}.json`, answer);
+    const revoked = has.has(`r-${id}.json`) ? readRevocation(load(`r-${id}.json`)) : undefined;
+    return [
+      {
+        question,
+        ...(answer === undefined || typeof answer === "string" ? {} : { answer }),
+        ...(revoked === undefined ? {} : { revoked }),
+        uses: uses.get(id) ?? [],
+      },
+    ];
+  });
 }
 
 /** The answer, or why it does not count. */

@@ -15,7 +15,7 @@ import { type CoveredCall, coversCall, rulesPass } from "../../permissions/grant
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import { actualAmount } from "../../tasks/budget/need-estimator.ts";
 import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";
-import { newQuestionId, openInboxFiles, watchFolder } from "./inbox-files.ts";
+import { type InboxFiles, newQuestionId, openInboxFiles, watchFolder } from "./inbox-files.ts";
 
 /** Whose call it is, and by what it was judged. */
 export interface InboxAsker {
@@ -59,95 +59,34 @@ interface Waiting {
   readonly digest: string;
 }
 
+/** What the questions of one session share. */
+interface OpenInbox extends SessionInboxOptions {
+  readonly files: InboxFiles;
+  readonly watching: ReturnType<typeof watchFolder>;
+  /** This process, among those that use grants. */
+  readonly run: string;
+  readonly spent: Spent;
+}
+
 export function openSessionInbox(options: SessionInboxOptions): SessionInbox {
-  const { directory, sessionId, now, notice } = options;
-  const files = openInboxFiles(directory, { ignored: notice });
+  const { directory, notice } = options;
   const watching = watchFolder(directory);
-  const run = randomUUID();
   const spent: Spent = { usd: 0, isKnown: true, since: new Map() };
+  const files = openInboxFiles(directory, { ignored: notice });
+  const inbox: OpenInbox = { ...options, files, watching, run: randomUUID(), spent };
   let waiting = 0;
-
-  /** Takes what an answer allows or refuses, so that it counts once for each call. */
-  function take(about: Waiting): PersonsAnswer | undefined {
-    for (const { question, answer, revoked, uses } of files.read()) {
-      if (answer === undefined) continue;
-      const { id } = question;
-      const usd = spentSince(spent, id);
-      const state = { uses, isRevoked: revoked !== undefined };
-      if (!coversCall(answer, state, coveredCall(about, { now: now(), usd, run }))) continue;
-      const agent = about.asker.path.at(-1)?.id ?? "";
-      const { tool, digest } = { tool: about.judged.tool, digest: about.digest };
-      const use = { grant: id, agent, call: about.call.callId, tool, digest, by: answer.by, at: now(), run };
-      // Another process may have used it in this moment; whoever wrote the number first has it.
-      if (!files.putUse({ version: 1, ...use, usd: usd ?? 0 }, uses.length + 1)) return take(about);
-      const approval = { id, by: answer.by };
-      if (answer.type === "allow") return { type: "allowed", approval };
-      const message = answer.message?.trim() ?? "";
-      const reason =
-        message === "" ? `${answer.by} refused it` : `${answer.by} refused it and says: ${message}`;
-      return { type: "denied", reason, stops: false, approval };
-    }
-    return undefined;
-  }
-
-  /** The open question for a call, with this agent among its places. */
-  function park(about: Waiting): void {
-    const place = placeOf(about, now());
-    const open = files
-      .read()
-      .find(({ question, answer }) => answer === undefined && question.digest === about.digest)?.question;
-    if (open !== undefined) {
-      const places = withPlace(open.places, place);
-      if (places !== open.places) files.putQuestion({ ...open, places });
-      return;
-    }
-    const question = questionOf(about, { id: newQuestionId(), session: sessionId, place, at: now() });
-    files.putQuestion(question);
-    options.asked?.(question);
-    notice?.(
-      `${place.path} waits for an answer: ${question.tool} (${question.reason}). Answer with \`retinue approve ${question.id}\` or \`retinue deny ${question.id}\`.`,
-    );
-  }
-
-  /** A call whose agent was stopped for good waits no more; one that was cut off may come again. */
-  function withdraw(about: Waiting): void {
-    const place = placeOf(about, now());
-    for (const { question, answer } of files.read()) {
-      if (answer !== undefined || question.digest !== about.digest) continue;
-      const places = question.places.filter(
-        ({ call, agent }) => call !== place.call || agent !== place.agent,
-      );
-      if (places.length === 0) files.remove(question.id);
-      else files.putQuestion({ ...question, places });
-    }
-  }
-
-  async function wait(about: Waiting, signal: AbortSignal): Promise<PersonsAnswer> {
-    while (true) {
-      signal.throwIfAborted();
-      // Listening begins before looking, so that no answer falls between the two.
-      const first = take(about);
-      if (first !== undefined) return first;
-      park(about);
-      const changed = watching.changed();
-      const answer = take(about);
-      if (answer !== undefined) return answer;
-      await abortable(changed, signal);
-    }
-  }
-
   return {
     main: options.main,
     waiting: () => waiting,
     count: (model) => counted(model, spent),
-    granted: (call, asker) => take(aboutOf(call, asker)),
+    granted: (call, asker) => takeAnswer(inbox, aboutOf(call, asker)),
     async ask(call, asker, { signal }) {
       const about = aboutOf(call, asker);
       waiting += 1;
       try {
-        return await wait(about, signal);
+        return await waitForAnswer(inbox, about, signal);
       } catch (error) {
-        if (isStopped(signal)) withdraw(about);
+        if (isStopped(signal)) withdraw(inbox, about);
         throw error;
       } finally {
         waiting -= 1;
@@ -155,6 +94,75 @@ export function openSessionInbox(options: SessionInboxOptions): SessionInbox {
     },
     [Symbol.dispose]: () => watching[Symbol.dispose](),
   };
+}
+
+/** Takes what an answer allows or refuses, so that it counts once for each call. */
+function takeAnswer(inbox: OpenInbox, about: Waiting): PersonsAnswer | undefined {
+  const { files, now, run, spent } = inbox;
+  for (const { question, answer, revoked, uses } of files.read()) {
+    if (answer === undefined) continue;
+    const { id } = question;
+    const usd = spentSince(spent, id);
+    const state = { uses, isRevoked: revoked !== undefined };
+    if (!coversCall(answer, state, coveredCall(about, { now: now(), usd, run }))) continue;
+    const agent = about.asker.path.at(-1)?.id ?? "";
+    const { tool, digest } = { tool: about.judged.tool, digest: about.digest };
+    const use = { grant: id, agent, call: about.call.callId, tool, digest, by: answer.by, at: now(), run };
+    // Another process may have used it in this moment; whoever wrote the number first has it.
+    if (!files.putUse({ version: 1, ...use, usd: usd ?? 0 }, uses.length + 1))
+      return takeAnswer(inbox, about);
+    const approval = { id, by: answer.by };
+    if (answer.type === "allow") return { type: "allowed", approval };
+    const message = answer.message?.trim() ?? "";
+    const reason =
+      message === "" ? `${answer.by} refused it` : `${answer.by} refused it and says: ${message}`;
+    return { type: "denied", reason, stops: false, approval };
+  }
+  return undefined;
+}
+
+/** The open question for a call, with this agent among its places. */
+function putQuestion({ files, now, sessionId, asked, notice }: OpenInbox, about: Waiting): void {
+  const place = placeOf(about, now());
+  const open = files
+    .read()
+    .find(({ question, answer }) => answer === undefined && question.digest === about.digest)?.question;
+  if (open !== undefined) {
+    const places = withPlace(open.places, place);
+    if (places !== open.places) files.putQuestion({ ...open, places });
+    return;
+  }
+  const question = questionOf(about, { id: newQuestionId(), session: sessionId, place, at: now() });
+  files.putQuestion(question);
+  asked?.(question);
+  notice?.(
+    `${place.path} waits for an answer: ${question.tool} (${question.reason}). Answer with \`retinue approve ${question.id}\` or \`retinue deny ${question.id}\`.`,
+  );
+}
+
+/** A call whose agent was stopped for good waits no more; one that was cut off may come again. */
+function withdraw({ files, now }: OpenInbox, about: Waiting): void {
+  const place = placeOf(about, now());
+  for (const { question, answer } of files.read()) {
+    if (answer !== undefined || question.digest !== about.digest) continue;
+    const places = question.places.filter(({ call, agent }) => call !== place.call || agent !== place.agent);
+    if (places.length === 0) files.remove(question.id);
+    else files.putQuestion({ ...question, places });
+  }
+}
+
+async function waitForAnswer(inbox: OpenInbox, about: Waiting, signal: AbortSignal): Promise<PersonsAnswer> {
+  while (true) {
+    signal.throwIfAborted();
+    // Listening begins before looking, so that no answer falls between the two.
+    const first = takeAnswer(inbox, about);
+    if (first !== undefined) return first;
+    putQuestion(inbox, about);
+    const changed = inbox.watching.changed();
+    const answer = takeAnswer(inbox, about);
+    if (answer !== undefined) return answer;
+    await abortable(changed, signal);
+  }
 }
 
 function isStopped({ aborted, reason }: AbortSignal): boolean {

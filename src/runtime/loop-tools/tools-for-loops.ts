@@ -1,9 +1,9 @@
 import { randomBytes } from "node:crypto";
-import type { ToolResultBlock } from "../conversation/message.ts";
-import { callTools } from "../loop/call-tools.ts";
-import type { LoopPorts } from "../loop/loop-ports.ts";
-import { specificationOf } from "../tools/json-schema-of.ts";
-import type { Tool } from "../tools/tool.ts";
+import type { ToolResultBlock } from "../../conversation/message.ts";
+import { callTools } from "../../loop/call-tools.ts";
+import type { LoopPorts } from "../../loop/loop-ports.ts";
+import { specificationOf } from "../../tools/json-schema-of.ts";
+import type { Tool } from "../../tools/tool.ts";
 
 /** A tool as a loop of the program's own can offer it to its model. */
 export interface LoopTool {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createSampleRuntime } from "../testing/sample-runtime.ts";
+import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import { toAiSdkTools } from "./ai-sdk-tools.ts";
 import { toAnthropicTools } from "./anthropic-tools.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
