@@ -120,12 +120,8 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
 
   async function findChildren(): Promise<void> {
     for (const { id, path } of await findChildFiles(files.subagents)) addChild(id, path);
-    // Older programs put the files of children beside those of sessions.
-    for (const id of startedBy(folds, options.now())) {
-      const path = join(transcripts, `agent-${id}`);
-      const isThere = !children.has(id) && (await stat(`${path}.jsonl`).catch(() => undefined))?.isFile();
-      if (isThere === true) addChild(id, path);
-    }
+    const missing = startedBy(folds, options.now()).filter((id) => !children.has(id));
+    for (const { id, path } of await findOlderFiles(transcripts, missing)) addChild(id, path);
   }
 
   return {
@@ -155,6 +151,20 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       return acts.length === 0 ? inspection : { ...inspection, acts: [...acts] };
     },
   };
+}
+
+/** Older programs put the files of children beside those of sessions. */
+async function findOlderFiles(
+  transcripts: string,
+  ids: readonly string[],
+): Promise<readonly { readonly id: string; readonly path: string }[]> {
+  const found: { readonly id: string; readonly path: string }[] = [];
+  for (const id of ids) {
+    const path = join(transcripts, `agent-${id}`);
+    const stats = await stat(`${path}.jsonl`).catch(() => undefined);
+    if (stats?.isFile() === true) found.push({ id, path });
+  }
+  return found;
 }
 
 /** Ids of children by their files in a folder and below it; a path has no ending, since several files share it. */

@@ -103,10 +103,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: observed(world, plan, (event) => {
-      transcript.record(event);
-      children.team?.recorded(event);
-    }),
+    record: recordOf(world, plan, { transcript, children }),
     output,
     dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers, inbox: services.inbox }),
   });
@@ -298,16 +295,19 @@ function openServices(
   };
 }
 
-/** What is written down is also reported to those who measure. */
-function observed(
+/** What is written down is also reported to the team and to those who measure. */
+function recordOf(
   { observer }: RuntimeContext,
   plan: RunPlan,
-  record: OpenTranscript["record"],
+  {
+    transcript,
+    children,
+  }: { readonly transcript: Pick<OpenTranscript, "record">; readonly children: Children },
 ): OpenTranscript["record"] {
-  if (observer === undefined) return record;
   return (event) => {
-    observer.event(plan, event);
-    record(event);
+    observer?.event(plan, event);
+    transcript.record(event);
+    children.team?.recorded(event);
   };
 }
 

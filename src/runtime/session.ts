@@ -12,11 +12,11 @@ import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
+import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type RunHandle, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
-import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
@@ -121,13 +121,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       });
     },
     tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
-    takeNotices() {
-      const notices = children.takeMessages();
-      children.team?.hold(notices);
-      return notices;
-    },
-    onTeamMail: (listener) => children.team?.onMail(listener) ?? (() => undefined),
-    messageTeammate: async (agentId, text) => (await children.team?.writeTo(agentId, text)) === true,
+    ...mailOf(children),
     runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId }),
     planAgent: (request) => children.spawner.plan(request),
     toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
@@ -138,6 +132,22 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       start((signal) => compact(live, instructions, signal), options?.signal),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+/** What children and members of the team report, and writing to them. */
+function mailOf({
+  takeMessages,
+  team,
+}: SessionParts["children"]): Pick<Session<unknown>, "takeNotices" | "onTeamMail" | "messageTeammate"> {
+  return {
+    takeNotices() {
+      const notices = takeMessages();
+      team?.hold(notices);
+      return notices;
+    },
+    onTeamMail: (listener) => team?.onMail(listener) ?? (() => undefined),
+    messageTeammate: async (agentId, text) => (await team?.writeTo(agentId, text)) === true,
   };
 }
 

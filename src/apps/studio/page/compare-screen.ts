@@ -44,32 +44,12 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
     h(Table, {
       caption: "By model: tokens and cost",
       heads: ["model", "A", "B"],
-      rows: pairs(
-        views.map(
-          ({ overview }) =>
-            new Map(
-              overview.byModel.map((share) => [
-                share.model,
-                `${describeTokens(allTokens(share.usage))}, ${describeCost(share.cost)}`,
-              ]),
-            ),
-        ),
-      ),
+      rows: pairs(views.map(tokensByModel)),
     }),
     h(Table, {
       caption: "By tool: calls",
       heads: ["tool", "A", "B"],
-      rows: pairs(
-        views.map(
-          ({ overview }) =>
-            new Map(
-              overview.byTool.map(({ tool, calls, failed }) => [
-                tool,
-                failed === 0 ? String(calls) : `${calls}, ${failed} failed`,
-              ]),
-            ),
-        ),
-      ),
+      rows: pairs(views.map(callsByTool)),
     }),
     h(Table, {
       caption: "Answers",
@@ -81,6 +61,24 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
 
 function useSession({ project, id }: Place) {
   return useEvents<SessionView, SessionOverview>("api/session", { project, id }, foldOverview);
+}
+
+function tokensByModel({ overview }: SessionView): Map<string, string> {
+  return new Map(
+    overview.byModel.map((share) => [
+      share.model,
+      `${describeTokens(allTokens(share.usage))}, ${describeCost(share.cost)}`,
+    ]),
+  );
+}
+
+function callsByTool({ overview }: SessionView): Map<string, string> {
+  return new Map(
+    overview.byTool.map(({ tool, calls, failed }) => [
+      tool,
+      failed === 0 ? String(calls) : `${calls}, ${failed} failed`,
+    ]),
+  );
 }
 
 function figureRows(a: SessionView, b: SessionView): readonly (readonly string[])[] {

@@ -62,28 +62,7 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
       "section",
       { "aria-labelledby": "agents" },
       h("h2", { id: "agents" }, `Agents (${agents.length})`),
-      h(
-        "div",
-        { class: "bar" },
-        h(
-          "label",
-          {},
-          "Search agents ",
-          h("input", {
-            type: "search",
-            value: search,
-            onInput: (event: Event) => setSearch((event.target as HTMLInputElement).value),
-          }),
-        ),
-        h(
-          "span",
-          { class: "soft legend" },
-          "Timeline: ",
-          ["model", "tool", "failed", "refused"].map((kind) =>
-            h("span", { key: kind, class: `key ${kind}` }, kind),
-          ),
-        ),
-      ),
+      h(AgentsBar, { search, onSearch: setSearch }),
       h(VirtualList<OverviewAgent>, {
         items: shown,
         label: "Agents",
@@ -95,6 +74,37 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
     h(Shares, { overview }),
     h(Acts, { acts: overview.acts ?? [], agents: state.agents }),
     h(Notes, { notes: overview.notes }),
+  );
+}
+
+function AgentsBar({
+  search,
+  onSearch,
+}: {
+  search: string;
+  onSearch: (text: string) => void;
+}): ComponentChild {
+  return h(
+    "div",
+    { class: "bar" },
+    h(
+      "label",
+      {},
+      "Search agents ",
+      h("input", {
+        type: "search",
+        value: search,
+        onInput: (event: Event) => onSearch((event.target as HTMLInputElement).value),
+      }),
+    ),
+    h(
+      "span",
+      { class: "soft legend" },
+      "Timeline: ",
+      ["model", "tool", "failed", "refused"].map((kind) =>
+        h("span", { key: kind, class: `key ${kind}` }, kind),
+      ),
+    ),
   );
 }
 
