@@ -225,7 +225,6 @@ const rows = [
     name: "TaskUpdate",
     effect: "coordinate",
     description: "Changes an item of the task list.",
-    needsChildren: true,
   },
   { name: "TeamCreate", effect: "coordinate", description: "Creates a team of agents." },
   { name: "TeamDelete", effect: "coordinate", description: "Deletes a team." },

@@ -62,7 +62,8 @@ export async function runSession(
 
 function wordsOf({ mode, policy, onTerminal }: SessionOptions): readonly string[] {
   if (policy.command !== undefined) return policy.command;
-  const format = onTerminal === true ? [] : ["--output-format", "json"];
+  // On a terminal a person would be asked, and no one is there.
+  const format = onTerminal === true ? ["--no-ask"] : ["--output-format", "json"];
   const rights =
     mode === "bypassPermissions" ? ["--dangerously-skip-permissions"] : ["--permission-mode", mode];
   return ["-p", "go", ...format, ...rights, "--no-session-persistence", ...(policy.arguments ?? [])];

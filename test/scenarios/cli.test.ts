@@ -96,7 +96,7 @@ describe("the built command", () => {
   test("exits with 0 when all is well, 1 when something is wrong, 2 when it is misused [CLI-2, CLI-6]", () => {
     const folders = createFolders();
     expect(retinue(folders, "agents", "check").status).toBe(0);
-    expect(retinue(folders, "agnets").status).toBe(2);
+    expect(retinue(folders, "agnets").status).toBe(1);
     expect(retinue(folders, "agents", "check", "nowhere").status).toBe(2);
     writeFileSync(join(folders.cwd, ".claude/agents/bad.md"), "---\nname: bad\n---\n");
     expect(retinue(folders, "agents", "check").status).toBe(1);

@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { type FiredEvent, firedHookEvents } from "../../src/hooks/hook-input.ts";
+import type { ModelRequest } from "../../src/model/model.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
 /** One session in which everything happens that hooks can react to; a new event needs a step here. */
@@ -34,5 +35,26 @@ test("every event that can be fired is seen to fire [HKS-1]", async () => {
   } finally {
     await sample[Symbol.asyncDispose]();
   }
+  await fireTeamEvents(seen);
   await vi.waitFor(() => expect([...seen].sort()).toEqual([...firedHookEvents].sort()));
 });
+
+/** A lead that puts a task on the board, completes it, and has a teammate that becomes idle. */
+async function fireTeamEvents(seen: Set<string>): Promise<void> {
+  const isLead = ({ system }: ModelRequest) => !system.join("\n").includes(", a teammate in the team");
+  const call = (name: string, input: object) => ({ match: isLead, calls: [{ name, input }] });
+  await using sample = await createSampleRuntime(
+    [
+      call("TaskCreate", { subject: "a", description: "Do a." }),
+      call("TaskUpdate", { taskId: "1", status: "completed" }),
+      call("Agent", { description: "work", prompt: "Work.", name: "ada" }),
+      { match: isLead, text: "Waiting.", times: "any" },
+      { text: "Worked.", times: "any" },
+    ],
+    {
+      teams: true,
+      hooks: firedHookEvents.map((event: FiredEvent) => ({ event, run: async () => void seen.add(event) })),
+    },
+  );
+  await sample.runtime.run("Begin.").result;
+}

@@ -44,7 +44,12 @@ export function readTranscript(file: string): ReadFile {
   const isTorn = lines.pop() !== "";
   const own = lines.filter((line) => parse(line) !== undefined);
   const records = own.flatMap((line): JsonRecord[] => parse(line) ?? []);
-  refuseTwice(own, file, "line");
+  // Each process that opens a session writes its options down.
+  refuseTwice(
+    own.filter((line) => parse(line)?.[0]?.["type"] !== "retinue-options"),
+    file,
+    "line",
+  );
   refuseTwice(
     records.flatMap(({ uuid }) => (typeof uuid === "string" ? [uuid] : [])),
     file,

@@ -6,9 +6,8 @@ Commands:
   agents, skills         list them; also: agents show NAME, agents|skills check
   sessions, tasks        inspect|replay|logs|stop|resume ID, plan, eval, studio
   mcp, plugin, acp       list MCP servers, plugins; mcp serve; acp: for editors
-  permissions            list all rules; also: permissions test 'Bash(git push)'
+  permissions, teams     list rules, teams; permissions test 'Bash(git push)'
   trust [FOLDER]         let a folder's hooks and settings count; --remove
-  teams                  teams of agents; teams show|board|messages|stop NAME
   doctor, clean, serve   check the set-up; remove old sessions; serve a --store
 
 Running:

@@ -118,9 +118,7 @@ function availableTools({
 }): readonly AvailableTool[] {
   return [
     ...declaredTools(["Agent"]),
-    ...declaredTools(["SendMessage", ...(hasSkills ? ["Skill" as const] : [])], replaced).map((tool) =>
-      tool.name === "SendMessage" ? { ...tool, needsChildren: true as const } : tool,
-    ),
+    ...declaredTools(["SendMessage", ...(hasSkills ? ["Skill" as const] : [])], replaced),
     ...(hasTeams
       ? declaredTools(teamTools, replaced).map((tool) => ({ ...tool, forTeams: true as const }))
       : []),
