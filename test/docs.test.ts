@@ -5,7 +5,6 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   realpathSync,
   rmSync,
   symlinkSync,
@@ -94,16 +93,6 @@ describe("links lead somewhere", () => {
     expect(missing.filter((target) => target !== "." && !target.startsWith("README.md"))).toEqual([]);
   });
 
-  test("no example needs syntax that the lowest version of Node cannot read [SDK-1]", () => {
-    const examples = [
-      ...blocks.filter(({ language }) => /^[tj]s$/.test(language)).map(({ text }) => text),
-      ...readdirSync(join(projectRoot, "examples"))
-        .filter((name) => name.endsWith(".ts"))
-        .map((name) => readProjectFile(`examples/${name}`)),
-    ];
-    expect(examples.filter((text) => /^\s*(?:await )?using \w/m.test(text))).toEqual([]);
-  });
-
   test("the check sees a link that leads nowhere", () => {
     const page = { path: "docs/x.md", text: "[a](nowhere.md) [b](trust.md#nothing) [c](trust.md#giving-it)" };
     expect(readLinks(page).filter((target) => !leadsSomewhere(page, target))).toEqual([
@@ -178,9 +167,12 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every command and every option [CLI-2]", () => {
-    const sources = ["run-program", "add-mcp-server-commands", "add-session-commands", "add-task-commands"].map(
-      (name) => readProjectFile(`src/apps/cli/${name}.ts`),
-    );
+    const sources = [
+      "run-program",
+      "add-mcp-server-commands",
+      "add-session-commands",
+      "add-task-commands",
+    ].map((name) => readProjectFile(`src/apps/cli/${name}.ts`));
     const source = sources.join("\n");
     expectNamed(source, /\.option\("(?:[^"]*, )?(--[\w-]+)/g, "docs/command-line.md");
     expectNamed(source, /program\.command\("(\w+)/g, "docs/command-line.md");

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { escapeControlTags, escapeName } from "../conversation/escape-control-tags.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
-import { systemName } from "./team-names.ts";
 
 /** What the members of a team exchange besides plain text. Only the runtime writes these. */
 export type ProtocolMessage =
@@ -246,11 +245,6 @@ function idleText(from: string, message: Extract<ProtocolMessage, { type: "idle_
 
 function because(reason: string | undefined): string {
   return reason === undefined || reason.trim() === "" ? "" : `: ${reason.trim().replace(/\.$/, "")}`;
-}
-
-/** Whether the runtime itself is the sender. */
-export function isFromSystem({ from }: Pick<Mail, "from">): boolean {
-  return from === systemName;
 }
 
 /** An object with a `type`, as protocol messages are. */

@@ -146,7 +146,10 @@ function start(
     claimMs,
     async run(signal) {
       try {
-        const outcome = await agentHost.spawner.spawn({ ...request, origin: "model", callId: id }, { signal });
+        const outcome = await agentHost.spawner.spawn(
+          { ...request, origin: "model", callId: id },
+          { signal },
+        );
         // A client that left while it was being started did not want it in the background either.
         if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
         return outcome;
