@@ -35,12 +35,12 @@ function addLookCommands(program: Command, invoke: Invoke): void {
     .option("--interrupted", "only what died with its process, with what was in flight")
     .option("--json", "print JSON")
     .action((options) =>
-      invoke(async (context) => (await import("./commands/tasks.ts")).tasks(context, options)),
+      invoke(async (context) => (await import("./commands/tasks/tasks.ts")).tasks(context, options)),
     );
   describe(program.command("logs <id>"), "Shows what a child agent said and did.")
     .option("-f, --follow", "follow until it ends")
     .action((id: string, options) =>
-      invoke(async (context) => (await import("./commands/logs.ts")).logs(context, id, options)),
+      invoke(async (context) => (await import("./commands/tasks/logs.ts")).logs(context, id, options)),
     );
   describe(program.command("inspect [id...]"), "Shows what a session or agent did, and what it cost.")
     .option("--html <file>", "write it as a page of its own")
@@ -48,7 +48,9 @@ function addLookCommands(program: Command, invoke: Invoke): void {
     .option("--steps", "also every step of every agent")
     .option("--json", "print JSON")
     .action((words: readonly string[], options) =>
-      invoke(async (context) => (await import("./commands/inspect.ts")).inspect(context, words, options)),
+      invoke(async (context) =>
+        (await import("./commands/tasks/inspect.ts")).inspect(context, words, options),
+      ),
     );
   addReplay(program, invoke);
   addApprovalCommands(program, invoke);
@@ -58,14 +60,14 @@ function addLookCommands(program: Command, invoke: Invoke): void {
 
 function addControlCommands(program: Command, invoke: Invoke): void {
   describe(program.command("stop <id>"), "Ends a running child agent, also one of another process.").action(
-    (id: string) => invoke(async (context) => (await import("./commands/stop.ts")).stop(context, id)),
+    (id: string) => invoke(async (context) => (await import("./commands/tasks/stop.ts")).stop(context, id)),
   );
   describe(program.command("resume [id] [prompt...]"), "Continues with a child agent that has ended.")
     .option("--interrupted", "all that died with their process, of the newest session that has any")
     .option("--json", "with --interrupted: print JSON")
     .action((id: string | undefined, words: readonly string[], _, command: Command) =>
       invoke(async (context) =>
-        (await import("./commands/resume.ts")).resume(context, id, {
+        (await import("./commands/tasks/resume.ts")).resume(context, id, {
           words,
           options: command.optsWithGlobals(),
         }),

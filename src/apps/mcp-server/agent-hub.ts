@@ -13,7 +13,7 @@ import { readLines } from "../../storage/read-lines.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
-import { stopElsewhere } from "../cli/commands/stop-elsewhere.ts";
+import { stopElsewhere } from "../cli/commands/tasks/stop-elsewhere.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
 import { createHubSessions } from "./hub-sessions.ts";
 import { createPendingCall, type PendingCall } from "./pending-call.ts";

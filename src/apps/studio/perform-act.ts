@@ -10,7 +10,7 @@ import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { controlFiles } from "../../tasks/control-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import { writeMessageRequest } from "../../tasks/write-stop-request.ts";
-import { stopElsewhere } from "../cli/commands/stop-elsewhere.ts";
+import { stopElsewhere } from "../cli/commands/tasks/stop-elsewhere.ts";
 import type { ActRequest } from "./studio-messages.ts";
 
 export interface ActContext {

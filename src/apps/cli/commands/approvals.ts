@@ -14,7 +14,7 @@ import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
-import { transcriptsOf } from "./find-named-task.ts";
+import { transcriptsOf } from "./tasks/find-named-task.ts";
 
 interface ListOptions {
   readonly all?: boolean;

@@ -16,7 +16,7 @@ import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { writeNewFile } from "../write-new-file.ts";
-import { transcriptsOf } from "./find-named-task.ts";
+import { transcriptsOf } from "./tasks/find-named-task.ts";
 
 export interface ReplayCommandOptions extends PrintOptions {
   readonly from?: string;

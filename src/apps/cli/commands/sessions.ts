@@ -8,7 +8,7 @@ import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { transcriptsOf } from "./find-named-task.ts";
+import { transcriptsOf } from "./tasks/find-named-task.ts";
 
 export interface SessionsOptions {
   readonly json?: boolean;

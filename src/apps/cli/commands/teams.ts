@@ -25,7 +25,7 @@ import { createPaint } from "../views/paint.ts";
 import { renderFields } from "../views/render-fields.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { stopElsewhere } from "./stop-elsewhere.ts";
+import { stopElsewhere } from "./tasks/stop-elsewhere.ts";
 
 export interface TeamsOptions {
   readonly json?: boolean;

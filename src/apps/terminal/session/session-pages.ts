@@ -32,7 +32,7 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
             (await import("../../cli/commands/agents/agents-list.ts")).agentsList(own, {}),
           );
         case "tasks":
-          return printed(async (own) => (await import("../../cli/commands/tasks.ts")).tasks(own, {}));
+          return printed(async (own) => (await import("../../cli/commands/tasks/tasks.ts")).tasks(own, {}));
         case "permissions": {
           const rules = await printed(async (own) =>
             (await import("../../cli/commands/permissions-list.ts")).permissionsList(own, {}),
@@ -46,7 +46,7 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
         case "inspect":
         case "cost":
           return printed(async (own) =>
-            (await import("../../cli/commands/inspect.ts")).inspect(
+            (await import("../../cli/commands/tasks/inspect.ts")).inspect(
               own,
               words.length === 0 ? [plan.sessionId] : words,
               {},

@@ -20,7 +20,7 @@ import { createPrintRuntime } from "../../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../../print/print-options.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { stripControlCharacters } from "../../views/strip-control-characters.ts";
-import { transcriptsOf } from "../find-named-task.ts";
+import { transcriptsOf } from "../tasks/find-named-task.ts";
 
 export interface McpServeOptions extends PrintOptions {
   /** `true` where no port was given. */

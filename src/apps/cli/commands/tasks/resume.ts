@@ -1,18 +1,18 @@
-import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { continuePrompt } from "../../../planning/earlier-run.ts";
-import type { AgentHandle } from "../../../runtime/agent-handle.ts";
-import { waitForFile } from "../../../runtime/open-transcript.ts";
-import type { SessionOptions } from "../../../runtime/options/runtime-options.ts";
-import type { FoundTask } from "../../../tasks/recovery/find-tasks.ts";
-import { checkSessionOptions } from "../check-session-options.ts";
-import type { CliHost } from "../cli-host.ts";
-import { exitCodeOf } from "../end-signal.ts";
-import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../print/print-options.ts";
-import { createPrinter, type Printer, printFailure } from "../print/printer.ts";
-import { readPrompt } from "../print/read-prompt.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
-import { reportInterruption } from "../views/report-interruption.ts";
+import { RetinueError } from "../../../../foundation/retinue-error.ts";
+import { continuePrompt } from "../../../../planning/earlier-run.ts";
+import type { AgentHandle } from "../../../../runtime/agent-handle.ts";
+import { waitForFile } from "../../../../runtime/open-transcript.ts";
+import type { SessionOptions } from "../../../../runtime/options/runtime-options.ts";
+import type { FoundTask } from "../../../../tasks/recovery/find-tasks.ts";
+import { checkSessionOptions } from "../../check-session-options.ts";
+import type { CliHost } from "../../cli-host.ts";
+import { exitCodeOf } from "../../end-signal.ts";
+import { createPrintRuntime, openPrintSession } from "../../print/open-print-session.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "../../print/print-options.ts";
+import { createPrinter, type Printer, printFailure } from "../../print/printer.ts";
+import { readPrompt } from "../../print/read-prompt.ts";
+import { type CommandContext, misuse } from "../../session-options.ts";
+import { reportInterruption } from "../../views/report-interruption.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface ResumeOptions extends PrintOptions {

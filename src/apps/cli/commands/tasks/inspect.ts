@@ -1,18 +1,18 @@
 import { resolve } from "node:path";
-import { sleep } from "../../../foundation/abortable.ts";
-import { findNamedInspected } from "../../../inspection/find-named-inspected.ts";
-import type { Inspection } from "../../../inspection/inspection.ts";
-import { createInspectionSource, type InspectionSource } from "../../../inspection/inspection-source.ts";
-import { withTeam } from "../../../runtime/teams/inspect-team.ts";
-import { createPaths } from "../../../settings/paths.ts";
-import { fileError } from "../../../storage/file-error.ts";
-import type { CliHost, CliOutput } from "../cli-host.ts";
-import { displayPath } from "../display-path.ts";
-import { exitCodeOf } from "../end-signal.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
-import { createPaint } from "../views/paint.ts";
-import { type InspectionViewOptions, renderInspection } from "../views/render-inspection.ts";
-import { writeNewFile } from "../write-new-file.ts";
+import { sleep } from "../../../../foundation/abortable.ts";
+import { findNamedInspected } from "../../../../inspection/find-named-inspected.ts";
+import type { Inspection } from "../../../../inspection/inspection.ts";
+import { createInspectionSource, type InspectionSource } from "../../../../inspection/inspection-source.ts";
+import { withTeam } from "../../../../runtime/teams/inspect-team.ts";
+import { createPaths } from "../../../../settings/paths.ts";
+import { fileError } from "../../../../storage/file-error.ts";
+import type { CliHost, CliOutput } from "../../cli-host.ts";
+import { displayPath } from "../../display-path.ts";
+import { exitCodeOf } from "../../end-signal.ts";
+import { type CommandContext, misuse } from "../../session-options.ts";
+import { createPaint } from "../../views/paint.ts";
+import { type InspectionViewOptions, renderInspection } from "../../views/render-inspection.ts";
+import { writeNewFile } from "../../write-new-file.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 export interface InspectOptions {
@@ -46,7 +46,7 @@ export async function inspect(
   if (options.follow === true) return followInspection(source, host, view);
   const inspection = await source.load();
   if (options.html !== undefined) {
-    const { renderPage } = await import("../../../inspection/render-page.ts");
+    const { renderPage } = await import("../../../../inspection/render-page.ts");
     const file = resolve(host.cwd, options.html);
     await writeNewFile(file, renderPage(inspection), {
       replaces: true,

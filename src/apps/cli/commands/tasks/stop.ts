@@ -1,4 +1,4 @@
-import type { CommandContext } from "../session-options.ts";
+import type { CommandContext } from "../../session-options.ts";
 import { findNamedTask, transcriptsOf } from "./find-named-task.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 

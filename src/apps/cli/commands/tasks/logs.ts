@@ -1,12 +1,12 @@
 import { basename } from "node:path";
-import { sleep } from "../../../foundation/abortable.ts";
-import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
-import { hasLiveOwner } from "../../../storage/owner-lock.ts";
-import { readNewLines } from "../../../storage/read-lines.ts";
-import { exitCodeOf } from "../end-signal.ts";
-import type { CommandContext } from "../session-options.ts";
-import { createPaint } from "../views/paint.ts";
-import { renderTranscript } from "../views/render-transcript.ts";
+import { sleep } from "../../../../foundation/abortable.ts";
+import { describeDamage, type TranscriptDamage } from "../../../../journal/transcript-damage.ts";
+import { hasLiveOwner } from "../../../../storage/owner-lock.ts";
+import { readNewLines } from "../../../../storage/read-lines.ts";
+import { exitCodeOf } from "../../end-signal.ts";
+import type { CommandContext } from "../../session-options.ts";
+import { createPaint } from "../../views/paint.ts";
+import { renderTranscript } from "../../views/render-transcript.ts";
 import { findNamedTask } from "./find-named-task.ts";
 
 export interface LogsOptions {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createAgentFold } from "../../../inspection/agent-fold.ts";
-import { inspectSession } from "../../../inspection/inspect-session.ts";
-import type { Inspection } from "../../../inspection/inspection.ts";
-import type { CliHost } from "../cli-host.ts";
-import { createPaint } from "../views/paint.ts";
+import { createAgentFold } from "../../../../inspection/agent-fold.ts";
+import { inspectSession } from "../../../../inspection/inspect-session.ts";
+import type { Inspection } from "../../../../inspection/inspection.ts";
+import type { CliHost } from "../../cli-host.ts";
+import { createPaint } from "../../views/paint.ts";
 import { followInspection } from "./inspect.ts";
 
 const view = { paint: createPaint(false), width: 80, steps: false };

@@ -1,9 +1,9 @@
-import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { isAgentId } from "../../../journal/session-files.ts";
-import { createPaths } from "../../../settings/paths.ts";
-import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
-import type { CliHost } from "../cli-host.ts";
-import { misuse } from "../session-options.ts";
+import { RetinueError } from "../../../../foundation/retinue-error.ts";
+import { isAgentId } from "../../../../journal/session-files.ts";
+import { createPaths } from "../../../../settings/paths.ts";
+import { type FoundTask, findTasks } from "../../../../tasks/recovery/find-tasks.ts";
+import type { CliHost } from "../../cli-host.ts";
+import { misuse } from "../../session-options.ts";
 
 /** The folder in which this project's sessions are kept. */
 export function transcriptsOf(host: CliHost): string {

@@ -1,15 +1,15 @@
-import type { InFlightCall } from "../../../conversation/interrupted-agent.ts";
-import { describeDamage, type TranscriptDamage } from "../../../journal/transcript-damage.ts";
-import { callText, inFlightText } from "../../../tasks/recovery/describe-in-flight.ts";
-import { findInterrupted, type Interrupted } from "../../../tasks/recovery/find-interrupted.ts";
-import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
-import { formatCost } from "../../terminal/text/format.ts";
-import type { CliHost } from "../cli-host.ts";
-import type { CommandContext } from "../session-options.ts";
-import { describeAge } from "../views/describe-age.ts";
-import { createPaint } from "../views/paint.ts";
-import { type Column, renderTable } from "../views/render-table.ts";
-import { stripControlCharacters } from "../views/strip-control-characters.ts";
+import type { InFlightCall } from "../../../../conversation/interrupted-agent.ts";
+import { describeDamage, type TranscriptDamage } from "../../../../journal/transcript-damage.ts";
+import { callText, inFlightText } from "../../../../tasks/recovery/describe-in-flight.ts";
+import { findInterrupted, type Interrupted } from "../../../../tasks/recovery/find-interrupted.ts";
+import { type FoundTask, findTasks } from "../../../../tasks/recovery/find-tasks.ts";
+import { formatCost } from "../../../terminal/text/format.ts";
+import type { CliHost } from "../../cli-host.ts";
+import type { CommandContext } from "../../session-options.ts";
+import { describeAge } from "../../views/describe-age.ts";
+import { createPaint } from "../../views/paint.ts";
+import { type Column, renderTable } from "../../views/render-table.ts";
+import { stripControlCharacters } from "../../views/strip-control-characters.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 export interface TasksOptions {
