@@ -9,6 +9,7 @@ export default defineConfig({
     // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
     isolate: false,
     testTimeout: 30_000,
+    setupFiles: ["test/fixed-seed.ts"],
     projects: [
       {
         extends: true,

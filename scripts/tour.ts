@@ -43,7 +43,7 @@ say(`4. Agents at work. The main agent sends out three Explore agents in
    offline model answers: a small program that drives the real tools and says
    so. With ANTHROPIC_API_KEY set, or --model provider/model, a real model
    does the same.`);
-show(workspace, ["-p", "what is here"]);
+show(workspace, ["-p", "what is here", "--model", "offline"]);
 
 say(`5. They are kept. Any terminal can list them, read along, stop one that runs
    and continue with one that has ended.`);
