@@ -202,7 +202,9 @@ describe("npm start", () => {
     expect(output).toMatch(/\$ retinue agents\nNAME .*\n.*\n?code-reviewer +project/);
     expect(output).toMatch(/\$ retinue agents show release-captain\nrelease-captain\n/);
     expect(output).toMatch(/\d+ files checked: \d+ errors, /);
-    expect(output).toMatch(/\$ retinue -p "what is here"\n\[offline model: [^\]]*\]\n\n# Map of /);
+    expect(output).toMatch(
+      /\$ retinue -p "what is here" --model offline\n\[offline model: [^\]]*\]\n\n# Map of /,
+    );
     for (const sent of [
       "Explore: Map src",
       "Explore: Map docs",
