@@ -9,6 +9,7 @@ import { findShell, type Shell } from "../command/find-shell.ts";
 import {
   reportedDirectory,
   reportingShellArguments,
+  type ShellText,
   shellArguments,
   withoutPatterns,
 } from "../command/shell-arguments.ts";
@@ -110,7 +111,7 @@ async function runToEnd(
 ): Promise<ToolOutcome> {
   const { context, shell } = command;
   const written = command.input.command;
-  const plain = { file: shell.file, arguments: reportingShellArguments(shell, command.text) };
+  const plain = { file: shell.file, arguments: reportingShellArguments(shell, textOf(command)) };
   const { directory } = command;
   const entered = await enterSandbox(options, plain, { command: written, directory, context });
   if (entered.type === "refused") return failed(entered.reason);
@@ -164,6 +165,10 @@ async function runToEnd(
   return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
 }
 
+function textOf({ text, input }: Command): ShellText {
+  return { judged: text, written: input.command };
+}
+
 function foregroundRecord({ context, input }: Command) {
   const { command, description = "" } = input;
   return { kind: "foreground", agentId: context.agent.id, command, description } as const;
@@ -179,7 +184,7 @@ async function runBeside(
     return failed("Background commands are switched off here; run it without run_in_background.");
   }
   const written = command.input.command;
-  const plain = { file: command.shell.file, arguments: shellArguments(command.shell, command.text) };
+  const plain = { file: command.shell.file, arguments: shellArguments(command.shell, textOf(command)) };
   const entered = await enterSandbox(options, plain, { command: written, directory, context });
   if (entered.type === "refused") return failed(entered.reason);
   const limit = backgroundLimit(command.input.timeout);

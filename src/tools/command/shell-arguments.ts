@@ -1,11 +1,17 @@
 import type { Shell } from "./find-shell.ts";
 
+/** What a shell evaluates, and what the agent wrote: the second is only for people who look at the process list. */
+export interface ShellText {
+  readonly judged: string;
+  readonly written: string;
+}
+
 /**
  * The arguments that make a shell run a command exactly as it was judged. The command is handed over as a value and
  * evaluated, so nothing in it can swallow what is around it.
  */
-export function shellArguments(shell: Shell, command: string): readonly string[] {
-  return [...shell.options, "-c", plainScript, "bash", command];
+export function shellArguments(shell: Shell, text: ShellText): readonly string[] {
+  return [...shell.options, "-c", plainScript, "bash", ...valuesOf(text)];
 }
 
 /** A shell that expands no file patterns: those of a judged command were expanded when it was judged. */
@@ -14,8 +20,12 @@ export function withoutPatterns(shell: Shell): Shell {
 }
 
 /** As above; the shell also writes the folder it ends in to descriptor 3, which the command itself cannot reach. */
-export function reportingShellArguments(shell: Shell, command: string): readonly string[] {
-  return [...shell.options, "-c", reportingScript, "bash", command];
+export function reportingShellArguments(shell: Shell, text: ShellText): readonly string[] {
+  return [...shell.options, "-c", reportingScript, "bash", ...valuesOf(text)];
+}
+
+function valuesOf({ judged, written }: ShellText): readonly string[] {
+  return judged === written || written.length > maxShownLength ? [judged] : [judged, written];
 }
 
 /** The folder out of a report: its last line, for an exit trap may have reported twice. */
@@ -24,12 +34,14 @@ export function reportedDirectory(report: string): string | undefined {
   return line.startsWith("/") ? line : undefined;
 }
 
-const plainScript = ["retinue_command=$1", "shift", 'eval "$retinue_command"'].join("\n");
+const maxShownLength = 4_096;
+
+const plainScript = ["retinue_command=$1", 'shift "$#"', 'eval "$retinue_command"'].join("\n");
 
 const reportingScript = [
   "trap '{ pwd -P >&3; } 2>/dev/null' EXIT",
   "retinue_command=$1",
-  "shift",
+  'shift "$#"',
   'eval "$retinue_command" 3>&-',
   "retinue_status=$?",
   "pwd -P >&3",

@@ -222,7 +222,7 @@ async function launch(
   const started = await startProcess({
     ...(request.invocation ?? {
       file: request.shell.file,
-      arguments: shellArguments(request.shell, request.command),
+      arguments: shellArguments(request.shell, { judged: request.command, written: request.command }),
     }),
     directory: request.directory,
     environment: request.environment,
