@@ -10,23 +10,24 @@ export type {
   PromptContext,
   WrittenField,
 } from "./definitions/agent-definition.ts";
-export type { AgentPlace } from "./definitions/agent-file-loader.ts";
-export type { AgentLimits } from "./definitions/agent-limits.ts";
 export {
   type AgentDenial,
+  type AgentInput,
   type AgentLookup,
   type AgentRegistry,
   createRegistry,
+  defineAgent,
   type RegisteredAgent,
   type RegistryInput,
-} from "./definitions/agent-registry.ts";
+} from "./definitions/agent-definition.ts";
+export type { AgentLimits } from "./definitions/agent-limits.ts";
 export { type BuiltinAgentsOptions, builtinAgents } from "./definitions/builtin/builtin-agents.ts";
-export { type AgentInput, defineAgent } from "./definitions/define-agent.ts";
 export {
   type AgentsDescription,
   type DescribeAgentsOptions,
   describeAgents,
 } from "./definitions/describe-agents.ts";
+export type { AgentPlace } from "./definitions/discover-agents.ts";
 export {
   type AgentCatalog,
   createAgentCatalog,

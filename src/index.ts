@@ -9,27 +9,30 @@ export type {
 export type { PermissionDenial, RunEnding, RunEvent, RunTotals } from "./conversation/run-event.ts";
 export type { Usage } from "./conversation/usage.ts";
 export type { AgentDefinition } from "./definitions/agent-definition.ts";
-export { type AgentInput, defineAgent } from "./definitions/define-agent.ts";
+export { type AgentInput, defineAgent } from "./definitions/agent-definition.ts";
 export type { Diagnostic } from "./foundation/diagnostic.ts";
 export { isRetinueError, RetinueError } from "./foundation/retinue-error.ts";
-export type { HookInput, HookOutput } from "./hooks/hook-types.ts";
+export type { HookInput, HookOutput } from "./hooks/hook-input.ts";
 export type { HookFunction } from "./hooks/run-handler.ts";
 export type { Inspection } from "./inspection/inspection.ts";
 export type { Model } from "./model/model.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver } from "./permissions/approver.ts";
-export type { PermissionMode } from "./permissions/permission-mode.ts";
+export type { PermissionMode } from "./permissions/permission-policy.ts";
 export type { CanUseTool } from "./runtime/agent/create-authorize.ts";
-export type { AgentHandle, AgentResult } from "./runtime/agent-handle.ts";
 export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
 export type { LoopTool } from "./runtime/loop-tools/tools-for-loops.ts";
-export type { McpServerConfig } from "./runtime/options/mcp-server-config.ts";
-export type { RunOptions, RuntimeOptions, SessionOptions } from "./runtime/options/runtime-options.ts";
+export type {
+  McpServerConfig,
+  RunOptions,
+  RuntimeOptions,
+  SessionOptions,
+} from "./runtime/options/runtime-options.ts";
 export type { ChildOptions, SpawnOptions } from "./runtime/options/spawn-options.ts";
 export type { OutputSchema } from "./runtime/options/typed-output.ts";
-export type { RunHandle, RunResult } from "./runtime/run-handle.ts";
+export type { AgentHandle, AgentResult, RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { Session } from "./runtime/session.ts";
 export type { TaskManager } from "./tasks/task-manager.ts";
 export type { TaskState } from "./tasks/task-state.ts";
 export type { ToolEffect } from "./tools/grants/builtin-tools.ts";
+export type { ToolHost } from "./tools/tool.ts";
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";
-export type { ToolHost } from "./tools/tool-host.ts";

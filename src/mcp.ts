@@ -6,5 +6,5 @@ export {
   type McpServersReading,
   readMcpServers,
 } from "./mcp/mcp-server-config.ts";
-export type { McpServerConfig } from "./runtime/options/mcp-server-config.ts";
+export type { McpServerConfig } from "./runtime/options/runtime-options.ts";
 export type { SessionServer } from "./runtime/servers/session-servers.ts";

@@ -5,16 +5,16 @@ export type {
   DocumentBlock,
   ImageBlock,
   Message,
+  ModelEvent,
+  StopReason,
   TextBlock,
   ToolResultBlock,
   ToolUseBlock,
   UserBlock,
   UserMessage,
 } from "./conversation/message.ts";
-export type { ModelEvent } from "./conversation/model-event.ts";
-export type { StopReason } from "./conversation/stop-reason.ts";
 export type { Price, Usage } from "./conversation/usage.ts";
-export type { WaitClock } from "./foundation/wait-clock.ts";
+export type { WaitClock } from "./foundation/stopwatch.ts";
 export type { AliasTable, AliasTarget } from "./model/alias-table.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
 export { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model/model-error.ts";

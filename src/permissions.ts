@@ -1,7 +1,7 @@
 /** `retinue/permissions`: rules, tool grants, settings and trust. */
 export type { HookHandler, HookHandlerType, HookRule } from "./hooks/read-hooks.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "./permissions/approver.ts";
-export type { PermissionMode } from "./permissions/permission-mode.ts";
+export type { PermissionMode } from "./permissions/permission-policy.ts";
 export {
   formatRule,
   type PermissionRule,
@@ -12,11 +12,12 @@ export {
   type RuleSpecifier,
 } from "./permissions/rules/parse-rule.ts";
 export { type LoadedSettings, type LoadSettingsOptions, loadSettings } from "./settings/load-settings.ts";
-export type { MergedPermissions, MergedSettings } from "./settings/merge-settings.ts";
 export { createPaths, type Paths, type PathsInput } from "./settings/paths.ts";
 export type { SettingsScope } from "./settings/settings.ts";
 export type {
   HeldBack,
+  MergedPermissions,
+  MergedSettings,
   SettingsLayer,
   SettingsSource,
   SourcedHook,

@@ -119,11 +119,6 @@ describe("files stay small and well named", () => {
     expect(long, "Split each at the idea it holds too many of.").toEqual([]);
   });
 
-  test("half of the source files have at most 110 lines", () => {
-    const counts = product.map(lineCount).sort((a, b) => a - b);
-    expect(counts[Math.floor(counts.length / 2)]).toBeLessThanOrEqual(110);
-  });
-
   test("file names are kebab-case", () => {
     const odd = programs.filter(
       ({ path }) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config|\.d)?\.tsx?$/.test(posix.basename(path)),

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { buildSystemPrompt } from "./build-system-prompt.ts";
-import type { EnvironmentFacts } from "./environment-facts.ts";
+import { buildSystemPrompt, type EnvironmentFacts } from "./build-system-prompt.ts";
 import { mainPrompt } from "./main-prompt.ts";
 
 const environment: EnvironmentFacts = {

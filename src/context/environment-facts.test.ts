@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { environmentText } from "./environment-facts.ts";
+import { environmentText } from "./build-system-prompt.ts";
 import { gatherEnvironment } from "./gather-environment.ts";
 
 describe("[SPN-3] facts of the environment", () => {

@@ -3,8 +3,8 @@ import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { findAgentFiles } from "../definitions/find-agent-files.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { realFolder } from "../settings/find-repository-root.ts";
 import type { Paths } from "../settings/paths.ts";
+import { realFolder } from "../settings/trust-store.ts";
 import type { InstructionKind } from "./instructions.ts";
 
 export interface InstructionPlaces

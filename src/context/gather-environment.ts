@@ -1,8 +1,8 @@
 // @io
 import { release, type } from "node:os";
 import { basename } from "node:path";
-import { findRepositoryRoot } from "../settings/find-repository-root.ts";
-import { type EnvironmentFacts, localDate } from "./environment-facts.ts";
+import { findRepositoryRoot } from "../settings/trust-store.ts";
+import { type EnvironmentFacts, localDate } from "./build-system-prompt.ts";
 
 export interface EnvironmentQuestion {
   readonly directory: string;

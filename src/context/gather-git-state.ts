@@ -4,9 +4,9 @@ import { execFile } from "node:child_process";
 import { isAbsolute, join, resolve } from "node:path";
 import { isScarce, retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { searchPathOutside } from "../foundation/search-path-outside.ts";
-import { findSteeringSetting } from "../permissions/find-steering-setting.ts";
+import { findSteeringSetting } from "../permissions/gather-shell-facts.ts";
 import { hardenedGit } from "../permissions/shell/programs/hardened-git.ts";
-import { findRepositoryRoot } from "../settings/find-repository-root.ts";
+import { findRepositoryRoot } from "../settings/trust-store.ts";
 import {
   bounded,
   type GitState,
@@ -14,8 +14,8 @@ import {
   readCommits,
   readHeadFile,
   readStatus,
-} from "./git-state.ts";
-import { loadBeginning } from "./load-beginning.ts";
+} from "./build-system-prompt.ts";
+import { loadBeginning } from "./load-instruction-text.ts";
 
 export interface GitQuestion {
   readonly directory: string;

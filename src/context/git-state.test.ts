@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { gitStateText, readHeadFile, readStatus } from "./build-system-prompt.ts";
 import { readUserName } from "./gather-git-state.ts";
-import { gitStateText, readHeadFile, readStatus } from "./git-state.ts";
 
 describe("reading git's short status", () => {
   it.each([

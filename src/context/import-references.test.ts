@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { findImports } from "./import-references.ts";
-import { readMarkdownLines } from "./markdown-lines.ts";
+import { findImports, readMarkdownLines } from "./import-references.ts";
 
 const references = (text: string) => findImports(readMarkdownLines(text));
 const paths = (text: string) => references(text).map(({ path }) => path);

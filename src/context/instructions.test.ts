@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type InstructionFile, instructionsText } from "./instructions.ts";
-import { readInstructionRule } from "./load-instructions.ts";
+import { readInstructionRule } from "./load-session-instructions.ts";
 
 const files: readonly InstructionFile[] = [
   { file: "/etc/org/CLAUDE.md", kind: "managed", text: "Be kind." },

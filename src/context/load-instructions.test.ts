@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type InstructionOptions, loadInstructions } from "./load-instructions.ts";
+import { type InstructionOptions, loadInstructions } from "./load-session-instructions.ts";
 
 let root: string;
 beforeEach(() => {

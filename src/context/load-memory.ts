@@ -2,12 +2,12 @@
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { withoutByteOrderMark } from "../foundation/json-document.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { Paths } from "../settings/paths.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
-import { loadDecidedBeginning } from "./load-beginning.ts";
+import { loadDecidedBeginning } from "./load-instruction-text.ts";
 import { type MemoryPlace, memoryDirectoryName, memoryFile } from "./memory-place.ts";
 import { beginningOf, type MemoryAbsence, type MemoryBeginning, memoryText } from "./memory-text.ts";
 

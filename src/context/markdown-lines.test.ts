@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readMarkdownLines } from "./markdown-lines.ts";
+import { readMarkdownLines } from "./import-references.ts";
 
 const kept = (text: string) =>
   readMarkdownLines(text)

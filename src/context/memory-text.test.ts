@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { defineAgent } from "../definitions/define-agent.ts";
+import { defineAgent } from "../definitions/agent-definition.ts";
 import { memoryDirectoryName } from "./memory-place.ts";
 import { beginningOf, maxMemoryBytes, maxMemoryLines, memoryText } from "./memory-text.ts";
 

@@ -1,5 +1,3 @@
-import type { Repeats } from "./call-intent.ts";
-
 /** A call of which no one knows what became of it, for people and agents that read of it. */
 export interface InFlightCall {
   readonly name: string;
@@ -17,4 +15,18 @@ export interface InterruptedAgent {
   readonly inFlight: readonly InFlightCall[];
   /** Whether it continues already; `lost` when its task was not written down either. */
   readonly standing: "resumed" | "waiting" | "lost";
+}
+
+/**
+ * What a second run of the same call does: `pure` only looks, `idempotent` leaves the world as the first one did,
+ * `unsafe` may do its work twice.
+ */
+export const repetitions = ["pure", "idempotent", "unsafe"] as const;
+export type Repeats = (typeof repetitions)[number];
+
+/** A call that is about to run, as it is written down beforehand. */
+export interface CallIntent {
+  readonly callId: string;
+  readonly tool: string;
+  readonly repeats: Repeats;
 }

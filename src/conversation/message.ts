@@ -1,3 +1,5 @@
+import type { Usage } from "./usage.ts";
+
 /** Messages are shaped like the Anthropic API's, so that transcripts need no translation. All of it is plain data. */
 
 export interface TextBlock {
@@ -6,13 +8,13 @@ export interface TextBlock {
   readonly citations?: readonly unknown[] | null;
 }
 
-export interface ThinkingBlock {
+interface ThinkingBlock {
   readonly type: "thinking";
   readonly thinking: string;
   readonly signature: string;
 }
 
-export interface RedactedThinkingBlock {
+interface RedactedThinkingBlock {
   readonly type: "redacted_thinking";
   readonly data: string;
 }
@@ -78,3 +80,46 @@ export function textOf(message: Message): string {
   const blocks: readonly (AssistantBlock | UserBlock)[] = message.content;
   return blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
 }
+
+/**
+ * What a model says while it answers. `block-ended` carries the whole block; deltas are only for those who watch.
+ * The stream ends with exactly one `message-ended`, or it throws a ModelError. `attempt-failed` says that what came
+ * since the last `message-started` is void and the request is made again.
+ */
+export type ModelEvent =
+  /** Said now and then while the request waits for its turn, so that no one takes the silence for a stall. */
+  | { readonly type: "request-waiting" }
+  | { readonly type: "message-started"; readonly id: string; readonly model: string; readonly usage?: Usage }
+  | { readonly type: "block-started"; readonly index: number; readonly block: AssistantBlock }
+  | { readonly type: "text-delta"; readonly index: number; readonly text: string }
+  | { readonly type: "thinking-delta"; readonly index: number; readonly text: string }
+  | { readonly type: "input-delta"; readonly index: number; readonly json: string }
+  | { readonly type: "block-ended"; readonly index: number; readonly block: AssistantBlock }
+  | {
+      readonly type: "attempt-failed";
+      readonly attempt: number;
+      readonly maxAttempts: number;
+      readonly delayMs: number;
+      readonly code: string;
+      readonly status?: number;
+      readonly message: string;
+    }
+  | {
+      readonly type: "message-ended";
+      readonly id: string;
+      readonly model: string;
+      readonly message: AssistantMessage;
+      readonly stopReason: StopReason;
+      readonly usage: Usage;
+      readonly requestId?: string;
+    };
+
+/** Why a model stopped talking, in the provider-neutral words of the Anthropic API. */
+export type StopReason =
+  | "end_turn"
+  | "tool_use"
+  | "max_tokens"
+  | "stop_sequence"
+  | "pause_turn"
+  | "refusal"
+  | "model_context_window_exceeded";

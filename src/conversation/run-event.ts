@@ -1,8 +1,5 @@
-import type { CallIntent } from "./call-intent.ts";
-import type { InterruptedAgent } from "./interrupted-agent.ts";
-import type { ToolResultBlock, ToolUseBlock, UserMessage } from "./message.ts";
-import type { ModelEvent } from "./model-event.ts";
-import type { RequestRecord } from "./request-record.ts";
+import type { CallIntent, InterruptedAgent } from "./interrupted-agent.ts";
+import type { ModelEvent, ToolResultBlock, ToolUseBlock, UserMessage } from "./message.ts";
 import { addUsage, type Usage } from "./usage.ts";
 
 /** Sums over a run. */
@@ -170,3 +167,14 @@ export type RunEvent =
   /** A teammate has handed in its work and waits for mail; the ending is that of the work, not of the agent. */
   | { readonly type: "run-idled"; readonly ending: RunEnding }
   | { readonly type: "run-ended"; readonly ending: RunEnding };
+
+/** What a transcript keeps of a request, so that a replay can prove that it makes the same one. */
+export interface RequestRecord {
+  /** Over everything that was sent, to the byte. */
+  readonly digest: string;
+  /** The names under which the session keeps the system prompt and the tools. */
+  readonly system: string;
+  readonly tools: string;
+  /** Everything else but the messages; absent where there was nothing else. */
+  readonly options?: Readonly<Record<string, unknown>>;
+}

@@ -1,7 +1,12 @@
-import type { Place } from "../foundation/diagnostic.ts";
+import type { Diagnostic, Place } from "../foundation/diagnostic.ts";
+import { isRecord, shown } from "../foundation/json-record.ts";
+import { matchesPattern } from "../foundation/match-pattern.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { PermissionMode } from "../permissions/permission-policy.ts";
 import type { AgentLimits } from "./agent-limits.ts";
+import { readDefinitionObject } from "./read-definition-object.ts";
 
 /** Where definitions come from, highest rank first. */
 export const agentScopes = ["managed", "session", "project", "user", "plugin", "builtin"] as const;
@@ -82,4 +87,211 @@ export interface AgentDefinition {
   readonly behaviour?: AgentBehaviour;
   /** Every field of the file by its canonical name, so that tools can say where a value came from. */
   readonly written: Readonly<Record<string, WrittenField>>;
+}
+
+/** An agent that can be asked for, with who it won against. */
+export interface RegisteredAgent {
+  /** What a call names: the definition's name, or `plugin:name`. */
+  readonly id: string;
+  readonly definition: AgentDefinition;
+  /** Definitions of the same name that lost, best first. */
+  readonly shadowed: readonly AgentDefinition[];
+  /** The deny rule that hides it, if one does. */
+  readonly deniedBy?: string;
+}
+
+export type AgentLookup =
+  | { readonly type: "found"; readonly agent: RegisteredAgent }
+  | { readonly type: "denied"; readonly agent: RegisteredAgent; readonly rule: string }
+  | { readonly type: "unknown"; readonly nearest?: string; readonly available: readonly string[] };
+
+/** Who won, from where, and against whom. A value: a changed world gives a new registry. */
+export interface AgentRegistry {
+  /** By exact id, then by bare name of a plugin's agent, then without regard to case and separators. */
+  find(name: string): AgentLookup;
+  /** The agents a model may see, by name. */
+  list(): readonly RegisteredAgent[];
+  /** The same with those that deny rules hide. */
+  all(): readonly RegisteredAgent[];
+}
+
+/** A deny rule for an agent; `*` in the pattern means any text. */
+export interface AgentDenial {
+  readonly pattern: string;
+  readonly rule: string;
+}
+
+export interface RegistryInput {
+  /** Of two definitions of one scope and name, the earlier wins. */
+  readonly definitions: readonly AgentDefinition[];
+  readonly denials?: readonly AgentDenial[];
+}
+
+export function createRegistry({ definitions, denials = [] }: RegistryInput): AgentRegistry {
+  const groups = groupById(definitions);
+  const agents = new Map<string, RegisteredAgent>();
+  for (const [id, [definition, ...shadowed]] of groups) {
+    if (definition === undefined) continue;
+    const denial = denials.find(({ pattern }) => denies(pattern, id, definition));
+    agents.set(id, { id, definition, shadowed, ...(denial === undefined ? {} : { deniedBy: denial.rule }) });
+  }
+  const sorted = [...agents.values()].sort(byRankAndName);
+  return {
+    find: (name) => lookUp(name, agents, sorted),
+    list: () => sorted.filter((agent) => agent.deniedBy === undefined),
+    all: () => sorted,
+  };
+}
+
+function groupById(definitions: readonly AgentDefinition[]): Map<string, AgentDefinition[]> {
+  const groups = new Map<string, AgentDefinition[]>();
+  for (const scope of agentScopes) {
+    for (const definition of definitions) {
+      if (definition.source.scope !== scope) continue;
+      const id = definition.source.id ?? definition.name;
+      const group = groups.get(id);
+      if (group === undefined) groups.set(id, [definition]);
+      else group.push(definition);
+    }
+  }
+  return groups;
+}
+
+function byRankAndName(a: RegisteredAgent, b: RegisteredAgent): number {
+  const rank =
+    agentScopes.indexOf(a.definition.source.scope) - agentScopes.indexOf(b.definition.source.scope);
+  return rank !== 0 ? rank : compareText(a.id, b.id);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+function lookUp(
+  name: string,
+  agents: ReadonlyMap<string, RegisteredAgent>,
+  sorted: readonly RegisteredAgent[],
+): AgentLookup {
+  const agent =
+    agents.get(name) ??
+    onlyOne(sorted.filter((candidate) => candidate.definition.name === name)) ??
+    onlyOne(sorted.filter((candidate) => bare(candidate.id) === bare(name))) ??
+    onlyOne(
+      sorted.filter(({ definition }) => looseNames(definition).some((each) => bare(each) === bare(name))),
+    );
+  if (agent === undefined) {
+    const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
+    const nearest = nearestName(name, available);
+    return { type: "unknown", available, ...(nearest === undefined ? {} : { nearest }) };
+  }
+  return agent.deniedBy === undefined
+    ? { type: "found", agent }
+    : { type: "denied", agent, rule: agent.deniedBy };
+}
+
+/** A loose match must not choose between two agents for the caller. */
+function onlyOne<T>(items: readonly T[]): T | undefined {
+  return items.length === 1 ? items[0] : undefined;
+}
+
+function bare(name: string): string {
+  return name.toLowerCase().replace(/[-_\s]/g, "");
+}
+
+/** The bare name, and `plugin:name` also where sub-folders are between the two in the id. */
+function looseNames({ name, source }: AgentDefinition): readonly string[] {
+  return source.plugin === undefined ? [name] : [name, `${source.plugin}:${name}`];
+}
+
+/** A denial is matched as loosely as a call is, so that another spelling does not get around it. */
+function denies(pattern: string, id: string, definition: AgentDefinition): boolean {
+  return [id, ...looseNames(definition)].some((name) => matchesPattern(bare(pattern), bare(name)));
+}
+
+/** A definition made by a program. Lists may be arrays or comma-separated texts, as in files. */
+export interface AgentInput
+  extends Omit<
+    Partial<AgentDefinition>,
+    | "prompt"
+    | "source"
+    | "written"
+    | "behaviour"
+    | "tools"
+    | "disallowedTools"
+    | "skills"
+    | "hooks"
+    | "mcpServers"
+  > {
+  readonly name: string;
+  readonly description: string;
+  /** A text, or a function that makes it when the agent is started. */
+  readonly prompt: string | ((context: PromptContext) => string | Promise<string>);
+  readonly tools?: readonly string[] | string;
+  readonly disallowedTools?: readonly string[] | string;
+  readonly skills?: readonly string[] | string;
+  readonly mcpServers?: readonly (string | Readonly<Record<string, unknown>>)[];
+  /** As in settings.json. */
+  readonly hooks?: Readonly<Record<string, unknown>> | readonly HookRule[];
+  /** Called once when a run of this agent has ended, however it ended. */
+  readonly onEnd?: (ending: AgentEnding) => void | Promise<void>;
+}
+
+/** Warnings about what was understood all the same. Any other one says that something written has no effect. */
+const understood: ReadonlySet<string> = new Set([
+  "misspelt-key",
+  "empty-tools",
+  "tools-word",
+  "list-shaped-hooks",
+  // Starting it is refused.
+  "unknown-isolation",
+]);
+
+/**
+ * Checks a program's definition like a file's, and more strictly: in a file a field that cannot be read is a warning, in a
+ * program it is a mistake that no one would hear of, so it throws.
+ */
+export function defineAgent(input: AgentInput): AgentDefinition {
+  if (!isRecord(input))
+    throw unusable(
+      undefined,
+      `It must be an object with name, description and prompt, but is ${shown(input)}.`,
+    );
+  const { name, prompt, onEnd, ...fields } = input;
+  if (typeof prompt !== "string" && typeof prompt !== "function")
+    throw unusable(name, `Its prompt must be a text or a function, but is ${shown(prompt)}.`);
+  if (onEnd !== undefined && typeof onEnd !== "function")
+    throw unusable(name, `Its onEnd must be a function, but is ${shown(onEnd)}.`);
+  const text = typeof prompt === "string" ? prompt : "";
+  const { definition, diagnostics } = readDefinitionObject(
+    String(name),
+    { ...fields, prompt: text },
+    { scope: "session" },
+  );
+  const flaw =
+    diagnostics.find(({ severity }) => severity === "error") ??
+    diagnostics.find((diagnostic) => isFlaw(diagnostic, definition));
+  if (definition === undefined || flaw !== undefined) {
+    const { message, advice } = flaw ?? diagnostics[0] ?? { message: "It cannot be read." };
+    throw unusable(name, message, advice);
+  }
+  const behaviour = {
+    ...(typeof prompt === "function" ? { computePrompt: prompt } : {}),
+    ...(onEnd === undefined ? {} : { onEnd }),
+  };
+  return Object.keys(behaviour).length === 0 ? definition : { ...definition, behaviour };
+}
+
+function isFlaw({ severity, code }: Diagnostic, definition: AgentDefinition | undefined): boolean {
+  if (code === "unknown-permission-mode") return definition?.permissionMode === undefined;
+  return severity === "warning" && !understood.has(code);
+}
+
+function unusable(name: unknown, message: string, advice?: string): RetinueError {
+  const who = name === undefined ? "An agent" : `The agent ${JSON.stringify(name)}`;
+  return new RetinueError(
+    "invalid-definition",
+    `${who} is not usable: ${message}`,
+    advice === undefined ? {} : { advice },
+  );
 }

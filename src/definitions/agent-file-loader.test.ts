@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createAgentFileLoader } from "./agent-file-loader.ts";
+import { createAgentFileLoader } from "./discover-agents.ts";
 
 let root: string;
 beforeEach(() => {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type AgentDefinition, type AgentScope, agentScopes } from "./agent-definition.ts";
-import { createRegistry } from "./agent-registry.ts";
+import { type AgentDefinition, type AgentScope, agentScopes, createRegistry } from "./agent-definition.ts";
 
 function agent(
   name: string,

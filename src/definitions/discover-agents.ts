@@ -1,4 +1,6 @@
 // @io
+
+import { readFileSync, type Stats, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
@@ -6,17 +8,30 @@ import { shareReads } from "../foundation/share-reads.ts";
 import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
-import type { Plugin } from "../plugins/plugin.ts";
-import { pluginAgentId } from "../plugins/plugin-agent-places.ts";
-import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/find-foreign-writers.ts";
-import { findRepositoryRoot, realFolder } from "../settings/find-repository-root.ts";
-import { type LoadedSettings, loadSettings } from "../settings/load-settings.ts";
+import { type Plugin, pluginAgentId } from "../plugins/plugin.ts";
+import {
+  findForeignWriters,
+  type LoadedSettings,
+  loadSettings,
+  unsafeManagedDiagnostic,
+} from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
-import type { AgentDefinition } from "./agent-definition.ts";
-import { type AgentPlace, createAgentFileLoader, type LoadedAgents } from "./agent-file-loader.ts";
-import { type AgentDenial, type AgentRegistry, createRegistry } from "./agent-registry.ts";
-import { builtinAgents } from "./builtin/builtin-agents.ts";
-import type { GuideFacts } from "./builtin/create-claude-code-guide.ts";
+import { findRepositoryRoot, realFolder } from "../settings/trust-store.ts";
+import {
+  type AgentDefinition,
+  type AgentDenial,
+  type AgentRegistry,
+  type AgentScope,
+  createRegistry,
+} from "./agent-definition.ts";
+import { builtinAgents, type GuideFacts } from "./builtin/builtin-agents.ts";
+import { findAgentFiles, unreadable } from "./find-agent-files.ts";
+import {
+  largestDefinition,
+  type ParsedAgent,
+  parseAgentDefinition,
+  refuseLargeFile,
+} from "./parse-agent-definition.ts";
 
 export interface DiscoverOptions {
   readonly cwd: string;
@@ -223,4 +238,103 @@ function patternsOf({ tool, canonicalTool, specifier }: PermissionRule): readonl
   if (specifier.type === "agent") return specifier.names;
   if (specifier.type === "parameter" && specifier.name === "subagent_type") return [specifier.value];
   return specifier.type === "whole" || specifier.type === "text" ? ["*"] : [];
+}
+
+/** A folder or file that holds agents of one scope. */
+export interface AgentPlace {
+  readonly scope: AgentScope;
+  readonly path: string;
+  readonly plugin?: string;
+  /** The id of an agent in this place, where it is not its bare name. */
+  readonly idOf?: (file: string, name: string) => string;
+}
+
+interface LoadedAgents {
+  /** In the order of the places, which is the order of precedence within a scope. */
+  readonly definitions: readonly AgentDefinition[];
+  readonly diagnostics: readonly Diagnostic[];
+  /** Every file looked at, also those that define nothing. */
+  readonly files: readonly string[];
+}
+
+interface AgentFileLoader {
+  load(places: readonly AgentPlace[]): Promise<LoadedAgents>;
+}
+
+interface CachedFile {
+  readonly stamp: string;
+  readonly parsed: ParsedAgent;
+}
+
+/** Let other work of the host continue while thousands of files are read. */
+const filesPerSlice = 128;
+
+/** Reads agent files and keeps what it parsed, so that the next load only reads what changed on disk. */
+export function createAgentFileLoader(): AgentFileLoader {
+  let cache = new Map<string, CachedFile>();
+  return {
+    async load(places) {
+      const fresh = new Map<string, CachedFile>();
+      const definitions: AgentDefinition[] = [];
+      const diagnostics: Diagnostic[] = [];
+      const files: string[] = [];
+      for (const place of places) {
+        const found = findAgentFiles(place.path);
+        diagnostics.push(...found.diagnostics);
+        for (const file of found.files) {
+          if (files.length > 0 && files.length % filesPerSlice === 0) await nextTick();
+          files.push(file);
+          const { parsed } = readCached(file, place, cache, fresh);
+          diagnostics.push(...parsed.diagnostics);
+          if (parsed.definition !== undefined) definitions.push(withId(parsed.definition, file, place));
+        }
+      }
+      cache = fresh;
+      return { definitions, diagnostics, files };
+    },
+  };
+}
+
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function withId(definition: AgentDefinition, file: string, place: AgentPlace): AgentDefinition {
+  if (place.idOf === undefined) return definition;
+  return { ...definition, source: { ...definition.source, id: place.idOf(file, definition.name) } };
+}
+
+function readCached(
+  file: string,
+  place: AgentPlace,
+  cache: ReadonlyMap<string, CachedFile>,
+  fresh: Map<string, CachedFile>,
+): CachedFile {
+  const key = `${place.scope}\0${place.plugin ?? ""}\0${file}`;
+  const stats = statsOf(file);
+  const stamp = stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
+  const known = cache.get(key);
+  const entry = known?.stamp === stamp ? known : { stamp, parsed: parseFile(file, place, stats?.size ?? 0) };
+  fresh.set(key, entry);
+  return entry;
+}
+
+/** A file that vanished or may not be looked at is reported when it is read. */
+function statsOf(file: string): Stats | undefined {
+  try {
+    return statSync(file);
+  } catch {
+    return undefined;
+  }
+}
+
+function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
+  const { scope, plugin } = place;
+  if (size > largestDefinition) return refuseLargeFile(file);
+  try {
+    const text = readFileSync(file, "utf8");
+    return parseAgentDefinition(text, { file, scope, ...(plugin === undefined ? {} : { plugin }) });
+  } catch (error) {
+    return { diagnostics: [unreadable(file, error)] };
+  }
 }

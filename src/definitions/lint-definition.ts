@@ -1,10 +1,95 @@
 import type { Diagnostic, DocumentPath, Issue, Place } from "../foundation/diagnostic.ts";
+import { shown } from "../foundation/json-record.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
 import { type AliasTable, shippedAliases } from "../model/alias-table.ts";
-import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
+import { parseModelReference, resolveModelReference } from "../model/model-reference.ts";
+import { builtinTools } from "../tools/grants/builtin-tools.ts";
+import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import { resolveToolName } from "../tools/grants/split-entries.ts";
 import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import { grantTools } from "../tools/grants/tool-grants.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { lintColor, lintDescription, lintModel, lintPrompt } from "./lint-description.ts";
-import { lintTools } from "./lint-tools.ts";
+import { rateDescription } from "./rate-description.ts";
+
+/** About 10,000 tokens, which every turn of the agent carries. */
+const promptAtMost = 40_000;
+
+const agentColors = ["red", "blue", "green", "yellow", "purple", "orange", "pink", "cyan"] as const;
+
+/** A description must say what the agent does, when to use it, and what it is not for. */
+function lintDescription({ description }: AgentDefinition): Issue[] {
+  if (description === "") return [];
+  const { vague, advice, ...parts } = rateDescription(description);
+  if (advice.length === 0) return [];
+  const missing = [
+    ...(parts.action ? [] : ["what the agent does"]),
+    ...(parts.trigger ? [] : ["when to use it"]),
+    ...(parts.limits ? [] : ["what it is not for"]),
+  ];
+  const reason = missing.length === 0 ? "it is too short" : `it does not say ${listWords(missing)}`;
+  return [
+    {
+      severity: vague ? "warning" : "note",
+      code: vague ? "vague-description" : "long-description",
+      message: vague
+        ? `A model cannot see from this description when to delegate: ${reason}.`
+        : "The description is longer than it should be.",
+      advice: vague ? (advice.find((line) => line.startsWith("For example")) ?? formula) : advice.join("\n"),
+      path: ["description"],
+    },
+  ];
+}
+
+const formula = "Write: <what it does>. Use when <situation>. Not for <neighbouring work>.";
+
+export const lintModel: LintRule = ({ model }, { aliases }) => {
+  if (model === undefined) return [];
+  const reference = parseModelReference(model, aliases);
+  const resolved = resolveModelReference(reference, { aliases });
+  const path = ["model"];
+  if (resolved.type === "unclear") {
+    const nearest = resolved.nearest === undefined ? "" : ` Did you mean \`${resolved.nearest}\`?`;
+    return [
+      {
+        severity: "warning",
+        code: "unclear-model",
+        message: `\`model\` cannot be used: ${resolved.why}.`,
+        advice: `Write an alias (sonnet, opus, haiku, inherit), a model id, or provider/model.${nearest}`,
+        path,
+      },
+    ];
+  }
+  if (reference.type !== "id" || reference.nearest === undefined) return [];
+  const message = `There is no model alias ${shown(model)}, so it is taken as the id of a model.`;
+  const advice = `Did you mean \`${reference.nearest}\`?`;
+  return [{ severity: "warning", code: "model-near-miss", message, advice, path }];
+};
+
+function lintColor({ color }: AgentDefinition): Issue[] {
+  if (color === undefined || agentColors.some((known) => known === color)) return [];
+  const nearest = nearestName(color, agentColors);
+  const advice = `Write one of ${agentColors.join(", ")}.${nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`}`;
+  const message = `${shown(color)} is not a colour of the display; another one is chosen.`;
+  return [{ severity: "note", code: "unknown-color", message, advice, path: ["color"] }];
+}
+
+function lintPrompt({ prompt, behaviour }: AgentDefinition): Issue[] {
+  const path = ["prompt"];
+  if (prompt.trim() === "" && behaviour?.computePrompt === undefined) {
+    const message = "There is no prompt, so the agent knows nothing but the task it is given.";
+    const advice = "Write below the closing `---` what the agent is to do, how, and what it returns.";
+    return [{ severity: "warning", code: "empty-prompt", message, advice, path }];
+  }
+  if (prompt.length <= promptAtMost) return [];
+  const tokens = Math.round(prompt.length / 4000);
+  const message = `The prompt is about ${tokens},000 tokens long; every turn of the agent carries it.`;
+  const advice = "Move reference material into skills or files that the agent reads when it needs them.";
+  return [{ severity: "note", code: "long-prompt", message, advice, path }];
+}
+
+function listWords(words: readonly string[]): string {
+  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+}
 
 /** Fields by which a definition asks for more than its reader may expect, or for more than it will get. */
 const lintRights: LintRule = (definition, { trusted }) =>
@@ -83,7 +168,7 @@ export interface LintFacts {
   readonly text?: string;
 }
 
-export type LintRule = (definition: AgentDefinition, facts: Required<Omit<LintFacts, "text">>) => Issue[];
+type LintRule = (definition: AgentDefinition, facts: Required<Omit<LintFacts, "text">>) => Issue[];
 
 /** What a person should know about a definition that can be read: mistakes, contradictions and weak spots. */
 export function lintDefinition(definition: AgentDefinition, facts: LintFacts = {}): Diagnostic[] {
@@ -137,4 +222,52 @@ function findWhole(line: string, entry: string, from: number): number {
     if (!/[\w(]/.test(before) && !/[\w(]/.test(after)) return at;
   }
   return -1;
+}
+
+/** Entries of `tools` and `disallowedTools` that do not do what their author meant. */
+export function lintTools(definition: AgentDefinition): Issue[] {
+  const available = assumedTools(definition);
+  const grant = grantTools({ definition, available, role: "subagent" });
+  const notes = grant.notes.map((note) => (note.code === "tool-is-disallowed" ? contradiction(note) : note));
+  if (grant.type === "granted") return notes;
+  const asMain = grantTools({ definition, available, role: "main" });
+  return [asMain.type === "granted" ? onlyForMain() : noToolLeft(), ...notes];
+}
+
+/** The built-in tools, and every MCP tool that is named: which servers will run is not known from a file. */
+export function assumedTools(
+  definition: Pick<AgentDefinition, "tools" | "disallowedTools">,
+): readonly AvailableTool[] {
+  const named = [...(definition.tools ?? []), ...(definition.disallowedTools ?? [])]
+    .map((entry) => parseToolEntry(entry).name)
+    .filter((name) => name.startsWith("mcp__") && name.length > "mcp__".length);
+  return [
+    ...builtinTools.map(({ description: _text, ...tool }): AvailableTool => ({ ...tool, origin: "builtin" })),
+    ...[...new Set(named)].map((name): AvailableTool => ({ name, effect: "network", origin: "mcp" })),
+  ];
+}
+
+function contradiction(note: Issue): Issue {
+  return { ...note, severity: "warning", advice: "Remove it from one of the two lists." };
+}
+
+function noToolLeft(): Issue {
+  return {
+    severity: "error",
+    code: "no-tool-left",
+    message: "No entry of `tools` is a tool that this agent can have, so starting it is refused.",
+    advice: "Name at least one tool, such as `tools: Read, Grep`, or remove the key to give all tools.",
+    path: ["tools"],
+  };
+}
+
+function onlyForMain(): Issue {
+  return {
+    severity: "warning",
+    code: "only-for-main-agent",
+    message:
+      "`tools` holds nothing but starting other agents, which only a main agent may; as a subagent it is refused.",
+    advice: "Add a tool that works in a subagent, such as `Read`, unless it is only started with `--agent`.",
+    path: ["tools"],
+  };
 }

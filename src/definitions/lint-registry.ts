@@ -1,6 +1,5 @@
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import type { AgentDefinition } from "./agent-definition.ts";
-import type { RegisteredAgent } from "./agent-registry.ts";
+import type { AgentDefinition, RegisteredAgent } from "./agent-definition.ts";
 
 /** About 15,000 tokens: what all descriptions together may take from every turn of the parent. */
 const descriptionsAtMost = 60_000;

@@ -1,6 +1,5 @@
 import { load } from "js-yaml";
-import { agentVocabulary, type KeyVocabulary } from "./definition-keys.ts";
-import type { FrontmatterEntry } from "./frontmatter-entries.ts";
+import { agentVocabulary, type FrontmatterEntry, type KeyVocabulary } from "./definition-keys.ts";
 
 /** What one entry says, read on its own. */
 export type RepairedValue =

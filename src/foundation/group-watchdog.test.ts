@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createGroupWatchdog } from "./group-watchdog.ts";
+import { createGroupWatchdog } from "./spawn-process.ts";
 import { startProcess } from "./start-process.ts";
 
 const isWindows = process.platform === "win32";
@@ -111,7 +111,7 @@ describe.skipIf(process.platform !== "linux")("the watchdog", () => {
   test("does not touch a process that was given the number of one that ended", async () => {
     const child = spawn("sleep", ["71206.5"], { detached: true, stdio: "ignore" });
     onTestFinished(() => void child.kill("SIGKILL"));
-    const module_ = JSON.stringify(new URL("group-watchdog.ts", import.meta.url).href);
+    const module_ = JSON.stringify(new URL("spawn-process.ts", import.meta.url).href);
     const program = `
       const { createGroupWatchdog } = await import(${module_});
       createGroupWatchdog(() => "1").watch(${child.pid});

@@ -1,9 +1,8 @@
 import { findNodeAtLocation, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
-import { placeOfOffset, withoutByteOrderMark } from "./byte-order-mark.ts";
-import type { Diagnostic, DocumentPath, Locate } from "./diagnostic.ts";
+import type { Diagnostic, DocumentPath, Locate, Place } from "./diagnostic.ts";
 
 /** A JSON text with its value and a way back from a value to its line. `value` is undefined only when `problem` is set. */
-export interface JsonDocument {
+interface JsonDocument {
   readonly value: unknown;
   readonly diagnostic?: Diagnostic;
   readonly locate: Locate;
@@ -100,4 +99,20 @@ function createLocate(source: string): Locate {
     }
     return undefined;
   };
+}
+
+export const byteOrderMark = "\uFEFF";
+
+/** Where an offset is, counting lines and columns from 1. */
+function placeOfOffset(text: string, offset: number, length?: number): Place {
+  const before = text.slice(0, offset);
+  const lineStart = before.lastIndexOf("\n") + 1;
+  let line = 1;
+  for (let at = before.indexOf("\n"); at !== -1; at = before.indexOf("\n", at + 1)) line += 1;
+  const place = { line, column: offset - lineStart + 1 };
+  return length === undefined ? place : { ...place, length };
+}
+
+export function withoutByteOrderMark(text: string): string {
+  return text.startsWith(byteOrderMark) ? text.slice(1) : text;
 }

@@ -3,8 +3,8 @@ import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findGroupMembers } from "./find-group-members.ts";
 import { type RunRequest, runProcess } from "./run-process.ts";
+import { findGroupMembers } from "./spawn-process.ts";
 
 let directory: string;
 

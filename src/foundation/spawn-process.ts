@@ -1,8 +1,12 @@
 // @io
 import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { retryWhileScarce } from "./retry-while-scarce.ts";
+import { closeSync, constants, existsSync, openSync, readdirSync, readFileSync, unlinkSync } from "node:fs";
+import { Socket } from "node:net";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isScarce, retryWhileScarce } from "./retry-while-scarce.ts";
 
 /**
  * Starts a process, and tries again briefly where the system has no descriptors, processes or memory to give just now.
@@ -37,4 +41,306 @@ export function spawnGuarded(file: string, args: readonly string[], options: Spa
 function isFolderGone(error: unknown, folder: SpawnOptions["cwd"]): boolean {
   const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
   return isMissing && folder !== undefined && !existsSync(folder);
+}
+
+export interface Pipe {
+  readonly readable: Readable;
+  /** For a child's stdout and stderr; the holder closes it once the child has its own. */
+  readonly writeEnd: number;
+}
+
+/**
+ * A real pipe. Node gives children sockets, which cannot be opened by name, so that `echo x > /dev/stderr` fails in
+ * them; one pipe for stdout and stderr also keeps the order of what was written. Undefined where none can be made.
+ */
+export async function connectPipe(directory: string, name: string): Promise<Pipe | undefined> {
+  if (process.platform === "win32") return undefined;
+  const path = join(directory, name);
+  if (!(await makeNamedPipe(path))) return undefined;
+  const opened: number[] = [];
+  try {
+    const readEnd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    opened.push(readEnd);
+    const writeEnd = openSync(path, constants.O_WRONLY);
+    opened.push(writeEnd);
+    const readable = new Socket({ fd: readEnd, readable: true, writable: false });
+    // The one that reads it listens later, and an error before that must not end the program.
+    readable.on("error", () => readable.destroy());
+    return { readable, writeEnd };
+  } catch {
+    for (const descriptor of opened) closeSync(descriptor);
+    return undefined;
+  } finally {
+    unlinkSync(path);
+  }
+}
+
+export function closeWriteEnd(pipe: Pipe | undefined): void {
+  if (pipe !== undefined) closeSync(pipe.writeEnd);
+}
+
+const systemPath = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin";
+
+async function makeNamedPipe(path: string): Promise<boolean> {
+  try {
+    const maker = await spawnProcess("mkfifo", ["-m", "600", path], {
+      env: { PATH: systemPath },
+      stdio: "ignore",
+      timeout: 5_000,
+    });
+    return await new Promise((resolve) => maker.once("exit", (code) => resolve(code === 0)));
+  } catch {
+    return false;
+  }
+}
+
+/** Ends process groups once this process is gone, however it ended; one small process does that for all of them. */
+interface GroupWatchdog {
+  /** From now on the group dies with this process, until `release` is called. */
+  watch(leader: number): WatchedGroup;
+  /** Lets the watchdog end where nothing is left to watch; the next group starts another one. */
+  rest(): void;
+}
+
+export interface WatchedGroup {
+  release(): void;
+}
+
+/** How long a watchdog without a group stays, so that one command after the other does not start one each. */
+const idleMs = 5_000;
+
+/**
+ * The watchdog reads from a pipe that only this process can write to. Even after SIGKILL the system closes that pipe, and then
+ * the watchdog asks every group it knows of to end, and kills what is left half a second later. Where it cannot be started,
+ * nothing else changes: commands then live on when this process is killed, until their session is resumed.
+ */
+export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
+  const groups = new Map<number, string>();
+  let dog: ChildProcess | undefined;
+  let idle: NodeJS.Timeout | undefined;
+
+  function report(text: string): void {
+    if (dog?.stdin?.writable === true) dog.stdin.write(text);
+  }
+
+  function leave(): void {
+    clearTimeout(idle);
+    idle = undefined;
+    dog?.stdin?.end();
+    dog = undefined;
+  }
+
+  function start(): void {
+    const started = spawnWatchdog();
+    if (started === undefined) return;
+    dog = started;
+    started.once("exit", () => {
+      if (dog === started) dog = undefined;
+    });
+    // Another watchdog may have died; the new one takes over what it knew.
+    for (const [leader, began] of groups) report(`+ ${leader} ${began}\n`);
+  }
+
+  return {
+    watch(leader) {
+      if (process.platform === "win32") return { release: () => undefined };
+      clearTimeout(idle);
+      const began = startOf(leader);
+      groups.set(leader, began);
+      if (dog === undefined) start();
+      else report(`+ ${leader} ${began}\n`);
+      return {
+        release() {
+          if (groups.get(leader) !== began) return;
+          groups.delete(leader);
+          report(`- ${leader}\n`);
+          if (groups.size === 0 && dog !== undefined) idle = setTimeout(leave, idleMs).unref();
+        },
+      };
+    },
+    rest() {
+      if (groups.size === 0) leave();
+    },
+  };
+}
+
+/** The one of this process: a pipe whose end means the end of the process cannot belong to a part of it. */
+export const groupWatchdog: GroupWatchdog = createGroupWatchdog();
+
+function spawnWatchdog(): ChildProcess | undefined {
+  try {
+    const child = spawnGuarded("/bin/sh", ["-c", script, "retinue-watchdog"], {
+      // In a session of its own neither Ctrl+C nor a closed terminal reaches it.
+      detached: true,
+      cwd: "/",
+      env: { PATH: "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin" },
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    child.unref();
+    // A pipe to a child is a socket, which keeps the process alive unless it is unreferenced.
+    const { stdin } = child;
+    if (stdin !== null && "unref" in stdin && typeof stdin.unref === "function") stdin.unref();
+    return child;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The moment a process began, as the system counts; `-` where it does not report it. */
+function readStart(pid: number): string {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return status.slice(status.lastIndexOf(")") + 2).split(" ")[19] ?? "-";
+  } catch {
+    return "-";
+  }
+}
+
+/**
+ * `groups` holds ` leader ` for each group. In /proc/N/stat the fields behind the name in parentheses are state, parent, group,
+ * session and, as the twentieth, the start; a leader that began at another moment is somebody else who was given its number.
+ */
+const script = `
+trap '' HUP INT TERM
+groups=' '
+starts=' '
+forget() {
+  kept=' '
+  for one in $groups; do [ "$one" = "$1" ] || kept="$kept$one "; done
+  groups=$kept
+}
+while read -r verb leader began; do
+  forget "$leader"
+  if [ "$verb" = + ]; then groups="$groups$leader "; starts=" $leader:$began$starts"; fi
+done
+[ "$groups" = ' ' ] && exit 0
+fields() { line=; read -r line < "/proc/$1/stat" || return 1; line=\${line##*") "}; }
+began() { shift 19; echo "$1"; }
+for leader in $groups; do
+  fields "$leader" || continue
+  case "$starts" in *" $leader:- "*) continue ;; esac
+  case "$starts" in *" $leader:$(began $line) "*) ;; *) forget "$leader" ;; esac
+done 2>/dev/null
+look() {
+  [ "$1" = Z ] || [ "$1" = X ] && return
+  case "$groups" in *" $3 "* | *" $4 "*) members="$members $pid" ;; esac
+}
+find_members() {
+  members=
+  if [ -e /proc/self/stat ]; then
+    for file in /proc/[0-9]*; do
+      pid=\${file#/proc/}
+      fields "$pid" && look $line
+    done
+  else
+    for leader in $groups; do kill -0 -- "-$leader" && members="$members -$leader"; done
+  fi
+} 2>/dev/null
+send() {
+  for one in $groups; do kill -s "$1" -- "-$one"; done
+  for one in $members; do kill -s "$1" -- "$one"; done
+} 2>/dev/null
+find_members
+send TERM
+round=0
+while [ "$round" -lt 60 ]; do
+  find_members
+  [ -z "$members" ] && exit 0
+  [ "$round" -ge 10 ] && send KILL
+  sleep 0.05
+  round=$((round + 1))
+done
+`;
+
+const pollMs = 20;
+const killRounds = 25;
+
+/**
+ * Ends everything a leader has started: asks politely, and kills what is left when the grace is over. Whether something
+ * is left is seen at the processes themselves. Resolves when nothing lives, or when even killing did not help.
+ */
+export async function endProcessGroup(leader: number, options: { readonly graceMs: number }): Promise<void> {
+  if (process.platform === "win32") return endTree(leader);
+  signalGroup(leader, "SIGTERM");
+  // By the clock: on a busy machine looking takes longer than the pause between two looks.
+  const until = performance.now() + options.graceMs;
+  for (let left = options.graceMs; left > 0; left = until - performance.now()) {
+    if (!isAlive(leader)) return;
+    await sleep(Math.min(pollMs, left));
+  }
+  for (let round = 0; round < killRounds && isAlive(leader); round += 1) {
+    signalGroup(leader, "SIGKILL");
+    await sleep(pollMs);
+  }
+}
+
+/** Sends a signal to the group and to those of the session that left it, as `timeout` and job control do. */
+function signalGroup(leader: number, signal: NodeJS.Signals): void {
+  sendSignal(-leader, signal);
+  for (const pid of findGroupMembers(leader)) if (pid !== leader) sendSignal(pid, signal);
+}
+
+function isAlive(leader: number): boolean {
+  return process.platform === "linux" ? findGroupMembers(leader).length > 0 : groupAnswers(leader);
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended in between, or belongs to somebody else: nothing more can be done here.
+  }
+}
+
+async function endTree(leader: number): Promise<void> {
+  try {
+    const options = { stdio: "ignore", windowsHide: true } as const;
+    const killer = await spawnProcess("taskkill", ["/pid", String(leader), "/T", "/F"], options);
+    await new Promise((resolve) => killer.once("exit", resolve));
+  } catch {
+    // Nothing more can be done here.
+  }
+}
+
+/**
+ * The living processes that a leader started in its group or session, the leader included and zombies not. A process
+ * that made a session of its own is a daemon and does not count. Where there is no /proc, only the group is asked.
+ */
+export function findGroupMembers(leader: number): readonly number[] {
+  if (process.platform !== "linux") return groupAnswers(leader) ? [leader] : [];
+  try {
+    return readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .filter((name) => belongsTo(leader, readStatus(name)))
+      .map(Number);
+  } catch {
+    // Without descriptors no one can be looked at, and what is not seen must not count as gone.
+    return groupAnswers(leader) ? [leader] : [];
+  }
+}
+
+/** Whether anything, a zombie included, is left in the group; costs one system call. */
+export function groupAnswers(leader: number): boolean {
+  try {
+    process.kill(process.platform === "win32" ? leader : -leader, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+function readStatus(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch (error) {
+    if (isScarce(error)) throw error;
+    return "";
+  }
+}
+
+/** The command's name is in parentheses and may hold anything, so reading starts behind the last one. */
+function belongsTo(leader: number, status: string): boolean {
+  const [state = "Z", , group, session] = status.slice(status.lastIndexOf(")") + 2).split(" ");
+  if (status === "" || state === "Z" || state === "X") return false;
+  return Number(group) === leader || Number(session) === leader;
 }

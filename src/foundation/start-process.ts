@@ -4,11 +4,16 @@ import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, resolve } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
-import { closeWriteEnd, connectPipe, type Pipe } from "./connect-pipe.ts";
-import { endProcessGroup } from "./end-process-group.ts";
-import { findGroupMembers, groupAnswers } from "./find-group-members.ts";
-import { groupWatchdog } from "./group-watchdog.ts";
-import { spawnProcess } from "./spawn-process.ts";
+import {
+  closeWriteEnd,
+  connectPipe,
+  endProcessGroup,
+  findGroupMembers,
+  groupAnswers,
+  groupWatchdog,
+  type Pipe,
+  spawnProcess,
+} from "./spawn-process.ts";
 
 export interface ProcessRequest {
   readonly file: string;

@@ -1,5 +1,4 @@
 import { abortable } from "./abortable.ts";
-import type { WaitClock } from "./wait-clock.ts";
 
 /** Measures the time in which work continues: it is paused before the start, after the stop, and while it is held. */
 export interface Stopwatch {
@@ -89,4 +88,12 @@ function createSleepers() {
       }
     },
   };
+}
+
+/** Time as those who wait need it; one source for all, so that tests can let hours pass immediately. */
+export interface WaitClock {
+  /** Milliseconds that only ever grow. */
+  now(): number;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
 }

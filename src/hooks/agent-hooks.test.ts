@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { agentHooks } from "./agent-hooks.ts";
-import type { HookRule } from "./hook-rule.ts";
+import { agentHooks, type HookRule } from "./hook-rule.ts";
 
 const handler = { type: "command", command: "check" } as const;
 const hooks: readonly HookRule[] = [

@@ -1,3 +1,4 @@
+import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
 import type { FiredEvent } from "./hook-input.ts";
 
 /** What one hook said, understood. Nothing in it means: continue. */
@@ -46,7 +47,7 @@ export const blockEffects: Readonly<Record<FiredEvent, "deny" | "block" | "tell-
   Notification: "nothing",
 };
 
-export function blockingAnswer(event: FiredEvent, reason: string): HookAnswer {
+function blockingAnswer(event: FiredEvent, reason: string): HookAnswer {
   switch (blockEffects[event]) {
     case "deny":
       return { verdict: "deny", reason };
@@ -62,7 +63,7 @@ export function blockingAnswer(event: FiredEvent, reason: string): HookAnswer {
 /** The most characters of one text that continue; the rest is kept in a file. */
 const textLimit = 10_000;
 
-export interface CutTexts {
+interface CutTexts {
   readonly answer: HookAnswer;
   /** Whole texts, each with the name that the shortened one mentions. */
   readonly files: readonly { readonly file: string; readonly text: string }[];
@@ -88,4 +89,206 @@ export function cutTexts(answer: HookAnswer, fileFor: (field: string) => string 
 function beginning(text: string): string {
   const last = text.charCodeAt(textLimit - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? textLimit - 1 : textLimit);
+}
+
+/** How a command ended, and what it wrote. */
+interface CommandOutput {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** More was written than is here. */
+  readonly truncated: boolean;
+}
+
+/**
+ * Exit 0: what was printed counts. Exit 2: blocks, and JSON can only give the reason. Any other: a failure, unless JSON
+ * decides; of a call, such JSON may only deny.
+ */
+export function readCommandOutput(event: FiredEvent, output: CommandOutput): HookReading {
+  if (output.exitCode === 0) return readPrinted(event, output.stdout, output.truncated);
+  const printed = looksLikeJson(output.stdout) ? readPrinted(event, output.stdout, false) : undefined;
+  const said = printed?.type === "answer" ? printed.answer : undefined;
+  const blocks = said?.verdict === "deny" || said?.blocks === true;
+  if (output.exitCode === 2) {
+    const reason = (blocks ? said?.reason : undefined) ?? firstText(output.stderr, output.stdout);
+    return answer({ ...blockingAnswer(event, reason ?? "the hook gave no reason"), ...stopOf(said) });
+  }
+  if (said !== undefined && (blocks || blockEffects[event] !== "deny")) return answer(said);
+  const detail = firstText(output.stderr, output.stdout);
+  return failed(`it ended with code ${output.exitCode}${detail === undefined ? "" : `: ${brief(detail)}`}`);
+}
+
+/** Reads what was printed, or what a server answered: JSON where it begins with a brace, else plain text. */
+export function readPrinted(event: FiredEvent, text: string, truncated: boolean): HookReading {
+  if (truncated) return failed(`it printed more than ${text.length} characters, which is no answer`);
+  if (!looksLikeJson(text)) {
+    const context = text.trim();
+    return answer(context !== "" && takesPlainText.has(event) ? { context } : {});
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return failed(`it printed JSON that is not complete: ${brief(text)}`);
+  }
+  return readAnswer(event, value);
+}
+
+/** Reads an answer that is already a value: from a function, or parsed. */
+export function readAnswer(event: FiredEvent, value: unknown): HookReading {
+  if (value === undefined || value === null) return answer({});
+  if (!isRecord(value)) return failed(`its answer must be an object, but it is ${kindOf(value)}`);
+  if (isUnreasonablyLarge(value)) return failed("its answer is nested too deeply or too large");
+  const specific = value["hookSpecificOutput"] ?? {};
+  if (!isRecord(specific))
+    return failed(`"hookSpecificOutput" must be an object, but it is ${kindOf(specific)}`);
+  const named = specific["hookEventName"];
+  if (named !== undefined && named !== event) {
+    return failed(`"hookEventName" says ${shown(named)}, but the event is ${event}`);
+  }
+  const complaint = wrongKinds(value, specific);
+  if (complaint !== undefined) return failed(complaint);
+  const decided = readDecision(event, value, specific);
+  if (typeof decided === "string") return failed(decided);
+  return answer({ ...readTexts(value, specific), ...decided, ...readChanges(event, specific) });
+}
+
+/** Only where a person or a program speaks to the model is plain text taken as meant for it. */
+const takesPlainText: ReadonlySet<FiredEvent> = new Set(["UserPromptSubmit", "SessionStart", "PreCompact"]);
+
+const textKeys = ["reason", "stopReason", "systemMessage"] as const;
+const specificTextKeys = ["permissionDecisionReason", "additionalContext"] as const;
+
+/** A field of the wrong kind is a failure and not left out: the hook meant something by it. */
+function wrongKinds(value: JsonRecord, specific: JsonRecord): string | undefined {
+  const wrong = (fields: JsonRecord, keys: readonly string[]): string | undefined => {
+    const key = keys.find((name) => isGiven(fields[name]) && typeof fields[name] !== "string");
+    return key === undefined ? undefined : `"${key}" must be a text, but it is ${kindOf(fields[key])}`;
+  };
+  if (isGiven(value["continue"]) && typeof value["continue"] !== "boolean")
+    return `"continue" must be true or false, but it is ${shown(value["continue"])}`;
+  if (isGiven(specific["updatedInput"]) && !isRecord(specific["updatedInput"]))
+    return `"updatedInput" must be an object, but it is ${kindOf(specific["updatedInput"])}`;
+  return wrong(value, textKeys) ?? wrong(specific, specificTextKeys);
+}
+
+const words: ReadonlyMap<unknown, "allow" | "ask" | "deny"> = new Map([
+  ["allow", "allow"],
+  ["approve", "allow"],
+  ["ask", "ask"],
+  // Holding a call back for later is not possible here, so a person is asked.
+  ["defer", "ask"],
+  ["deny", "deny"],
+  ["block", "deny"],
+]);
+
+/** A text is a complaint. */
+function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord): HookAnswer | string {
+  const behaviour = event === "PermissionRequest" ? specific["decision"] : undefined;
+  if (isGiven(behaviour)) return readPermission(behaviour);
+  const given = event === "PreToolUse" ? (specific["permissionDecision"] ?? value["decision"]) : undefined;
+  const written = given ?? value["decision"];
+  if (!isGiven(written)) return {};
+  const verdict = words.get(written);
+  if (verdict === undefined)
+    return `it decides ${shown(written)}; the words are allow, ask, deny, approve, block`;
+  const reason = textIn(specific["permissionDecisionReason"]) ?? textIn(value["reason"]);
+  if (verdict === "deny") return blockingAnswer(event, reason ?? "the hook gave no reason");
+  if (blockEffects[event] !== "deny") return {};
+  return { verdict, ...(reason === undefined ? {} : { reason }) };
+}
+
+function readPermission(decision: unknown): HookAnswer | string {
+  if (!isRecord(decision)) return `"decision" must be an object, but it is ${kindOf(decision)}`;
+  const { behavior, message, updatedInput, updatedPermissions, interrupt } = decision;
+  if (behavior === "deny") {
+    const reason = textIn(message) ?? "the hook gave no reason";
+    return { verdict: "deny", reason, ...(interrupt === true ? { stop: reason } : {}) };
+  }
+  if (behavior !== "allow") return `"behavior" must be allow or deny, but it is ${shown(behavior)}`;
+  if (isGiven(updatedInput) && !isRecord(updatedInput))
+    return `"updatedInput" must be an object, but it is ${kindOf(updatedInput)}`;
+  if (isGiven(updatedPermissions) && !Array.isArray(updatedPermissions))
+    return `"updatedPermissions" must be a list, but it is ${kindOf(updatedPermissions)}`;
+  return {
+    verdict: "allow",
+    ...(isRecord(updatedInput) ? { updatedInput } : {}),
+    ...(Array.isArray(updatedPermissions) ? { updatedPermissions } : {}),
+  };
+}
+
+function readTexts(value: JsonRecord, specific: JsonRecord): HookAnswer {
+  const context = textIn(specific["additionalContext"]) ?? textIn(value["additionalContext"]);
+  const systemMessage = textIn(value["systemMessage"]);
+  return {
+    ...(context === undefined ? {} : { context }),
+    ...(systemMessage === undefined ? {} : { systemMessage }),
+    ...(value["continue"] === false ? { stop: textIn(value["stopReason"]) ?? "a hook ended the run" } : {}),
+  };
+}
+
+function readChanges(event: FiredEvent, specific: JsonRecord): HookAnswer {
+  const { updatedInput } = specific;
+  if (event === "PreToolUse" && isRecord(updatedInput)) return { updatedInput };
+  if (event !== "PostToolUse") return {};
+  const output = specific["updatedToolOutput"] ?? specific["updatedMCPToolOutput"];
+  if (!isGiven(output)) return {};
+  return { updatedOutput: typeof output === "string" ? output : JSON.stringify(output) };
+}
+
+/** What a model said about an event: `{"ok": false, "reason": "…"}`, or one of the usual answers. */
+export function readModelAnswer(event: FiredEvent, text: string): HookReading {
+  const start = text.indexOf("{");
+  const end = text.lastIndexOf("}");
+  let value: unknown;
+  try {
+    value = JSON.parse(text.slice(start, end + 1));
+  } catch {
+    return failed(`the model did not answer with JSON: ${brief(text)}`);
+  }
+  if (!isRecord(value)) return failed(`the model did not answer with an object: ${brief(text)}`);
+  // A model that finds nothing wrong does not thereby grant the call.
+  if (value["ok"] === true) return answer({});
+  if (value["ok"] === false)
+    return answer(blockingAnswer(event, textIn(value["reason"]) ?? "the model gave no reason"));
+  const reading = readAnswer(event, value);
+  if (reading.type === "failed" || reading.answer.verdict !== "allow") {
+    const saysNothing = reading.type === "answer" && Object.keys(reading.answer).length === 0;
+    if (!saysNothing) return reading;
+    if (value["decision"] !== "approve")
+      return failed(`the model did not say whether it is ok: ${brief(text)}`);
+  }
+  return answer({});
+}
+
+function answer(said: HookAnswer): HookReading {
+  return { type: "answer", answer: said };
+}
+
+function failed(reason: string): HookReading {
+  return { type: "failed", reason };
+}
+
+function stopOf(said: HookAnswer | undefined): HookAnswer {
+  return said?.stop === undefined ? {} : { stop: said.stop };
+}
+
+function looksLikeJson(text: string): boolean {
+  return /^\s*\{/.test(text);
+}
+
+function isGiven(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" && value.trim() !== "" ? value : undefined;
+}
+
+function firstText(...texts: readonly string[]): string | undefined {
+  return texts.map((text) => text.trim()).find((text) => text !== "");
+}
+
+function brief(text: string): string {
+  return shown(text.trim(), 200);
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hookEventNames, hookEvents, isHookEventName } from "./hook-events.ts";
-import { firedHookEvents } from "./hook-input.ts";
+import { firedHookEvents, hookEventNames, hookEvents, isHookEventName } from "./hook-input.ts";
 
 describe("hook events", () => {
   it("knows all 33 events that are in people's files", () => {

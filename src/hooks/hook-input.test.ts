@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { hookEvents } from "./hook-events.ts";
 import {
   type FiredEvent,
   firedHookEvents,
   type HookPayloads,
   type HookSituation,
+  hookEvents,
   hookInput,
   hookSubject,
 } from "./hook-input.ts";

@@ -1,5 +1,3 @@
-import type { HookEventName } from "./hook-events.ts";
-
 /** One call of a tool, as hooks are informed of it. */
 export interface CallPayload {
   readonly tool: string;
@@ -40,7 +38,7 @@ export interface HookPayloads {
 }
 
 /** A task of a team's board, as hooks see it. */
-export interface TaskPayload {
+interface TaskPayload {
   readonly taskId: string;
   readonly subject: string;
   readonly description?: string;
@@ -183,4 +181,138 @@ function callFields({ tool, input, callId, server }: CallPayload): Readonly<Reco
 
 function withoutAbsent(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** What the matcher of a hook is compared with; `none` means the event has no matcher. */
+type HookMatchSubject =
+  | "tool name"
+  | "session source"
+  | "end reason"
+  | "trigger"
+  | "agent type"
+  | "notification type"
+  | "command name"
+  | "error type"
+  | "config source"
+  | "load reason"
+  | "server name"
+  | "file name"
+  | "add source"
+  | "model"
+  | "none";
+
+interface HookEventInfo {
+  readonly matches: HookMatchSubject;
+}
+
+/** Every event a hooks object may name. Those that happen here have a row in `hook-input.ts`; nothing else can fire. */
+export const hookEvents = {
+  PreToolUse: { matches: "tool name" },
+  PostToolUse: { matches: "tool name" },
+  PostToolUseFailure: { matches: "tool name" },
+  PostToolBatch: { matches: "none" },
+  PermissionRequest: { matches: "tool name" },
+  PermissionDenied: { matches: "tool name" },
+  Notification: { matches: "notification type" },
+  UserPromptSubmit: { matches: "none" },
+  UserPromptExpansion: { matches: "command name" },
+  SessionStart: { matches: "session source" },
+  SessionEnd: { matches: "end reason" },
+  Setup: { matches: "trigger" },
+  Stop: { matches: "none" },
+  StopFailure: { matches: "error type" },
+  SubagentStart: { matches: "agent type" },
+  SubagentStop: { matches: "agent type" },
+  PreCompact: { matches: "trigger" },
+  PostCompact: { matches: "trigger" },
+  PreModelSwitch: { matches: "model" },
+  PostModelSwitch: { matches: "model" },
+  TaskCreated: { matches: "none" },
+  TaskCompleted: { matches: "none" },
+  TeammateIdle: { matches: "none" },
+  Elicitation: { matches: "server name" },
+  ElicitationResult: { matches: "server name" },
+  ConfigChange: { matches: "config source" },
+  InstructionsLoaded: { matches: "load reason" },
+  CwdChanged: { matches: "none" },
+  FileChanged: { matches: "file name" },
+  DirectoryAdded: { matches: "add source" },
+  WorktreeCreate: { matches: "none" },
+  WorktreeRemove: { matches: "none" },
+  MessageDisplay: { matches: "none" },
+} as const satisfies Readonly<Record<string, HookEventInfo>>;
+
+type HookEventName = keyof typeof hookEvents;
+
+export function isHookEventName(name: unknown): name is HookEventName {
+  return typeof name === "string" && Object.hasOwn(hookEvents, name);
+}
+
+// Object.keys widens to string; the keys of a constant object are exactly its type's keys.
+export const hookEventNames = Object.keys(hookEvents) as readonly HookEventName[];
+
+/** What every hook reads. */
+interface CommonInput<Event extends FiredEvent> {
+  readonly hook_event_name: Event;
+  readonly session_id: string;
+  readonly transcript_path: string;
+  readonly cwd: string;
+  readonly permission_mode?: string;
+  /** Present inside a child agent. */
+  readonly agent_id?: string;
+  readonly agent_type?: string;
+}
+
+interface CallInput {
+  readonly tool_name: string;
+  readonly tool_input: Readonly<Record<string, unknown>>;
+  readonly tool_use_id: string;
+}
+
+interface StopInput {
+  readonly stop_hook_active: boolean;
+  readonly last_assistant_message?: string;
+}
+
+/** What each event says besides. */
+interface SpecificInputs {
+  readonly PreToolUse: CallInput;
+  readonly PostToolUse: CallInput & { readonly tool_response: unknown };
+  readonly PostToolUseFailure: CallInput & { readonly error: string };
+  readonly PermissionRequest: CallInput;
+  readonly Notification: {
+    readonly message: string;
+    readonly title?: string;
+    readonly notification_type: string;
+  };
+  readonly UserPromptSubmit: { readonly prompt: string };
+  readonly SessionStart: { readonly source: string; readonly model?: string };
+  readonly SessionEnd: { readonly reason: string };
+  readonly Stop: StopInput;
+  readonly SubagentStart: { readonly agent_id: string; readonly agent_type: string };
+  readonly SubagentStop: StopInput & { readonly agent_id: string; readonly agent_type: string };
+  readonly PreCompact: { readonly trigger: string; readonly custom_instructions: string | null };
+}
+
+/** What a hook reads, by event. */
+export type HookInput<Event extends FiredEvent = FiredEvent> = Event extends keyof SpecificInputs
+  ? CommonInput<Event> & SpecificInputs[Event]
+  : CommonInput<Event> & Readonly<Record<string, unknown>>;
+
+/** What a hook answers; nothing means: continue. */
+export interface HookOutput {
+  /** False ends the run. */
+  readonly continue?: boolean;
+  readonly stopReason?: string;
+  readonly systemMessage?: string;
+  readonly decision?: "approve" | "block" | "allow" | "ask" | "deny";
+  readonly reason?: string;
+  readonly hookSpecificOutput?: {
+    readonly hookEventName?: FiredEvent;
+    readonly permissionDecision?: "allow" | "deny" | "ask";
+    readonly permissionDecisionReason?: string;
+    readonly updatedInput?: Readonly<Record<string, unknown>>;
+    readonly additionalContext?: string;
+    readonly [key: string]: unknown;
+  };
 }

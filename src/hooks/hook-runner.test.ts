@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallOutcome, EventOutcome } from "./aggregate.ts";
 import type { FiredEvent, HookPayloads } from "./hook-input.ts";
-import type { HookHandler } from "./hook-rule.ts";
+import type { HookHandler, HookOrigin, SourcedHookRule } from "./hook-rule.ts";
 import { createHookRunner, type HookRunnerOptions, type LateAnswer } from "./hook-runner.ts";
-import type { HookOrigin, SourcedHookRule } from "./select-hooks.ts";
 import { findMarkedProcesses } from "./start-command-hook.ts";
 
 let directory: string;

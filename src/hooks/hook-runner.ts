@@ -10,18 +10,18 @@ import {
   hookInput,
   hookSubject,
 } from "./hook-input.ts";
-import type { HookHandler } from "./hook-rule.ts";
-import { matchSubject, type SubjectMatch } from "./match-subject.ts";
-import { type HookFunction, type RunContext, runFunction, runHandler } from "./run-handler.ts";
-import type { HttpHookLimits } from "./run-http-hook.ts";
 import {
   describeHook,
+  type HookHandler,
   type MatchSubject,
   matchesQuestion,
   type SelectedHook,
   type SourcedHookRule,
   selectHooks,
-} from "./select-hooks.ts";
+} from "./hook-rule.ts";
+import { matchSubject, type SubjectMatch } from "./match-subject.ts";
+import { type HookFunction, type RunContext, runFunction, runHandler } from "./run-handler.ts";
+import type { HttpHookLimits } from "./run-http-hook.ts";
 
 /** Puts a question to a model, for prompt and agent hooks. */
 export type AskModel = (

@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { cutTexts, type HookAnswer } from "./hook-answer.ts";
+import {
+  cutTexts,
+  type HookAnswer,
+  readAnswer,
+  readCommandOutput,
+  readModelAnswer,
+  readPrinted,
+} from "./hook-answer.ts";
 import { type FiredEvent, firedHookEvents } from "./hook-input.ts";
-import { readAnswer, readCommandOutput, readModelAnswer, readPrinted } from "./read-command-output.ts";
 
 const quiet = { stdout: "", stderr: "", truncated: false };
 

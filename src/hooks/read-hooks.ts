@@ -1,8 +1,7 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { hookEventNames, isHookEventName } from "./hook-events.ts";
-import { isFiredEvent } from "./hook-input.ts";
+import { hookEventNames, isFiredEvent, isHookEventName } from "./hook-input.ts";
 import type { HookRule } from "./hook-rule.ts";
 import { readHookHandler } from "./read-hook-handler.ts";
 

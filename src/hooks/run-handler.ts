@@ -1,11 +1,9 @@
 import { isRecord } from "../foundation/json-record.ts";
-import type { HookReading } from "./hook-answer.ts";
+import { type HookReading, readAnswer, readModelAnswer, readPrinted } from "./hook-answer.ts";
 import type { FiredEvent } from "./hook-input.ts";
-import type { HookHandler } from "./hook-rule.ts";
+import { describeHook, type HookHandler, type SelectedHook } from "./hook-rule.ts";
 import type { HookRunnerOptions } from "./hook-runner.ts";
-import { readAnswer, readModelAnswer, readPrinted } from "./read-command-output.ts";
 import { runHttpHook } from "./run-http-hook.ts";
-import { describeHook, type SelectedHook } from "./select-hooks.ts";
 import { type StartedCommand, startCommandHook } from "./start-command-hook.ts";
 
 /** A hook in code: reads what a command would read, gives what a command would print. */

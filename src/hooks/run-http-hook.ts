@@ -1,9 +1,8 @@
 // @io
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import type { HookReading } from "./hook-answer.ts";
+import { type HookReading, readPrinted } from "./hook-answer.ts";
 import type { FiredEvent } from "./hook-input.ts";
 import type { HookHandler } from "./hook-rule.ts";
-import { readPrinted } from "./read-command-output.ts";
 
 /** What an organisation or a person permits; an absent list permits everything. */
 export interface HttpHookLimits {

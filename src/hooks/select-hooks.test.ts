@@ -1,8 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { FiredEvent } from "./hook-input.ts";
-import type { HookHandler } from "./hook-rule.ts";
+import {
+  describeHook,
+  type HookHandler,
+  type HookOrigin,
+  type SourcedHookRule,
+  selectHooks,
+} from "./hook-rule.ts";
 import { matchSubject } from "./match-subject.ts";
-import { describeHook, type HookOrigin, type SourcedHookRule, selectHooks } from "./select-hooks.ts";
 
 describe("[HKS-4] a matcher", () => {
   test.each<[string | undefined, string, boolean]>([

@@ -3,10 +3,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isRecord } from "../foundation/json-record.ts";
 import { type ProcessEnding, startProcess } from "../foundation/start-process.ts";
-import type { HookReading } from "./hook-answer.ts";
+import { type HookReading, readCommandOutput } from "./hook-answer.ts";
 import type { FiredEvent } from "./hook-input.ts";
 import type { HookHandler } from "./hook-rule.ts";
-import { readCommandOutput } from "./read-command-output.ts";
 
 export interface CommandCall {
   readonly event: FiredEvent;

@@ -10,7 +10,7 @@ import { errorCode, fileError } from "../storage/file-error.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
 import { parseLines, readRange } from "../storage/read-lines.ts";
 import type { KnownChild } from "../tasks/recovery/child-meta.ts";
-import { loadChildMeta } from "../tasks/recovery/load-child-meta.ts";
+import { loadChildMeta } from "../tasks/recovery/find-tasks.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
 import type { InspectedAct, Inspection } from "./inspection.ts";

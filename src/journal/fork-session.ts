@@ -1,12 +1,12 @@
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { createWholeFile } from "../storage/create-whole-file.ts";
+import { createWholeFile } from "../storage/file-error.ts";
 import { readLines } from "../storage/read-lines.ts";
-import type { IdSource } from "./id-source.ts";
 import { checkSessionId, sessionFiles } from "./session-files.ts";
 import { bestTitle, readSessionTitles } from "./session-title.ts";
 import { findDamage, type TranscriptDamage } from "./transcript-damage.ts";
 import { customTitleLine } from "./transcript-facts.ts";
+import type { IdSource } from "./transcript-writer.ts";
 
 export interface ForkOptions {
   readonly transcripts: string;

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
-import { type PermissionMode, parsePermissionMode } from "../permissions/permission-mode.ts";
+import { type PermissionMode, parsePermissionMode } from "../permissions/permission-policy.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 import type { GrantedTool } from "../tools/grants/tool-grants.ts";
 
 /**

@@ -1,16 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Repeats } from "../conversation/call-intent.ts";
+import type { Repeats } from "../conversation/interrupted-agent.ts";
 import type { AssistantMessage, ToolResultBlock } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 import { parseLines } from "../storage/read-lines.ts";
 import { forkLines } from "./fork-session.ts";
-import { interruptedResult } from "./interrupted-result.ts";
 import { journalPlan, readEarlierPlans } from "./journaled-plan.ts";
-import { rebuildConversation } from "./rebuild-conversation.ts";
+import { interruptedResult, rebuildConversation } from "./rebuild-conversation.ts";
 import { createTranscriptWriter } from "./transcript-writer.ts";
 
 function createTranscript({ agentId }: { agentId?: string } = {}) {

@@ -5,9 +5,12 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { parseLines } from "../storage/read-lines.ts";
-import { interruptedResult, interruptedResults } from "./interrupted-result.ts";
-import { rebuildConversation } from "./rebuild-conversation.ts";
-import { appendUserMessage } from "./settle-turns.ts";
+import {
+  appendUserMessage,
+  interruptedResult,
+  interruptedResults,
+  rebuildConversation,
+} from "./rebuild-conversation.ts";
 import { createTranscriptWriter } from "./transcript-writer.ts";
 
 /** Why a provider would refuse a conversation; undefined when it would not. */

@@ -2,7 +2,7 @@
 import { createHash, hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { RequestRecord } from "../conversation/request-record.ts";
+import type { RequestRecord } from "../conversation/run-event.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { errorCode } from "../storage/file-error.ts";
 

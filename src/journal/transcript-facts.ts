@@ -1,6 +1,5 @@
-import type { AssistantBlock, UserMessage } from "../conversation/message.ts";
+import type { AssistantBlock, StopReason, UserMessage } from "../conversation/message.ts";
 import type { UsedApproval } from "../conversation/run-event.ts";
-import type { StopReason } from "../conversation/stop-reason.ts";
 import type { Usage } from "../conversation/usage.ts";
 
 /** What every line of a conversation says about its session. */

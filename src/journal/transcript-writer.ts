@@ -1,19 +1,12 @@
-import type { RunEvent } from "../conversation/run-event.ts";
-import type { IdSource } from "./id-source.ts";
+import type { CallIntent } from "../conversation/interrupted-agent.ts";
+import type { ToolResultBlock } from "../conversation/message.ts";
+import type { RequestRecord, RunEvent } from "../conversation/run-event.ts";
 import type { JournaledPlan } from "./journaled-plan.ts";
 import { type Answer, type Compaction, createCallFacts, lineMakers, type MakeLine } from "./line-makers.ts";
-import {
-  intentsLine,
-  outcomeLine,
-  planLine,
-  type ReportedEvent,
-  reportedLine,
-  requestLine,
-} from "./plan-line.ts";
 import type { ConversationSources } from "./rebuild-conversation.ts";
 import { customTitleLine, type TranscriptFacts, tagLine } from "./transcript-facts.ts";
 
-export interface TranscriptWriterOptions {
+interface TranscriptWriterOptions {
   readonly log: TranscriptLog;
   readonly ids: IdSource;
   /** Milliseconds since 1970. */
@@ -40,7 +33,7 @@ export interface TranscriptObserver {
 }
 
 /** Where the lines go. */
-export interface TranscriptLog {
+interface TranscriptLog {
   /** Takes whole lines and returns when they are kept. */
   append(lines: readonly string[]): number;
   /** Bytes kept so far. */
@@ -285,4 +278,56 @@ export function createCompactionWindow(
       answers = answers.filter((at) => at >= place).map((at) => at - place + 1);
     },
   };
+}
+
+/** Where new ids come from; injected, so that tests and replays know them. */
+export interface IdSource {
+  /** A fresh UUID. */
+  uuid(): string;
+}
+
+/**
+ * What lines say that only this product writes, for those who find a run cut off. They are no part of the
+ * conversation's tree: without `uuid`, viewers and the chain pass over them.
+ */
+type About = Pick<TranscriptFacts, "sessionId" | "agentId"> & { readonly timestamp: string };
+
+/** Which calls an answer is about to make, and what repeating each would do. */
+function intentsLine(about: About, intents: readonly CallIntent[]) {
+  const calls = intents.map(({ callId, tool, repeats }) => ({ id: callId, name: tool, repeats }));
+  return { type: "retinue-intents", ...aboutPart(about), calls };
+}
+
+/** What the answer before this line was asked with. */
+function requestLine(about: About, request: RequestRecord) {
+  return { type: "retinue-request", ...aboutPart(about), ...request };
+}
+
+/** The result of a call while others of the same answer still run. */
+function outcomeLine(
+  about: About,
+  {
+    id,
+    isError,
+    content,
+  }: { readonly id: string; readonly isError: boolean; readonly content: ToolResultBlock["content"] },
+) {
+  return { type: "retinue-outcome", ...aboutPart(about), id, isError, content };
+}
+
+/** What was decided for the run that begins here. */
+function planLine(about: About, plan: JournaledPlan) {
+  return { type: "retinue-plan", ...aboutPart(about), plan };
+}
+
+/** Hooks are about to hear of the child's start or stop; written first, so that no crash makes them hear it twice. */
+function reportedLine(about: About, event: ReportedEvent) {
+  return { type: "retinue-told", ...aboutPart(about), event };
+}
+
+/** `goes-on`: hooks refused its stop, so it will be reported again. */
+export type ReportedEvent = "SubagentStart" | "SubagentStop" | "goes-on";
+
+function aboutPart({ sessionId, agentId, timestamp }: About) {
+  return { ...(agentId === undefined ? {} : { isSidechain: true, agentId }), sessionId, timestamp };
 }

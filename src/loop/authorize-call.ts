@@ -2,10 +2,9 @@ import type { ToolUseBlock } from "../conversation/message.ts";
 import type { UsedApproval } from "../conversation/run-event.ts";
 import { isRecord, kindOf } from "../foundation/json-record.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
-import { resolveToolName } from "../tools/grants/resolve-tool-name.ts";
+import { resolveToolName } from "../tools/grants/split-entries.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { AuthorizeOptions, LoopPorts } from "./loop-ports.ts";
-import { offeredTools } from "./offered-tools.ts";
 
 export interface AuthorizedCall {
   readonly type: "admitted";
@@ -125,4 +124,9 @@ function jsonErrorOf(text: string): string | undefined {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** The tools there are at this turn, in an order that stays. */
+export function offeredTools({ tools, isOffered }: Pick<LoopPorts, "tools" | "isOffered">): readonly Tool[] {
+  return isOffered === undefined ? tools : tools.filter(isOffered);
 }

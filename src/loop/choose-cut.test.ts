@@ -2,9 +2,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { estimateMessageTokens } from "../conversation/estimate-request-tokens.ts";
 import type { AssistantBlock, Message, ToolResultBlock, UserBlock } from "../conversation/message.ts";
-import { blocksOf, chooseCut, readOpening, summaryStart, unansweredTexts } from "./choose-cut.ts";
-import { summarizeByRule } from "./summarize-by-rule.ts";
-import { summaryMessage } from "./summary-question.ts";
+import {
+  blocksOf,
+  chooseCut,
+  readOpening,
+  summarizeByRule,
+  summaryMessage,
+  summaryStart,
+  unansweredTexts,
+} from "./summarize-by-rule.ts";
 
 /** Turns as a loop makes them: answers with calls and their results, words between them, mail, paused answers. */
 const turn = fc.record({

@@ -1,15 +1,25 @@
 import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
-import type { Message, UserMessage } from "../conversation/message.ts";
+import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
-import { chooseCut, holdsMoreThanTask, ownTexts, readOpening, unansweredTexts } from "./choose-cut.ts";
-import type { ContextFill } from "./context-fill.ts";
-import type { CompactionPort } from "./loop-ports.ts";
-import { shortenText } from "./shorten-text.ts";
-import { type Summary, summarize, summaryOutput } from "./summarize.ts";
-import { summaryMessage } from "./summary-question.ts";
+import { ModelError } from "../model/model-error.ts";
+import type { ContextFill } from "./compactor.ts";
+import { type CompactionPort, isLimitError } from "./loop-ports.ts";
+import {
+  chooseCut,
+  holdsMoreThanTask,
+  ownTexts,
+  readOpening,
+  shortenText,
+  summarizeByRule,
+  summaryMessage,
+  unansweredTexts,
+  withSummaryQuestion,
+} from "./summarize-by-rule.ts";
+import { type LostAnswer, type ModelAnswer, type TurnOrder, takeModelTurn } from "./take-model-turn.ts";
 
-export interface CompactionOrder {
+interface CompactionOrder {
   readonly trigger: "auto" | "manual";
   readonly instructions?: string | undefined;
   readonly messages: readonly Message[];
@@ -24,7 +34,7 @@ export interface CompactionOrder {
   readonly now: () => number;
 }
 
-export type Compacted = Extract<RunEvent, { type: "context-compacted" }>;
+type Compacted = Extract<RunEvent, { type: "context-compacted" }>;
 
 export type CompactionOutcome =
   | {
@@ -155,3 +165,127 @@ function joinTexts(...texts: readonly (string | undefined)[]): string | undefine
   const given = texts.filter((text) => text !== undefined && text.trim() !== "");
   return given.length === 0 ? undefined : given.join("\n");
 }
+
+interface SummaryOrder {
+  readonly model: Model;
+  /** As the next turn would be sent; its messages are not used. */
+  readonly request: ModelRequest;
+  /** The part that goes away. */
+  readonly old: readonly Message[];
+  readonly instructions?: string | undefined;
+  /** The most tokens the summary may have in the end. */
+  readonly tokens: number;
+  readonly fixedTokens: number;
+  readonly tokensOf: (message: Message) => number;
+  readonly now: () => number;
+}
+
+interface Summary {
+  readonly text: string;
+  readonly by: "model" | "rule";
+  readonly usage: Usage;
+  /** Absent when the price is not known. */
+  readonly cost?: number;
+  readonly modelMs: number;
+}
+
+/**
+ * Asks the model, and once more without tools and with less to read when that gave nothing. Where both fail, the summary
+ * is made by rule. Throws only when it is aborted.
+ */
+async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenerator<RunEvent, Summary> {
+  const { price } = order.model.facts;
+  let usage = noUsage;
+  let cost = 0;
+  let modelMs = 0;
+  const count = (spent: Pick<LostAnswer, "usage" | "cost">): void => {
+    usage = addUsage(usage, spent.usage);
+    cost += spent.cost ?? 0;
+  };
+  const result = (text: string, by: Summary["by"]): Summary => ({
+    text: shortenText(text, order.tokens),
+    by,
+    usage,
+    ...(price === undefined && usage !== noUsage ? {} : { cost }),
+    modelMs,
+  });
+  for (const attempt of [1, 2] as const) {
+    const start = order.now();
+    const answer = yield* ask(order, attempt, { signal, onLost: count });
+    modelMs += order.now() - start;
+    if (answer === undefined) continue;
+    count({ usage: answer.usage, ...(price === undefined ? {} : { cost: costOf(answer.usage, price) }) });
+    const text = textOf(answer.message).trim();
+    if (text !== "" && answer.stopReason !== "refusal") return result(text, "model");
+  }
+  return result(summarizeByRule(order.old, order.tokens), "rule");
+}
+
+/**
+ * At the first attempt the tools stay as they were, although none is run: with another choice of tools the provider
+ * would have to read the whole conversation anew instead of taking it from its cache.
+ */
+async function* ask(
+  order: SummaryOrder,
+  attempt: 1 | 2,
+  turn: Pick<TurnOrder, "signal" | "onLost">,
+): AsyncGenerator<RunEvent, ModelAnswer | undefined> {
+  const { model, request } = order;
+  const maxTokens = summaryOutput(model.facts);
+  const { messages, earlier } = fitting(order, maxTokens, attempt);
+  const words = Math.floor(Math.min(order.tokens, maxTokens) * 0.6);
+  const question = withSummaryQuestion(messages, { words, instructions: order.instructions, earlier });
+  const asked: ModelRequest = {
+    ...request,
+    messages: question,
+    maxTokens,
+    ...(attempt === 1 ? {} : { toolChoice: "none" }),
+  };
+  try {
+    return yield* quietly(takeModelTurn({ model, request: asked, ...turn }));
+  } catch (error) {
+    turn.signal.throwIfAborted();
+    // A summary that cannot be paid is made by rule; the shorter conversation may be affordable.
+    if (error instanceof ModelError || isLimitError(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The words of a summary are no words of the agent, so no one is shown them; only that they come. */
+async function* quietly(turn: AsyncGenerator<RunEvent, ModelAnswer>): AsyncGenerator<RunEvent, ModelAnswer> {
+  while (true) {
+    const step = await turn.next();
+    if (step.done === true) return step.value;
+    if (step.value.type === "model-retried") yield step.value;
+    else yield { type: "compaction-progressed" };
+  }
+}
+
+/** The most tokens a summary is given for thinking and writing. */
+function summaryOutput({ contextWindow, maxOutputTokens }: Model["facts"]): number {
+  return Math.min(maxOutputTokens, Math.max(256, Math.floor(contextWindow * 0.08)), 16_000);
+}
+
+interface Readable {
+  readonly messages: readonly Message[];
+  readonly earlier?: string;
+}
+
+/** The old part, or where it would not fit its first message and its newest turns, and the rest by rule. */
+function fitting(order: SummaryOrder, maxTokens: number, attempt: 1 | 2): Readable {
+  const { old, tokensOf, fixedTokens, model } = order;
+  const [first] = old;
+  const total = old.reduce((sum, message) => sum + tokensOf(message), 0);
+  const room = model.facts.contextWindow - fixedTokens - maxTokens - questionTokens;
+  // A second attempt reads less, because the first may have failed for its length.
+  const most = attempt === 1 ? room : Math.min(room, Math.floor(total / 2));
+  if (first === undefined || total <= most) return { messages: old };
+  const earlierTokens = Math.min(2_000, Math.floor(model.facts.contextWindow / 10));
+  const keepTokens = Math.max(0, most - tokensOf(first) - earlierTokens);
+  const cut = chooseCut(old, { keepTokens, tokensOf });
+  if (cut <= 1) return { messages: old };
+  const earlier = summarizeByRule([{ role: "user", content: "" }, ...old.slice(1, cut)], earlierTokens);
+  return { messages: [first, ...old.slice(cut)], earlier };
+}
+
+const questionTokens = 600;

@@ -2,8 +2,7 @@ import type { Message } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import type { CompactionOutcome } from "./compact-conversation.ts";
 import { createCompactor } from "./compactor.ts";
-import { endingOfCause } from "./limit-reached.ts";
-import type { LoopInput, LoopPorts } from "./loop-ports.ts";
+import { endingOfCause, type LoopInput, type LoopPorts } from "./loop-ports.ts";
 import { requestOf } from "./run-agent-loop.ts";
 import { createTally } from "./tally.ts";
 

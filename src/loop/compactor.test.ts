@@ -9,10 +9,10 @@ import type { Step } from "../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../testing/scripted-model.ts";
 import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
-import { blocksOf } from "./choose-cut.ts";
-import { compactionThreshold } from "./compaction-threshold.ts";
+import { compactionThreshold } from "./compactor.ts";
 import type { CompactionPort, LoopInput, LoopPorts } from "./loop-ports.ts";
 import { runAgentLoop } from "./run-agent-loop.ts";
+import { blocksOf } from "./summarize-by-rule.ts";
 
 const window = 4_000;
 const price = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 };

@@ -4,8 +4,7 @@ import { repeatsOf } from "../tools/repeats-of.ts";
 import type { Tool } from "../tools/tool.ts";
 import { findTool } from "./authorize-call.ts";
 import { type CallResults, callTools } from "./call-tools.ts";
-import type { LimitReached } from "./limit-reached.ts";
-import type { LoopPorts } from "./loop-ports.ts";
+import type { LimitReached, LoopPorts } from "./loop-ports.ts";
 import {
   defaultMaxRepeats,
   describeRepetition,

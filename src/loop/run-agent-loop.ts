@@ -1,4 +1,4 @@
-import type { CallIntent } from "../conversation/call-intent.ts";
+import type { CallIntent } from "../conversation/interrupted-agent.ts";
 import {
   type AssistantMessage,
   type Message,
@@ -14,12 +14,10 @@ import { costOf } from "../conversation/usage.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { specificationsOf } from "../tools/json-schema-of.ts";
 import { repeatsOf } from "../tools/repeats-of.ts";
-import { findTool } from "./authorize-call.ts";
+import { findTool, offeredTools } from "./authorize-call.ts";
 import { type Compactor, createCompactor } from "./compactor.ts";
 import { createRounds } from "./create-rounds.ts";
-import { endingOfCause, type LimitReached } from "./limit-reached.ts";
-import type { LoopInput, LoopPorts } from "./loop-ports.ts";
-import { offeredTools } from "./offered-tools.ts";
+import { endingOfCause, type LimitReached, type LoopInput, type LoopPorts } from "./loop-ports.ts";
 import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./take-model-turn.ts";
 import { createTally, type Tally } from "./tally.ts";
 

@@ -1,5 +1,5 @@
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
-import type { ModelEvent } from "../conversation/model-event.ts";
+import type { ModelEvent } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { costOf } from "../conversation/usage.ts";
 import { settledSoon } from "../foundation/abortable.ts";

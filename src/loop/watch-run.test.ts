@@ -4,7 +4,7 @@ import { noUsage } from "../conversation/usage.ts";
 import { createAsyncQueue } from "../foundation/async-queue.ts";
 import { createStopwatch } from "../foundation/stopwatch.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { endingOfCause } from "./limit-reached.ts";
+import { endingOfCause } from "./loop-ports.ts";
 import { type SilenceLimit, watchRun } from "./watch-run.ts";
 
 const sign: RunEvent = { type: "turn-started", turn: 1 };

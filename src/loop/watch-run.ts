@@ -1,8 +1,9 @@
-import type { RunEvent } from "../conversation/run-event.ts";
+import { textOf } from "../conversation/message.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { Stopwatch } from "../foundation/stopwatch.ts";
-import type { WaitClock } from "../foundation/wait-clock.ts";
-import { limitError } from "./limit-reached.ts";
+import type { Stopwatch, WaitClock } from "../foundation/stopwatch.ts";
+import { endingOfCause, limitError } from "./loop-ports.ts";
+import { createTally } from "./tally.ts";
 
 /** Without any event: reported after the first time, stopped after the second. */
 export interface SilenceLimit {
@@ -167,4 +168,34 @@ function timeError(timeMs: number, whose: string): RetinueError {
     reason: "max_time",
     error: `The time limit of ${timeMs / 1000} s ${whose} was reached.`,
   });
+}
+
+/** Adds up a run from outside, for the case that it has to be given up and cannot report its own ending. */
+interface EventTally {
+  hear(event: RunEvent): void;
+  /** The ending of a run that was broken off by this, in the same shape as any other. */
+  endedBy(cause: unknown): RunEnding;
+}
+
+export function tallyEvents(now: () => number): EventTally {
+  const tally = createTally(now);
+  return {
+    hear(event) {
+      switch (event.type) {
+        case "assistant-answered":
+          tally.addTurn(event.usage, event.durationMs ?? 0, event.cost);
+          tally.addText(textOf(event.message));
+          break;
+        case "answer-lost":
+        case "context-compacted":
+          tally.addAside(event.usage, 0, event.cost);
+          break;
+        case "call-finished": {
+          const { call, denied } = event;
+          tally.addCalls(1, denied === undefined ? [] : [{ call, reason: denied }]);
+        }
+      }
+    },
+    endedBy: (cause) => ({ ...endingOfCause(cause, false), text: tally.lastText(), ...tally.result() }),
+  };
 }

@@ -1,9 +1,8 @@
 // @io
 import { abortable, sleep } from "../foundation/abortable.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
-import type { CallEnd } from "./call-end.ts";
 import { connectServer, type RequestLimits, type ServerConnection } from "./connect-server.ts";
-import type { ListedTool } from "./listed-tool.ts";
+import type { CallEnd, ListedTool } from "./listed-tool.ts";
 import type { McpConnectionOptions, McpStatus, RestartLimits } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
 

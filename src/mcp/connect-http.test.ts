@@ -3,10 +3,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { afterEach, expect, test } from "vitest";
-import { connectServers } from "./connect-servers.ts";
 import { createBoundedFetch } from "./connect-transport.ts";
 import type { McpConnections, McpServerState } from "./mcp-connections.ts";
-import type { McpTransport } from "./mcp-server.ts";
+import { connectServers, type McpTransport } from "./mcp-server.ts";
 
 interface Message {
   readonly id?: number;

@@ -2,11 +2,15 @@
 import type { ChildProcess } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import { endProcessGroup } from "../foundation/end-process-group.ts";
-import { findGroupMembers, groupAnswers } from "../foundation/find-group-members.ts";
-import { groupWatchdog, type WatchedGroup } from "../foundation/group-watchdog.ts";
 import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
-import { spawnProcess } from "../foundation/spawn-process.ts";
+import {
+  endProcessGroup,
+  findGroupMembers,
+  groupAnswers,
+  groupWatchdog,
+  spawnProcess,
+  type WatchedGroup,
+} from "../foundation/spawn-process.ts";
 import { cleanTerminalText } from "../tools/terminal-cleaner.ts";
 import { within } from "./within.ts";
 

@@ -6,10 +6,17 @@ import { abortable } from "../foundation/abortable.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { version } from "../foundation/version.ts";
-import { type CallEnd, describeFailure, describeStart, refusesHandshake } from "./call-end.ts";
 import { connectTransport, type Sdk, type ServerTransport } from "./connect-transport.ts";
 import { hideSecrets } from "./hide-secrets.ts";
-import { boundedText, type ListedTool, readListedTools } from "./listed-tool.ts";
+import {
+  boundedText,
+  type CallEnd,
+  describeFailure,
+  describeStart,
+  type ListedTool,
+  readListedTools,
+  refusesHandshake,
+} from "./listed-tool.ts";
 import type { McpConnectionOptions, McpQuestion } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
 

@@ -4,15 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { findGroupMembers } from "../foundation/find-group-members.ts";
+import { findGroupMembers } from "../foundation/spawn-process.ts";
 import { decide } from "../permissions/decide.ts";
 import type { PermissionPolicy, PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
-import { connectServers } from "./connect-servers.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";
-import type { McpServer } from "./mcp-server.ts";
+import { connectServers, type McpServer } from "./mcp-server.ts";
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/mcp/${name}`, import.meta.url));
 

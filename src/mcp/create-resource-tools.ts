@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
-import type { McpIdentity } from "../permissions/mcp-identity.ts";
+import type { McpIdentity } from "../permissions/call-facts.ts";
 import { declared } from "../tools/builtin/builtin-tool.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { ServerLink } from "./connect-again.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import { type McpIdentity, mcpServerPart, mcpToolPart } from "../permissions/mcp-identity.ts";
+import { type McpIdentity, mcpServerPart, mcpToolPart } from "../permissions/call-facts.ts";
 
-export { mcpServerPart } from "../permissions/mcp-identity.ts";
+export { mcpServerPart } from "../permissions/call-facts.ts";
 
 /** What providers take as the name of a tool. */
 const maxName = 64;

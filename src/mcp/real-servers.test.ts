@@ -8,9 +8,8 @@ import { Server as McpServerObject } from "@modelcontextprotocol/server";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
-import { connectServers } from "./connect-servers.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";
-import type { McpServer, McpTransport } from "./mcp-server.ts";
+import { connectServers, type McpServer, type McpTransport } from "./mcp-server.ts";
 
 const require = createRequire(import.meta.url);
 const programOf = (name: string) =>

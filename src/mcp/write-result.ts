@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { ImageBlock, TextBlock } from "../conversation/message.ts";
 import { boundOutput } from "../tools/bound-output.ts";
 import type { ToolContext } from "../tools/tool.ts";
-import { messageOf } from "./call-end.ts";
+import { messageOf } from "./listed-tool.ts";
 import type { ResultPart } from "./result-parts.ts";
 
 export interface WrittenResult {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
-import type { ModelEvent } from "../conversation/model-event.ts";
+import type { ModelEvent } from "../conversation/message.ts";
 import { createAttemptUsage } from "./attempt-usage.ts";
 
 const usage = { inputTokens: 100, outputTokens: 1, cacheReadTokens: 20, cacheWriteTokens: 3 };

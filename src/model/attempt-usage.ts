@@ -1,5 +1,5 @@
 import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
-import type { ModelEvent } from "../conversation/model-event.ts";
+import type { ModelEvent } from "../conversation/message.ts";
 import { noUsage, type Usage } from "../conversation/usage.ts";
 
 /** Counts what an answer has taken so far that may never be finished. */

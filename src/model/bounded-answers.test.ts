@@ -3,12 +3,11 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { createAiSdkModel } from "./ai-sdk/create-ai-sdk-model.ts";
-import { createAnthropicModel } from "./anthropic/create-anthropic-model.ts";
+import { createAnthropicModel } from "./anthropic/anthropic-sender.ts";
 import { createCoolDowns, type WaitClock } from "./cool-down.ts";
-import { describeBody } from "./describe-body.ts";
 import type { Model } from "./model.ts";
-import { ModelError } from "./model-error.ts";
-import { withRetry } from "./with-retry.ts";
+import { describeBody, ModelError } from "./model-error.ts";
+import { withRetry } from "./model-factory.ts";
 
 const servers: Server[] = [];
 afterEach(() => {

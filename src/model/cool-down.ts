@@ -1,6 +1,6 @@
-import type { WaitClock } from "../foundation/wait-clock.ts";
+import type { WaitClock } from "../foundation/stopwatch.ts";
 
-export type { WaitClock } from "../foundation/wait-clock.ts";
+export type { WaitClock } from "../foundation/stopwatch.ts";
 
 /** The pause that all callers of one model of one provider share. */
 export interface CoolDown {

@@ -1,7 +1,7 @@
 // @io
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isRecord } from "../foundation/json-record.ts";
-import { maxErrorBody } from "./create-answer-guard.ts";
+import { maxErrorBody } from "./model-error.ts";
 
 type Fetch = typeof globalThis.fetch;
 type Send = (url: URL, init: SendInit) => ClientRequest;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
-import type { ModelEvent } from "../conversation/model-event.ts";
+import type { ModelEvent } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { createAnswerReader } from "./ai-sdk/answer-reader.ts";
 import { toModelError } from "./ai-sdk/to-model-error.ts";

@@ -1,8 +1,7 @@
-import type { Message } from "../conversation/message.ts";
-import type { ModelEvent } from "../conversation/model-event.ts";
+import type { Message, ModelEvent } from "../conversation/message.ts";
 import type { Price } from "../conversation/usage.ts";
 
-export type { ModelEvent } from "../conversation/model-event.ts";
+export type { ModelEvent } from "../conversation/message.ts";
 
 /** A tool as a model sees it. */
 export interface ToolSpecification {

@@ -4,7 +4,7 @@ import type { Message, ToolUseBlock } from "../conversation/message.ts";
 import type { ModelRequest, ToolSpecification } from "./model.ts";
 import { nextOfflineStep } from "./offline/create-offline-model.ts";
 import { offlineAnswer, offlineHelp, offlineLabel } from "./offline/offline-answer.ts";
-import type { OfflineStep } from "./offline/offline-call.ts";
+import type { OfflineStep } from "./offline/offline-conversation.ts";
 
 const fields: Readonly<Record<string, readonly string[]>> = {
   Glob: ["pattern", "path"],

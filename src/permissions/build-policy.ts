@@ -1,6 +1,5 @@
 import { posix } from "node:path";
-import type { PermissionMode } from "./permission-mode.ts";
-import type { PermissionPolicy, PolicyRule, SandboxRights } from "./permission-policy.ts";
+import type { PermissionMode, PermissionPolicy, PolicyRule, SandboxRights } from "./permission-policy.ts";
 
 /** Switches of the `permissions` settings that restrict every call. */
 export interface RestrictingSwitches {

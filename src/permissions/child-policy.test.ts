@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type ChildWishes, childMode, childPolicy } from "./child-policy.ts";
 import { decide, type PermissionPolicy } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
-import { type PermissionMode, permissionModes } from "./permission-mode.ts";
+import { type PermissionMode, permissionModes } from "./permission-policy.ts";
 import { parseRule } from "./rules/parse-rule.ts";
 
 const open: PermissionPolicy = {

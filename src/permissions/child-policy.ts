@@ -1,5 +1,4 @@
-import type { PermissionMode } from "./permission-mode.ts";
-import type { PermissionPolicy, ToolScopes } from "./permission-policy.ts";
+import type { PermissionMode, PermissionPolicy, ToolScopes } from "./permission-policy.ts";
 
 /** What a child is started with, as far as it concerns rights. */
 export interface ChildWishes {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decide, type PermissionPolicy } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
-import { permissionModes } from "./permission-mode.ts";
+import { permissionModes } from "./permission-policy.ts";
 import { parseRule, type RuleList } from "./rules/parse-rule.ts";
 
 function rules(list: RuleList, ...texts: readonly string[]) {

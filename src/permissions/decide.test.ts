@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { buildPolicy } from "./build-policy.ts";
 import { type DecideOptions, decide, type PermissionPolicy, removesServer, removesTool } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
-import type { PermissionMode } from "./permission-mode.ts";
+import type { PermissionMode } from "./permission-policy.ts";
 import { parseRule, type RuleList } from "./rules/parse-rule.ts";
 
 function rules(list: RuleList, ...texts: readonly string[]) {

@@ -1,11 +1,19 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "./call-facts.ts";
-import { alwaysAsks, asksDespiteRules, isDevice, touchedPaths } from "./criticality-of.ts";
-import { grantShell } from "./grant-shell.ts";
+import {
+  alwaysAsks,
+  asksDespiteRules,
+  factsOf,
+  isDevice,
+  isMcpTool,
+  type McpIdentity,
+  type PathFact,
+  type PermissionRequest,
+  readMcpName,
+  type ShellFacts,
+  touchedPaths,
+} from "./call-facts.ts";
 import { answersApprovals } from "./grants/answers-approvals.ts";
-import { isInside } from "./is-inside.ts";
-import { isMcpTool, type McpIdentity, readMcpName } from "./mcp-identity.ts";
-import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
+import { grantShell, isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 import { isInMemory, refuseByScopes } from "./refuse-by-scopes.ts";
 import { matchesText } from "./rules/grants-unit.ts";
 import { matchesCall, matchesPath, namesTool, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";

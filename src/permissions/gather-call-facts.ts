@@ -1,9 +1,12 @@
 import { type ToolFacts, toolFacts } from "../foundation/tool-table.ts";
-import type { CallFacts, PathFact, PathUse, PermissionRequest } from "./call-facts.ts";
-import { findRealLocation } from "./find-real-location.ts";
-import { gatherPathFact, type PathEnvironment, type WrittenPath } from "./gather-path-facts.ts";
+import type { CallFacts, McpIdentity, PathFact, PathUse, PermissionRequest } from "./call-facts.ts";
+import {
+  findRealLocation,
+  gatherPathFact,
+  type PathEnvironment,
+  type WrittenPath,
+} from "./gather-path-facts.ts";
 import { gatherShellFacts } from "./gather-shell-facts.ts";
-import type { McpIdentity } from "./mcp-identity.ts";
 import { readWebTarget } from "./web-target.ts";
 
 /** A call as it came from the model or a hook. */

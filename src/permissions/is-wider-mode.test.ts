@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isWiderMode, parseModeLoosely } from "./is-wider-mode.ts";
+import { isWiderMode, parseModeLoosely } from "./permission-policy.ts";
 
 describe("comparing permission modes", () => {
   it.each([

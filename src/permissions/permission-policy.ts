@@ -1,5 +1,16 @@
-import type { PermissionMode } from "./permission-mode.ts";
+import { basename, posix } from "node:path";
+import {
+  factsOf,
+  isDevice,
+  type PathFact,
+  type PermissionRequest,
+  type ShellFacts,
+  type UnitFacts,
+} from "./call-facts.ts";
+import { grantsUnit, matchesText, saysWholeCall } from "./rules/grants-unit.ts";
+import { matchesPath } from "./rules/matches-call.ts";
 import type { PermissionRule } from "./rules/parse-rule.ts";
+import type { ShellUnit } from "./shell/shell-analysis.ts";
 
 /** A rule with the directory that its `/path` form starts at. */
 export interface PolicyRule {
@@ -47,7 +58,7 @@ export interface SandboxRights {
 }
 
 /** Settings that confine calls to the working directories, whatever rules and people allow. */
-export interface Confinement {
+interface Confinement {
   /** Reads are confined, with these other files and folders open; absent means they are not confined. */
   readonly readsExcept?: readonly string[];
   readonly writes?: boolean;
@@ -75,4 +86,245 @@ export interface PermissionPolicy {
   readonly confinement?: Confinement;
   /** What would have to be asked is denied. */
   readonly deniesInsteadOfAsking?: boolean;
+}
+
+type ShellGrant =
+  | {
+      readonly type: "granted";
+      readonly by: "rule" | "read-only" | "mode";
+      readonly reason: string;
+      readonly rule?: PolicyRule;
+    }
+  | { readonly type: "open"; readonly reason: string };
+
+/** Whether every command of a shell call is allowed on its own, and every file it writes. */
+export function grantShell(
+  request: PermissionRequest,
+  shell: ShellFacts,
+  policy: PermissionPolicy,
+): ShellGrant {
+  const commands = policy.allow.filter(({ rule }) => rule.canonicalTool === request.tool);
+  const whole = commands.find(({ rule }) => rule.specifier.type === "whole");
+  if (whole !== undefined) return { type: "granted", by: "rule", reason: "", rule: whole };
+  const exact = commands.find(
+    ({ rule }) => rule.specifier.type === "command" && saysWholeCall(rule.specifier, shell.analysis),
+  );
+  const context: Context = { policy, homes: factsOf(request).otherHomes, commands, exact };
+  const hidden = openListing(shell, context);
+  if (hidden !== undefined) return hidden;
+  const grants = shell.analysis.units.map((unit, at) => grantUnit(unit, shell.units[at] ?? nowhere, context));
+  const open =
+    grants.find((grant) => grant.type === "open") ?? openRedirect(shell.redirects, grants, context);
+  if (open !== undefined) return open;
+  const granted = grants.filter((grant) => grant.type === "granted");
+  return (
+    granted.find(({ by }) => by === "rule") ??
+    granted.find(({ by }) => by === "mode") ??
+    granted[0] ??
+    onlyRedirects
+  );
+}
+
+/** A file pattern shows names, whatever command it is in; what it matched is not reported. */
+function openListing({ listed = [], analysis }: ShellFacts, context: Context): ShellGrant | undefined {
+  const byRules = analysis.units.every((unit) =>
+    context.commands.some(
+      ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
+    ),
+  );
+  if (context.exact !== undefined || byRules) return undefined;
+  const refused = listed.find((path) => !mayTouch(path, context, "reading"));
+  return refused === undefined
+    ? undefined
+    : { type: "open", reason: `a file pattern would list ${refused.forms[0]}, which no rule allows` };
+}
+
+const onlyRedirects: ShellGrant = {
+  type: "granted",
+  by: "mode",
+  reason: "everything it writes may be written",
+};
+const nowhere: UnitFacts = { paths: [], otherTexts: [] };
+
+interface Context {
+  readonly policy: PermissionPolicy;
+  readonly homes: readonly string[] | undefined;
+  readonly commands: readonly PolicyRule[];
+  readonly exact?: PolicyRule | undefined;
+}
+
+function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGrant {
+  const shown = unit.grantText ?? unit.written;
+  const rule =
+    context.exact ??
+    context.commands.find(
+      ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
+    );
+  const open = (reason: string): ShellGrant => ({ type: "open", reason });
+  const touches = (by: Occasion): ShellGrant | undefined => {
+    const refused = facts.paths.find((path) => !mayTouch(path, context, by));
+    return refused === undefined
+      ? undefined
+      : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
+  };
+  const misplaced = misplacedReason(unit, facts, context, rule);
+  if (misplaced !== undefined) return open(misplaced);
+  if (rule !== undefined) {
+    // A link to somewhere else would lead what comes after it out of the working directories.
+    const by = basename(unit.words[0]?.text ?? "") === "ln" ? "linking" : "granted";
+    return touches(by) ?? { type: "granted", by: "rule", reason: "", rule };
+  }
+  if (unit.readOnly)
+    return (
+      touches("reading") ?? {
+        type: "granted",
+        by: "read-only",
+        reason: "it only reads inside the working directories",
+      }
+    );
+  const { paths } = facts;
+  if (isFileCommand(unit) && context.policy.mode === "acceptEdits" && paths.length > 0) {
+    if (paths.every((path) => path.unknown === undefined && isWithin(path, context.policy)))
+      return {
+        type: "granted",
+        by: "mode",
+        reason: "changes to files inside the working directories are accepted",
+      };
+  }
+  return open(unit.reason ?? unit.exactOnly ?? `no rule allows ${shown}`);
+}
+
+/** Why a command is asked about because of where it would run. */
+function misplacedReason(
+  unit: ShellUnit,
+  { elsewhere, movedTo, repository, configuration }: UnitFacts,
+  { policy, commands, exact }: Context,
+  rule: PolicyRule | undefined,
+): string | undefined {
+  // A rule for the whole call names the folders it goes to; only where it starts is not in its text.
+  const startsHere = unit.directories.every((directory) => directory === "");
+  if (exact !== undefined && !startsHere) return undefined;
+  if (elsewhere !== undefined) return elsewhere;
+  if (repository !== undefined) return repository;
+  if (configuration !== undefined && rule === undefined && unit.readOnly) return configuration;
+  const isGit = basename(unit.words[0]?.text ?? "") === "git";
+  if (isGit && rule === undefined && unit.readOnly && policy.trusted !== true)
+    return "git obeys the configuration of this folder, and the folder is not trusted";
+  if (rule === undefined || movedTo === undefined || isGit || !unit.obeysDirectory) return undefined;
+  const [root = ""] = policy.workingDirectories;
+  const targets = [posix.relative(root, movedTo), movedTo].map((path) => `cd ${path}`);
+  const isFollowed = commands.some(
+    ({ rule: { specifier } }) =>
+      specifier.type === "command" && targets.some((text) => matchesText(specifier, text)),
+  );
+  return isFollowed
+    ? undefined
+    : `${unit.words[0]?.text} obeys the files of ${movedTo}, and its rule holds for ${root}`;
+}
+
+const verbs = { read: "read", write: "write", remove: "remove" } as const;
+
+type Occasion = "granted" | "linking" | "reading" | "redirect";
+
+/** How the command came to be allowed decides what it may touch without a rule of its own. */
+function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
+  if (isDevice(path)) return true;
+  if (path.use === "read" && by === "granted") return true;
+  if (path.unknown === undefined && isWithin(path, context.policy)) {
+    if (path.use === "read" || by === "granted" || by === "linking" || context.policy.mode === "acceptEdits")
+      return true;
+  }
+  return context.policy.allow.some((rule) =>
+    matchesPath(rule, path, { use: "grant", policy: context.policy, homes: context.homes }),
+  );
+}
+
+/** A redirection writes a file as an edit would, whatever command it is at. */
+function openRedirect(
+  redirects: readonly PathFact[],
+  grants: readonly ShellGrant[],
+  context: Context,
+): ShellGrant | undefined {
+  const byRules = grants.every((grant) => grant.type === "granted" && grant.rule !== undefined);
+  const by = (path: PathFact): Occasion =>
+    context.exact !== undefined || (path.use === "read" && byRules) ? "granted" : "redirect";
+  const refused = redirects.find((path) => !mayTouch(path, context, by(path)));
+  return refused === undefined
+    ? undefined
+    : { type: "open", reason: `it would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows` };
+}
+
+function isWithin({ forms }: PathFact, { workingDirectories }: PermissionPolicy): boolean {
+  return forms.every((form) => isInside(form, workingDirectories));
+}
+
+/** Commands that do nothing but change files, called in a way that can be read completely. */
+function isFileCommand({ words, grantText, exactOnly }: ShellUnit): boolean {
+  return (
+    grantText !== undefined &&
+    exactOnly === undefined &&
+    fileCommands.has(basename(words[0]?.text ?? "")) &&
+    words.every(({ literal, glob }) => literal && !glob)
+  );
+}
+
+const fileCommands: ReadonlySet<string> = new Set("mkdir touch mv cp rm rmdir ln".split(" "));
+
+/** Whether a path is one of the directories or below one; compared by whole names. */
+export function isInside(path: string, directories: readonly string[]): boolean {
+  return directories.some(
+    (directory) =>
+      path === directory || path.startsWith(directory.endsWith("/") ? directory : `${directory}/`),
+  );
+}
+
+/** The mode a person meant who did not respect upper and lower case or put a hyphen in: `Plan`, `accept-edits`. */
+export function parseModeLoosely(text: string): PermissionMode | undefined {
+  const exact = parsePermissionMode(text);
+  if (exact !== undefined) return exact;
+  const bare = text.toLowerCase().replace(/[-_\s]/g, "");
+  return permissionModes.find((mode) => mode.toLowerCase() === bare);
+}
+
+export function isWiderMode(mode: PermissionMode, than: PermissionMode): boolean {
+  return modeRank[mode] > modeRank[than];
+}
+
+/** From narrow to wide. */
+const modeRank: Readonly<Record<PermissionMode, number>> = {
+  plan: 0,
+  dontAsk: 1,
+  default: 2,
+  delegate: 3,
+  acceptEdits: 3,
+  auto: 4,
+  bypassPermissions: 5,
+};
+
+/** What a mode means for a call no rule speaks of; the ranking from narrow to wide is in docs/permissions.md. */
+export const permissionModes = [
+  "default",
+  "acceptEdits",
+  "plan",
+  "dontAsk",
+  "bypassPermissions",
+  "delegate",
+  "auto",
+] as const;
+
+/** `auto` is accepted from files people have; without a classifier it asks like `default`. */
+export type PermissionMode = (typeof permissionModes)[number];
+
+/** The mode a text names; `manual` is another word for `default`. Undefined when it names none. */
+export function parsePermissionMode(text: string): PermissionMode | undefined {
+  if (text === "manual") return "default";
+  return permissionModes.find((mode) => mode === text);
+}
+
+/** A policy under another mode; without one it stays as it is. */
+export function withMode<Policy extends { readonly mode: PermissionMode }>(
+  policy: Policy,
+  mode: PermissionMode | undefined,
+): Policy {
+  return mode === undefined || mode === policy.mode ? policy : { ...policy, mode };
 }

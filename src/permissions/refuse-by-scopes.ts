@@ -1,6 +1,11 @@
 import { factsOf, type PermissionRequest } from "./call-facts.ts";
-import { isInside } from "./is-inside.ts";
-import type { PermissionPolicy, PolicyRule, ToolScope, ToolScopes } from "./permission-policy.ts";
+import {
+  isInside,
+  type PermissionPolicy,
+  type PolicyRule,
+  type ToolScope,
+  type ToolScopes,
+} from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { grantsUnit } from "./rules/grants-unit.ts";
 import { matchesCall, type RuleUse } from "./rules/matches-call.ts";

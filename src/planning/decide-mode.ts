@@ -1,6 +1,6 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { Decided } from "./run-plan.ts";
+import type { PermissionMode } from "../permissions/permission-policy.ts";
+import type { Decided } from "./plan-tools.ts";
 
 export interface ModeWishes {
   /** Of the call. */

@@ -1,5 +1,5 @@
 import type { ChildWishes } from "../permissions/child-policy.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { PermissionMode } from "../permissions/permission-policy.ts";
 import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 

@@ -1,5 +1,5 @@
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import type { RunPlan } from "./run-plan.ts";
+import type { RunPlan } from "./plan-tools.ts";
 
 /** Where an isolated child works, and which folder that is a copy of. */
 export interface WorktreePlace {

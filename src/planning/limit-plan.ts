@@ -2,8 +2,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { type AgentLimitKey, type AgentLimits, readAgentLimits } from "../definitions/agent-limits.ts";
 import { isRecord, shown } from "../foundation/json-record.ts";
 import { type LimitSettings, type TreeLimits, treeKeys } from "./limit-settings.ts";
-import type { RunLimits } from "./run-limits.ts";
-import type { Decided, RunPlan } from "./run-plan.ts";
+import type { Decided, RunLimits, RunPlan } from "./plan-tools.ts";
 
 /** What a caller says for one session; the smallest number of all that speak counts. */
 export interface SessionLimitOptions {

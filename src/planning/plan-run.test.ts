@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
+import { type AgentDefinition, type AgentInput, defineAgent } from "../definitions/agent-definition.ts";
 import { shippedAliases } from "../model/alias-table.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { PermissionMode } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { type ChildPlan, planRun, type SpawnFacts } from "./plan-run.ts";
-import type { RunPlan } from "./run-plan.ts";
+import type { RunPlan } from "./plan-tools.ts";
 import type { SpawnRequest } from "./spawn-request.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({

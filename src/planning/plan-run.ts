@@ -3,22 +3,25 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AliasTable } from "../model/alias-table.ts";
 import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
-import type { PolicyRule } from "../permissions/permission-policy.ts";
+import type { PermissionMode, PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import type { EarlierRun } from "./earlier-run.ts";
 import { inWorktree, type WorktreePlace } from "./in-worktree.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./limit-plan.ts";
-import { type OwnServers, serversOfChild } from "./own-servers.ts";
-import { type PlannedRights, planRights, withSkill } from "./plan-rights.ts";
-import type { RunPlan } from "./run-plan.ts";
-import { wantsToRunUnwatched } from "./runs-in-background.ts";
-import { selectChildModel } from "./select-child-model.ts";
-import { type ServerInstructions, withServerInstructions } from "./server-instructions.ts";
-import type { SkillOfSpawn, SpawnRequest } from "./spawn-request.ts";
-import { maySpawn } from "./startable-agents.ts";
-import { membershipText, type TeamMembership } from "./team-membership.ts";
+import { type ServerInstructions, withServerInstructions } from "./plan-session.ts";
+import { maySpawn, type OwnServers, type RunPlan, serversOfChild } from "./plan-tools.ts";
+import {
+  membershipText,
+  type PlannedRights,
+  planRights,
+  type SkillOfSpawn,
+  type SpawnRequest,
+  selectChildModel,
+  type TeamMembership,
+  wantsToRunUnwatched,
+  withSkill,
+} from "./spawn-request.ts";
 
 /** The definition that a child was decided from, without its prompt, which is in `system`, and without its functions. */
 export type PlannedDefinition = Omit<AgentDefinition, "prompt" | "behaviour" | "written">;

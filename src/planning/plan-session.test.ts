@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { defineAgent } from "../definitions/define-agent.ts";
+import { defineAgent } from "../definitions/agent-definition.ts";
 import { parseAgentDefinition } from "../definitions/parse-agent-definition.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";

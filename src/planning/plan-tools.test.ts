@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
-import { planTools, type ToolFacts } from "./plan-tools.ts";
-import type { RunPlan } from "./run-plan.ts";
+import { planTools, type RunPlan, type ToolFacts } from "./plan-tools.ts";
 
 const builtin = (name: string, effect: AvailableTool["effect"]): AvailableTool => ({
   name,

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
-import { type PermissionMode, parsePermissionMode } from "../permissions/permission-mode.ts";
+import { type PermissionMode, parsePermissionMode } from "../permissions/permission-policy.ts";
 import type { ChildPlan } from "./plan-run.ts";
 
 export type ChildPlanReading =

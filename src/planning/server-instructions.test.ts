@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withServerInstructions } from "./server-instructions.ts";
+import { withServerInstructions } from "./plan-session.ts";
 
 const plan = {
   system: ["You work."],

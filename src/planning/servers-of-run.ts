@@ -1,12 +1,12 @@
 import type { AgentDefinition, AgentMcpServer } from "../definitions/agent-definition.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
+import { mcpServerPart, mcpToolPattern } from "../permissions/call-facts.ts";
 import { removesServer } from "../permissions/decide.ts";
-import { mcpServerPart, mcpToolPattern } from "../permissions/mcp-identity.ts";
 import type { PermissionPolicy } from "../permissions/permission-policy.ts";
 import { type AvailableTool, matchTools } from "../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import type { GrantedTool } from "../tools/grants/tool-grants.ts";
-import type { RunPlan } from "./run-plan.ts";
+import type { RunPlan } from "./plan-tools.ts";
 
 type ServerFields = Pick<AgentDefinition, "tools" | "disallowedTools" | "mcpServers">;
 

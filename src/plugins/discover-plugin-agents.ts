@@ -2,9 +2,8 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { linkOutsidePlugin } from "./find-plugin-file.ts";
-import type { Plugin } from "./plugin.ts";
-import { isWithin, type PluginAgentPlace, pluginAgentPlaces } from "./plugin-agent-places.ts";
+import { linkOutsidePlugin } from "./load-plugin.ts";
+import { isWithin, type Plugin, type PluginAgentPlace, pluginAgentPlaces } from "./plugin.ts";
 
 export interface PluginAgentFile {
   /** Absolute. */

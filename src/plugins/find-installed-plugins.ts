@@ -2,12 +2,17 @@
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic, Issue } from "../foundation/diagnostic.ts";
-import { isJsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
 import { isDirectory, isFile, loadJson, type PluginCandidate } from "./load-plugin.ts";
 import { type Marketplace, type MarketplacePlugin, readMarketplace } from "./marketplace.ts";
-import { type EnabledPlugins, settingFor } from "./plugin.ts";
-import { isWithin } from "./plugin-agent-places.ts";
-import { isSafeName } from "./read-inner-path.ts";
+import {
+  type EnabledPlugins,
+  isJsonObject,
+  isSafeName,
+  isWithin,
+  ownValue,
+  settingFor,
+  wrongTypeIssue,
+} from "./plugin.ts";
 
 /** One line of `installed_plugins.json`. */
 interface InstalledPlugin {

@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import type { SourcedHookRule } from "../hooks/hook-rule.ts";
 import { readHooksFile } from "../hooks/read-hooks.ts";
-import type { SourcedHookRule } from "../hooks/select-hooks.ts";
-import { findPluginFile } from "./find-plugin-file.ts";
-import { loadJson } from "./load-plugin.ts";
+import { findPluginFile, loadJson } from "./load-plugin.ts";
 import type { Plugin } from "./plugin.ts";
 import { pluginDataDirectory } from "./plugin-data-directory.ts";
 

@@ -5,9 +5,8 @@ import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagno
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { readMcpServers, readServer } from "../mcp/mcp-server-config.ts";
-import type { McpEntry } from "../settings/mcp-entry.ts";
-import { findPluginFile } from "./find-plugin-file.ts";
-import { loadJson } from "./load-plugin.ts";
+import type { McpEntry } from "../settings/choose-mcp-servers.ts";
+import { findPluginFile, loadJson } from "./load-plugin.ts";
 import type { Plugin } from "./plugin.ts";
 import { pluginDataDirectory, pluginId } from "./plugin-data-directory.ts";
 

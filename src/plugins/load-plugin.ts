@@ -3,9 +3,16 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
-import { type EnabledPlugins, type Plugin, type PluginOrigin, settingFor } from "./plugin.ts";
-import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
-import { isSafeName } from "./read-inner-path.ts";
+import {
+  type EnabledPlugins,
+  isSafeName,
+  isWithin,
+  type Plugin,
+  type PluginManifest,
+  type PluginOrigin,
+  readPluginManifest,
+  settingFor,
+} from "./plugin.ts";
 
 export interface PluginCandidate {
   /** Absolute. */
@@ -105,5 +112,52 @@ function unreadable(file: string, error: unknown): Diagnostic {
     file,
     message: `The file cannot be read: ${error instanceof Error ? error.message : String(error)}.`,
     advice: "Check that it is a file and that you may read it.",
+  };
+}
+
+interface PluginFile {
+  readonly file: string;
+  readonly root: string;
+  /** The manifest names it, so it has to be there. */
+  readonly isNamed: boolean;
+  /** What is said where it is missing. */
+  readonly missing: Pick<Diagnostic, "severity" | "message">;
+}
+
+type FoundPluginFile =
+  | { readonly type: "usable" }
+  /** It need not be there. */
+  | { readonly type: "absent" }
+  | { readonly type: "refused"; readonly diagnostic: Diagnostic };
+
+/** Whether a file of a plugin can be read; a link that leads out of the plugin is not followed. */
+export async function findPluginFile({ file, root, isNamed, missing }: PluginFile): Promise<FoundPluginFile> {
+  const lacking: FoundPluginFile = {
+    type: "refused",
+    diagnostic: {
+      ...missing,
+      code: "plugin-path-missing",
+      file,
+      advice: "Fix the path in `.claude-plugin/plugin.json`, or add the file.",
+    },
+  };
+  if (!(await isFile(file))) return isNamed ? lacking : { type: "absent" };
+  try {
+    const [real, home] = await Promise.all([realpath(file), realpath(root)]);
+    return isWithin(home, real)
+      ? { type: "usable" }
+      : { type: "refused", diagnostic: linkOutsidePlugin(file, "file") };
+  } catch {
+    return lacking;
+  }
+}
+
+export function linkOutsidePlugin(file: string, what: string): Diagnostic {
+  return {
+    severity: "warning",
+    code: "link-outside-plugin",
+    file,
+    message: "This link leads out of the plugin and was not followed.",
+    advice: `Copy the ${what} into the plugin.`,
   };
 }

@@ -1,7 +1,14 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import { createFieldReader, isJsonObject, type JsonObject, ownValue, wrongTypeIssue } from "./json-object.ts";
-import { type PluginManifest, readPluginManifest } from "./plugin-manifest.ts";
-import { readInnerPath } from "./read-inner-path.ts";
+import {
+  createFieldReader,
+  isJsonObject,
+  type JsonObject,
+  ownValue,
+  type PluginManifest,
+  readInnerPath,
+  readPluginManifest,
+  wrongTypeIssue,
+} from "./plugin.ts";
 
 export interface MarketplacePlugin {
   readonly name?: string;

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isWithin, pluginAgentId, pluginAgentPlaces } from "./plugin-agent-places.ts";
-import { readPluginManifest } from "./plugin-manifest.ts";
+import { isWithin, pluginAgentId, pluginAgentPlaces, readPluginManifest } from "./plugin.ts";
 
 function places(value: unknown) {
   return pluginAgentPlaces({ root: "/p", manifest: readPluginManifest(value).manifest ?? {} });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readPluginManifest } from "./plugin-manifest.ts";
+import { readPluginManifest } from "./plugin.ts";
 
 function read(value: unknown) {
   const { manifest, issues } = readPluginManifest(value);

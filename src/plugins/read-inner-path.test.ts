@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isSafeName, readInnerPath } from "./read-inner-path.ts";
+import { isSafeName, readInnerPath } from "./plugin.ts";
 
 describe("readInnerPath", () => {
   test.each([

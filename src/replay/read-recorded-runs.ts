@@ -1,10 +1,8 @@
-import type { AssistantBlock, Message, UserBlock, UserMessage } from "../conversation/message.ts";
-import type { RequestRecord } from "../conversation/request-record.ts";
-import type { StopReason } from "../conversation/stop-reason.ts";
+import type { AssistantBlock, Message, StopReason, UserBlock, UserMessage } from "../conversation/message.ts";
+import type { RequestRecord } from "../conversation/run-event.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
-import { interruptedResults } from "../journal/interrupted-result.ts";
-import { rebuildConversation } from "../journal/rebuild-conversation.ts";
+import { interruptedResults, rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { type DecidingOptions, readChoice, readOptionLine } from "../journal/session-choices.ts";
 import type { RecordedResult, RecordedRun, RecordedStep } from "./recording.ts";
 

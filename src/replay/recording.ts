@@ -1,6 +1,5 @@
 import type { Message, ToolResultBlock, UserMessage } from "../conversation/message.ts";
-import type { RequestRecord } from "../conversation/request-record.ts";
-import type { RunEnding } from "../conversation/run-event.ts";
+import type { RequestRecord, RunEnding } from "../conversation/run-event.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import type { DecidingOptions } from "../journal/session-choices.ts";
 import type { RecordedCompaction } from "../loop/loop-ports.ts";

@@ -1,6 +1,5 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
-import type { RequestRecord } from "../conversation/request-record.ts";
-import type { RunEnding } from "../conversation/run-event.ts";
+import type { RequestRecord, RunEnding } from "../conversation/run-event.ts";
 import { costOf, type Price } from "../conversation/usage.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { toolFacts } from "../foundation/tool-table.ts";

@@ -4,8 +4,8 @@ import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { type TextBlock, textOf, type UserBlock, type UserMessage } from "../conversation/message.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
-import { isInside } from "../permissions/is-inside.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
+import { isInside } from "../permissions/permission-policy.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 
 type Content = UserMessage["content"];
 

@@ -1,29 +1,30 @@
 // @io
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { AgentInput } from "../definitions/define-agent.ts";
+import type { AgentDefinition, AgentInput } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
-import type { LiveControls } from "./agent/live-controls.ts";
-import { type AgentHandle, startAgent } from "./agent-handle.ts";
+import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/runtime-approvals.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
 import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./options/spawn-options.ts";
-import { createProgramContext, type ProgramContext } from "./program-context.ts";
 import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
-import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
-import { refuseWorkerOptions, runInStore } from "./run-in-store.ts";
+import { type AgentHandle, type RunHandle, startAgent, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuntimeStore } from "./runtime-store.ts";
+import { type RuntimeStore, refuseWorkerOptions, runInStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
-import { createSessionPool, type SessionPool } from "./session-pool.ts";
+import {
+  createProgramContext,
+  createSessionPool,
+  type ProgramContext,
+  type SessionPool,
+} from "./session-pool.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 import { createWorld } from "./world.ts";
 

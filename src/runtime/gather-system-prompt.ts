@@ -13,7 +13,7 @@ import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { mayLoadIn } from "./may-load-in.ts";
-import type { SessionSetup } from "./options/runtime-setup.ts";
+import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuleFlags } from "./session-rules.ts";
 import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";

@@ -2,11 +2,11 @@ import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
-import { unsafeManagedCode } from "../settings/find-foreign-writers.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
+import { unsafeManagedCode } from "../settings/load-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
-import type { ChildClocks } from "../tasks/watch-child.ts";
+import type { ChildClocks } from "../tasks/task-manager.ts";
 import type { AssembledTools } from "./agent/assemble-tools.ts";
 import { createToolContexts } from "./agent/create-tool-contexts.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
@@ -14,11 +14,9 @@ import { prepareMemory } from "./agent/prepare-memory.ts";
 import { openAsking } from "./agent/while-asking.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
-import { modelFinder } from "./choose-model.ts";
-import { decidePlan } from "./decide-plan.ts";
+import { decidePlan, limitFacts } from "./decide-plan.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
-import { type GatheredSession, gatherSession } from "./gather-session.ts";
-import { limitFacts } from "./limit-facts.ts";
+import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -26,8 +24,7 @@ import {
   openTranscript,
   transcriptFacts,
 } from "./open-transcript.ts";
-import type { InteractiveOptions } from "./options/runtime-options.ts";
-import type { SessionSetup } from "./options/runtime-setup.ts";
+import type { InteractiveOptions, SessionSetup } from "./options/runtime-options.ts";
 import {
   createChildOutputs,
   createTypedOutput,

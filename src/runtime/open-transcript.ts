@@ -7,7 +7,6 @@ import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
-import type { IdSource } from "../journal/id-source.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
@@ -23,17 +22,18 @@ import { describeDamage, type TranscriptDamage } from "../journal/transcript-dam
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
 import {
   createTranscriptWriter,
+  type IdSource,
   type TranscriptObserver,
   type TranscriptWriter,
 } from "../journal/transcript-writer.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
-import { findChildAnswers } from "../tasks/recovery/find-child-answers.ts";
+import { findChildAnswers } from "../tasks/recovery/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
-import type { SessionSetup } from "./options/runtime-setup.ts";
+import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
 /** Which session a run belongs to, before anything is opened or copied. */

@@ -2,7 +2,7 @@ import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import { continuePrompt } from "../planning/earlier-run.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { hasLockFile } from "../storage/owner-lock.ts";
 import { waitForOwner } from "../storage/wait-for-owner.ts";
@@ -14,8 +14,8 @@ import { type FoundTask, findTasks } from "../tasks/recovery/find-tasks.ts";
 import { interruptedLine, interruptedNote } from "../tasks/recovery/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
 import type { Children } from "./children/open-children.ts";
+import type { SessionCommands } from "./gather-session.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { SessionCommands } from "./session-commands.ts";
 
 export interface RecoveryParts {
   readonly world: RuntimeContext;

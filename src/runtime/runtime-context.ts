@@ -1,29 +1,38 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import type { WaitClock } from "../foundation/wait-clock.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
+import type { WaitClock } from "../foundation/stopwatch.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
-import type { IdSource } from "../journal/id-source.ts";
+import { findChoices } from "../journal/find-choices.ts";
+import { sessionFiles } from "../journal/session-files.ts";
+import type { IdSource } from "../journal/transcript-writer.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import type { LocalServer } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
 import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
-import type { AskedServer } from "../settings/judge-mcp-entry.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AskedServer } from "../settings/choose-mcp-servers.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
-import type { Executor } from "../tasks/executor.ts";
+import type { Executor } from "../tasks/task-manager.ts";
 import type { TeamRuntime } from "../teams/team-settings.ts";
 import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import type { Tool } from "../tools/tool.ts";
-import type { ToolHost } from "../tools/tool-host.ts";
-import type { Capability } from "./agent/capability.ts";
+import type { Tool, ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
-import type { LiveControls } from "./agent/live-controls.ts";
+import type { Capability, LiveControls } from "./agent/open-agent.ts";
 import type { ApprovalSettings } from "./approvals/open-inbox.ts";
+import { findMainAgent } from "./gather-session.ts";
+import { type OpenSessionParts, openSession } from "./open-session.ts";
+import { chooseSession } from "./open-transcript.ts";
+import type { SessionSetup } from "./options/runtime-options.ts";
+import { connectSessionServers } from "./servers/connect-session-servers.ts";
 import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
+import { createPromptTool } from "./servers/session-servers.ts";
+import type { Session } from "./session.ts";
+import { refuseBrokenRestrictions } from "./session-rules.ts";
 
 /** What all sessions of a runtime share. */
 export interface RuntimeContext {
@@ -92,4 +101,67 @@ export interface SessionObserver {
   event(plan: RunPlan, event: RunEvent): void;
   /** Around the hooks of one event. */
   hook<Outcome>(plan: RunPlan, event: string, run: () => Promise<Outcome>): Promise<Outcome>;
+}
+
+/** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
+export async function beginSession<Output>(
+  world: RuntimeContext,
+  given: SessionSetup<Output>,
+  { look, signal }: Omit<OpenSessionParts, "servers">,
+): Promise<Session<Output>> {
+  refuseBrokenRestrictions(world.discovered.settings);
+  const options = await withEarlierChoices(world, given);
+  const stop = new AbortController();
+  const definition = findMainAgent(world.discovered, options.agent);
+  const planOnly = options.planOnly === true;
+  const servers = connectSessionServers(world, {
+    definition,
+    planOnly,
+    signal: AbortSignal.any([signal, stop.signal]),
+  });
+  const ended = servers.catch(() => undefined);
+  const { permissionPromptTool: asked } = options;
+  const around = asked === undefined ? world : { ...world, canUseTool: createPromptTool(asked, servers) };
+  try {
+    return await openSession(around, options, { look, servers, signal });
+  } catch (error) {
+    stop.abort(error);
+    await (await ended)?.[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** The options with the agent and model of the session that is resumed, where they name none themselves. */
+async function withEarlierChoices<Output>(
+  { discovered, ids }: RuntimeContext,
+  options: SessionSetup<Output>,
+): Promise<SessionSetup<Output>> {
+  if (options.resume === undefined && options.continue !== true) return options;
+  const { transcripts } = discovered.paths;
+  const { from } = await chooseSession(options, transcripts, ids);
+  if (from === undefined) return options;
+  const { agent, model } = await findChoices(sessionFiles(transcripts, from).transcript);
+  if (options.agent === undefined && agent !== undefined && agent !== "") {
+    refuseLostAgent(discovered.registry.find(agent).type, agent);
+  }
+  // By its id the session is found again immediately, and is the same one even if another was written to meanwhile.
+  return {
+    ...(agent === undefined ? {} : { agent }),
+    ...(model === undefined ? {} : { model }),
+    ...options,
+    resume: from,
+  };
+}
+
+/** Without its agent the session would continue with other rights than it had. */
+function refuseLostAgent(found: "found" | "denied" | "unknown", agent: string): void {
+  if (found === "found") return;
+  const what = found === "denied" ? "is denied by a rule now" : "is not there any more";
+  throw new RetinueError(
+    "unknown-agent",
+    `The session ran as the agent ${JSON.stringify(agent)}, which ${what}.`,
+    {
+      advice: 'Name another with --agent, or none with --agent "".',
+    },
+  );
 }

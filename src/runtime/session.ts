@@ -4,18 +4,17 @@ import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelFacts } from "../model/model.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/run-plan.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Skill } from "../skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
-import { type AgentHandle, type AgentHost, startAgent } from "./agent-handle.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
 import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
-import { type RunHandle, startRun } from "./run-handle.ts";
+import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 
 /** One conversation with the main agent, over any number of prompts. */

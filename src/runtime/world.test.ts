@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { RuntimeSetup } from "./options/runtime-setup.ts";
+import type { RuntimeSetup } from "./options/runtime-options.ts";
 import { createWorld } from "./world.ts";
 
 async function gather(options: RuntimeSetup) {

@@ -1,8 +1,7 @@
 // @io
 import { randomUUID } from "node:crypto";
 import { isAbsolute, resolve } from "node:path";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { type AgentInput, defineAgent } from "../definitions/define-agent.ts";
+import { type AgentDefinition, type AgentInput, defineAgent } from "../definitions/agent-definition.ts";
 import {
   type AgentCatalog,
   createAgentCatalog,
@@ -24,15 +23,14 @@ import { createPaths } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
-import type { SkillReader } from "../skills/discover-skills.ts";
-import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
 import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { approvalsOf } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
-import type { RuntimeSetup } from "./options/runtime-setup.ts";
+import type { RuntimeSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
@@ -151,7 +149,7 @@ function createSkillSource(
 ): Shared["readSkills"] {
   let reader: Promise<SkillReader> | undefined;
   return async ({ paths, settings, plugins }, touchedDirectories = []) => {
-    reader ??= import("../skills/discover-skills.ts").then(({ createSkillReader }) => createSkillReader());
+    reader ??= import("../skills/skill-catalog.ts").then(({ createSkillReader }) => createSkillReader());
     return (await reader).read({
       paths,
       plugins,

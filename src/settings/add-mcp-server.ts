@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { isRecord } from "../foundation/json-record.ts";
 import { readMcpServers } from "../mcp/mcp-server-config.ts";
-import { changeJson, type WriteOutcome } from "./approve-mcp-servers.ts";
-import { valueAt } from "./edit-json.ts";
+import { changeJson, valueAt, type WriteOutcome } from "./approve-mcp-servers.ts";
 import type { Paths } from "./paths.ts";
 import { staysInside } from "./write-local-rules.ts";
 

@@ -2,7 +2,7 @@ import { chmod, chown, lchown, mkdir, mkdtemp, realpath, rm, symlink, writeFile 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findForeignWriters } from "./find-foreign-writers.ts";
+import { findForeignWriters } from "./load-settings.ts";
 
 let root: string;
 let file: string;

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { findRepositoryRoot, findWorktreeOwner, realFolder } from "./find-repository-root.ts";
+import { findRepositoryRoot, findWorktreeOwner, realFolder } from "./trust-store.ts";
 
 let root: string;
 beforeEach(async () => {

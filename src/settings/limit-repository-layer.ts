@@ -1,5 +1,4 @@
-import { isWiderMode } from "../permissions/is-wider-mode.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
+import { isWiderMode, type PermissionMode } from "../permissions/permission-policy.ts";
 import { limitSandbox } from "./limit-sandbox.ts";
 import {
   type PermissionSettings,

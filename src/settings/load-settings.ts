@@ -1,15 +1,18 @@
 // @io
 import { constants } from "node:fs";
-import { open, readdir } from "node:fs/promises";
+import { lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../foundation/json-document.ts";
 import { shown } from "../foundation/json-record.ts";
-import { findForeignWriters, unsafeManagedDiagnostic } from "./find-foreign-writers.ts";
-import { type MergedSettings, mergeSettings } from "./merge-settings.ts";
 import type { Paths } from "./paths.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
-import type { SettingsLayer, SettingsSource } from "./settings-layer.ts";
+import {
+  type MergedSettings,
+  mergeSettings,
+  type SettingsLayer,
+  type SettingsSource,
+} from "./settings-layer.ts";
 
 export interface LoadSettingsOptions {
   readonly paths: Paths;
@@ -149,7 +152,7 @@ function readText(text: string, source: SettingsSource): SourceReading {
   };
 }
 
-export type Content =
+type Content =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "missing" }
   | { readonly type: "unreadable"; readonly reason: string };
@@ -213,4 +216,48 @@ function reasonOf(error: unknown): string {
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
+}
+
+/**
+ * Why somebody besides the administrator and this user could change a file: it, a folder on the way to it or a link in
+ * its place belongs to another, or others may write it. Undefined where no one can, where there is no file, and on
+ * systems without such owners.
+ */
+export async function findForeignWriters(
+  file: string,
+  userId: number | undefined = process.getuid?.(),
+): Promise<string | undefined> {
+  if (userId === undefined) return undefined;
+  const real = await realpath(file).catch(() => undefined);
+  if (real === undefined) return undefined;
+  for (const place of new Set([...placesOnTheWay(real), ...placesOnTheWay(file)])) {
+    const stats = await lstat(place).catch(() => undefined);
+    if (stats === undefined) continue;
+    if (stats.uid !== 0 && stats.uid !== userId) return `${place} belongs to another user (${stats.uid})`;
+    // The rights of a link are not looked at; in a folder with the sticky bit no one can replace what others own.
+    const isExempt = stats.isSymbolicLink() || (stats.isDirectory() && (stats.mode & 0o1000) !== 0);
+    if (!isExempt && (stats.mode & 0o022) !== 0)
+      return `${place} can be written by others (mode ${(stats.mode & 0o7777).toString(8)})`;
+  }
+  return undefined;
+}
+
+/** The code of the problem below. */
+export const unsafeManagedCode = "managed-unsafe";
+
+/** A file of the organisation that others could have written; `effect` says what becomes of it. */
+export function unsafeManagedDiagnostic(file: string, why: string, effect: string): Diagnostic {
+  return {
+    severity: "error",
+    code: "managed-unsafe",
+    message: `${file} ${effect}: ${why}.`,
+    advice:
+      "Files of an organisation and the folders they are in must belong to root and be writable by no one else: chown root, chmod go-w.",
+    file,
+  };
+}
+
+function placesOnTheWay(path: string): readonly string[] {
+  const parent = dirname(path);
+  return parent === path ? [path] : [path, ...placesOnTheWay(parent)];
 }

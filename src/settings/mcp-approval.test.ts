@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type ApprovalFacts, decideProjectServer, readApprovalSettings } from "./mcp-approval.ts";
+import { type ApprovalFacts, decideProjectServer, readApprovalSettings } from "./choose-mcp-servers.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
 
 const server = { name: "db", hash: "A", replacesOwn: false };

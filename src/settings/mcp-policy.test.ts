@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
 import { readMcpPolicy, refuseByPolicy } from "./mcp-policy.ts";
-import { mergeSettings } from "./merge-settings.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
+import { mergeSettings } from "./settings-layer.ts";
 
 function policyOf(settings: Partial<Record<SettingsScope, Readonly<Record<string, unknown>>>>) {
   const layers = Object.entries(settings).map(([scope, value]) => ({

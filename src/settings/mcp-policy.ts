@@ -3,7 +3,7 @@ import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
 import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
-import type { MergedSettings } from "./merge-settings.ts";
+import type { MergedSettings } from "./settings-layer.ts";
 
 type PolicyEntry =
   | { readonly type: "name"; readonly name: string }

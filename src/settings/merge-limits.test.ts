@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mergeLimits } from "./merge-settings.ts";
+import { mergeLimits } from "./settings-layer.ts";
 
 test.each([
   [

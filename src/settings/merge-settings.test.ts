@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mergeSettings } from "./merge-settings.ts";
 import { readSettings, type SettingsScope, settingsScopes } from "./settings.ts";
-import type { SettingsLayer } from "./settings-layer.ts";
+import { mergeSettings, type SettingsLayer } from "./settings-layer.ts";
 
 function layer(scope: SettingsScope, value: unknown, anchor = `/${scope}`): SettingsLayer {
   return {

@@ -1,12 +1,11 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, kindOf, shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { parseModeLoosely } from "../permissions/is-wider-mode.ts";
-import { type PermissionMode, permissionModes } from "../permissions/permission-mode.ts";
+import { type PermissionMode, parseModeLoosely, permissionModes } from "../permissions/permission-policy.ts";
 import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../permissions/rules/rule-warning.ts";
 import { withoutEffect, wrongValue } from "./plain-settings.ts";
-import { disable, flag, textList, type ValueReader } from "./value-readers.ts";
+import { disable, flag, textList, type ValueReader } from "./read-environment.ts";
 
 export interface WrittenRule {
   readonly text: string;

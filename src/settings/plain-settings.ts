@@ -16,7 +16,7 @@ import {
   textList,
   textOrNumber,
   type ValueReader,
-} from "./value-readers.ts";
+} from "./read-environment.ts";
 
 /** The settings that are read one by one; permissions, hooks and env have readers of their own. */
 const plainReaders = {

@@ -1,6 +1,133 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { shown } from "../foundation/json-record.ts";
-import { choice, integer, numberBetween, text, type ValueReader } from "./value-readers.ts";
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+
+/** Reads one value tolerantly: undefined means it is not what was expected. */
+export interface ValueReader<T> {
+  readonly expected: string;
+  readonly read: (value: unknown) => T | undefined;
+}
+
+export const flag: ValueReader<boolean> = {
+  expected: "true or false",
+  read: (value) => {
+    if (value === "true") return true;
+    if (value === "false") return false;
+    return typeof value === "boolean" ? value : undefined;
+  },
+};
+
+export const text: ValueReader<string> = {
+  expected: "a text that is not empty",
+  read: (value) => (typeof value === "string" && value.trim() !== "" ? value : undefined),
+};
+
+/** A single text is taken for a list of one. */
+export const textList: ValueReader<readonly string[]> = {
+  expected: "a list of texts",
+  read: (value) => {
+    if (typeof value === "string") return [value];
+    return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value : undefined;
+  },
+};
+
+export const object: ValueReader<JsonRecord> = {
+  expected: "an object",
+  read: (value) => (isRecord(value) ? value : undefined),
+};
+
+export const objectList: ValueReader<readonly JsonRecord[]> = {
+  expected: "a list of objects",
+  read: (value) => (Array.isArray(value) && value.every(isRecord) ? value : undefined),
+};
+
+export const flagOrTextList: ValueReader<boolean | readonly string[]> = {
+  expected: "true, false or a list of texts",
+  read: (value) => (typeof value === "string" ? undefined : (flag.read(value) ?? textList.read(value))),
+};
+
+export const textOrNumber: ValueReader<string | number> = {
+  expected: "a text or a number",
+  read: (value) => text.read(value) ?? (typeof value === "number" ? value : undefined),
+};
+
+export function integer(least: number, most = Number.MAX_SAFE_INTEGER): ValueReader<number> {
+  const limit = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return {
+    expected: `a whole number ${limit}`,
+    read: (value) => {
+      const number = typeof value === "string" && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
+      return typeof number === "number" && Number.isSafeInteger(number) && number >= least && number <= most
+        ? number
+        : undefined;
+    },
+  };
+}
+
+export function numberBetween(least: number, most: number): ValueReader<number> {
+  return {
+    expected: `a number from ${least} to ${most}`,
+    read: (value) => {
+      const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+      return typeof number === "number" && number >= least && number <= most ? number : undefined;
+    },
+  };
+}
+
+/** `"disable"` is the documented word; the one that writes true means the same. */
+export const disable: ValueReader<"disable"> = {
+  expected: '"disable"',
+  read: (value) => (flag.read(value) === true || value === "disable" ? "disable" : undefined),
+};
+
+/** A flag means an object with nothing but `enabled`. */
+export const enabledObject: ValueReader<JsonRecord> = {
+  expected: "an object",
+  read: (value) => {
+    const enabled = flag.read(value);
+    return enabled === undefined ? object.read(value) : { enabled };
+  },
+};
+
+export function choice<const T extends string>(...choices: readonly T[]): ValueReader<T> {
+  return {
+    expected: choices.map((each) => `"${each}"`).join(" or "),
+    read: (value) => choices.find((each) => each === value),
+  };
+}
+
+/** How calls are answered that nobody can be asked about. */
+export interface ApprovalsValue {
+  readonly mode: "refuse" | "inbox";
+  readonly webhook?: {
+    readonly url: string;
+    /** The environment variable with the key for signatures. */
+    readonly secretEnv: string;
+  };
+}
+
+/** A mode, or an object with a mode and a webhook. */
+export const approvals: ValueReader<ApprovalsValue> = {
+  expected:
+    '"refuse", "inbox", or {"mode": "inbox", "webhook": {"url": "https://…", "secretEnv": "VARIABLE"}}; http only to this machine',
+  read(value) {
+    if (value === "refuse" || value === "inbox") return { mode: value };
+    if (!isRecord(value)) return undefined;
+    const { mode = "inbox", webhook, ...others } = value;
+    if ((mode !== "refuse" && mode !== "inbox") || Object.keys(others).length > 0) return undefined;
+    if (webhook === undefined) return { mode };
+    if (!isRecord(webhook)) return undefined;
+    const { url, secretEnv, ...more } = webhook;
+    const isWhole = isWebhookUrl(url) && typeof secretEnv === "string" && /^\w+$/.test(secretEnv);
+    return isWhole && Object.keys(more).length === 0 ? { mode, webhook: { url, secretEnv } } : undefined;
+  },
+};
+
+function isWebhookUrl(value: unknown): value is string {
+  if (typeof value !== "string" || !URL.canParse(value)) return false;
+  const { protocol, hostname } = new URL(value);
+  if (protocol === "https:") return true;
+  return protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+}
 
 /** As people set variables: `1`, `true`, `yes`, `on` and their opposites. */
 const toggle: ValueReader<boolean> = {
@@ -78,7 +205,7 @@ const variables = {
   localModels: ["RETINUE_LOCAL_MODELS", toggle],
 } as const satisfies Readonly<Record<string, readonly [string, ValueReader<unknown>]>>;
 
-export type EnvironmentOptions = {
+type EnvironmentOptions = {
   readonly [Option in keyof typeof variables]?: (typeof variables)[Option] extends readonly [
     string,
     ValueReader<infer Value>,
@@ -87,7 +214,7 @@ export type EnvironmentOptions = {
     : never;
 };
 
-export interface EnvironmentReading {
+interface EnvironmentReading {
   readonly options: EnvironmentOptions;
   readonly issues: readonly Issue[];
 }

@@ -1,7 +1,7 @@
 import type { Issue } from "../foundation/diagnostic.ts";
 import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-record.ts";
 import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
-import type { PermissionMode } from "../permissions/permission-mode.ts";
+import type { PermissionMode } from "../permissions/permission-policy.ts";
 import {
   holdsRules,
   noPermissions,

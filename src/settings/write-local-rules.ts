@@ -2,9 +2,8 @@
 import { realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
-import { byteOrderMark, withoutByteOrderMark } from "../foundation/byte-order-mark.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { parseJsonDocument } from "../foundation/json-document.ts";
+import { byteOrderMark, parseJsonDocument, withoutByteOrderMark } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { formatRule, parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
 import { type UpdateFileOptions, updateFile } from "./update-file.ts";

@@ -3,9 +3,13 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { addMcpServer, removeMcpServer } from "./add-mcp-server.ts";
-import { approveMcpServers, rejectMcpServers } from "./approve-mcp-servers.ts";
-import { editJson } from "./edit-json.ts";
-import { approvalsFile, loadMcpApprovals } from "./load-mcp-approvals.ts";
+import {
+  approvalsFile,
+  approveMcpServers,
+  editJson,
+  loadMcpApprovals,
+  rejectMcpServers,
+} from "./approve-mcp-servers.ts";
 import { createPaths } from "./paths.ts";
 
 async function createProject() {

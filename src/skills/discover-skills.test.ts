@@ -11,11 +11,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Plugin } from "../plugins/plugin.ts";
-import { readPluginManifest } from "../plugins/plugin-manifest.ts";
+import { type Plugin, readPluginManifest } from "../plugins/plugin.ts";
 import { createPaths } from "../settings/paths.ts";
-import { createSkillReader, type DiscoverSkillsOptions, discoverSkills } from "./discover-skills.ts";
 import { largestSkill } from "./read-skill-file.ts";
+import { createSkillReader, type DiscoverSkillsOptions, discoverSkills } from "./skill-catalog.ts";
 
 let root: string;
 let options: DiscoverSkillsOptions;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { formatRule } from "../permissions/rules/parse-rule.ts";
-import type { Skill } from "./skill.ts";
-import { skillGrants } from "./skill-grants.ts";
+import { type Skill, skillGrants } from "./skill.ts";
 
 function skillOf(scope: Skill["source"]["scope"], more: Partial<Skill>): Skill {
   return {

@@ -12,8 +12,7 @@ import {
   writeSync,
 } from "node:fs";
 import { isRecord } from "../foundation/json-record.ts";
-import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
-import { errorCode, fileError } from "./file-error.ts";
+import { createWholeFile, errorCode, fileError, replaceWholeFile } from "./file-error.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 
 /** How often the owner of a lock gives a sign of life. */

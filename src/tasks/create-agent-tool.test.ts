@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { defineAgent } from "../definitions/define-agent.ts";
+import { defineAgent } from "../definitions/agent-definition.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { specificationOf } from "../tools/json-schema-of.ts";
 import type { ToolContext } from "../tools/tool.ts";

@@ -1,13 +1,11 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
-import { interruptedResults } from "../journal/interrupted-result.ts";
-import { endingOfCause } from "../loop/limit-reached.ts";
-import type { LoopInput, LoopPorts } from "../loop/loop-ports.ts";
+import { interruptedResults } from "../journal/rebuild-conversation.ts";
+import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { createTally } from "../loop/tally.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
-import type { Execution, Executor } from "./executor.ts";
-import type { TaskControl } from "./task-manager.ts";
+import type { Execution, Executor, TaskControl } from "./task-manager.ts";
 
 /** An agent that is bound to this process: what its loop calls, and what happens around it. */
 export interface OpenedAgent {

@@ -3,7 +3,7 @@ import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../con
 import { abortable, sleep } from "../foundation/abortable.ts";
 import type { Feed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { endingOfCause } from "../loop/limit-reached.ts";
+import { endingOfCause } from "../loop/loop-ports.ts";
 import type { TaskControl, TaskEvent, TaskRun } from "./task-manager.ts";
 import { foldTask, hasEnded, type TaskState } from "./task-state.ts";
 

@@ -1,11 +1,10 @@
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch } from "../foundation/stopwatch.ts";
-import { type LimitReached, limitError } from "../loop/limit-reached.ts";
-import type { LoopLimits } from "../loop/loop-ports.ts";
+import { type LimitReached, type LoopLimits, limitError } from "../loop/loop-ports.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
-import type { RunLimits } from "../planning/run-limits.ts";
+import type { RunLimits } from "../planning/plan-tools.ts";
 import { type Amount, actualAmount, createNeedEstimator } from "./budget/need-estimator.ts";
 import type { AgentBudget, TreeBudget } from "./budget/tree-budget.ts";
 

@@ -6,10 +6,16 @@ import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
-import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "./open-child.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
 import { escapeControlTags, resultText } from "./result-text.ts";
-import type { TaskManager, TaskStarted } from "./task-manager.ts";
+import type {
+  ChildSource,
+  KeptWorktree,
+  OpenedChild,
+  RefusedChild,
+  TaskManager,
+  TaskStarted,
+} from "./task-manager.ts";
 import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
 
 export interface SpawnerOptions {

@@ -1,9 +1,12 @@
-import type { UserMessage } from "../conversation/message.ts";
+import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent, RunTotals } from "../conversation/run-event.ts";
 import { createFeed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { Stopwatch } from "../foundation/stopwatch.ts";
-import type { ReportedEvent } from "../journal/plan-line.ts";
+import { createStopwatch, type Stopwatch, type WaitClock } from "../foundation/stopwatch.ts";
+import type { ReportedEvent } from "../journal/transcript-writer.ts";
+import { type SilenceLimit, watchRun } from "../loop/watch-run.ts";
+import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { concludeTask, driveTask, releaseTask, type TaskEntry, type TaskTable } from "./drive-task.ts";
 import { hasEnded, interruptedReason, startedTask, type TaskStart, type TaskState } from "./task-state.ts";
 
@@ -75,7 +78,7 @@ export interface TaskManager extends AsyncDisposable {
   watch(): AsyncIterableIterator<TaskEvent>;
 }
 
-export interface TaskManagerOptions {
+interface TaskManagerOptions {
   readonly maxRunning: number;
   /** What happens to one child too many; absent: one that somebody waits for is queued, one in the background refused. */
   readonly overflow?: "refuse" | "queue";
@@ -225,4 +228,109 @@ async function waitFor(entry: TaskEntry | undefined, signal: AbortSignal): Promi
 function stopReason(by: StoppedBy): RetinueError {
   if (by === "session") return new RetinueError(interruptedReason, "The session ended before the agent did.");
   return new RetinueError(`stopped-by-${by}`, `The agent was stopped by the ${by}.`);
+}
+
+/** A child that is decided: its plan and the conversation it continues. Plain data. */
+export interface Execution {
+  readonly plan: ChildPlan;
+  readonly history: readonly Message[];
+}
+
+/**
+ * Carries out plans somewhere. The events end with exactly one `run-ended`; a stop through the signal is such an ending
+ * too. A reader that leaves early has everything released.
+ */
+export interface Executor {
+  execute(execution: Execution, control: TaskControl, signal: AbortSignal): AsyncIterable<RunEvent>;
+}
+
+/** All that starting children needs from the session: what a child would be, and a child that is ready to run. */
+export interface ChildSource {
+  /** Facts and plan; starts nothing and writes nothing. */
+  plan(request: SpawnRequest): Promise<ChildPlanned>;
+  open(request: SpawnRequest, options: OpenChildOptions): Promise<OpenedChild | RefusedChild>;
+  /** The same for a plan that was decided before, perhaps by another process. */
+  openPlan(plan: ChildPlan, options: OpenChildOptions): Promise<OpenedChild | RefusedChild>;
+}
+
+export interface OpenChildOptions {
+  readonly signal: AbortSignal;
+  /** Why there is no room for it, asked once it is known whether it runs in the background. */
+  readonly refusal: (background: boolean) => string | undefined;
+}
+
+export interface RefusedChild {
+  readonly type: "refused";
+  readonly reason: string;
+}
+
+/** A child whose plan is decided and on disk, and which holds everything it needs. */
+export interface OpenedChild {
+  readonly type: "opened";
+  readonly plan: ChildPlan;
+  readonly outputFile: string;
+  readonly record: (event: RunEvent) => void;
+  readonly run: (control: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  /** Marks it for other processes as waiting for a place, until it runs. */
+  readonly enterQueue?: () => void;
+  /** What it reads before its first turn. */
+  readonly news: readonly UserMessage[];
+  /** Called once, however it ended: gives everything back. Never rejects. */
+  readonly close: (state?: TaskState) => Promise<KeptWorktree | undefined>;
+}
+
+/** The working tree that an isolated child has left behind. */
+export interface KeptWorktree {
+  readonly path: string;
+  readonly branch: string;
+}
+
+/** The time by which children are limited. */
+export interface ChildClocks {
+  readonly clock: WaitClock;
+  /** Runs while any agent of the session works. */
+  readonly tree: Stopwatch;
+  readonly treeTimeMs?: number;
+  /** When a silent child that was moved to the background is stopped; 0 never. */
+  readonly backgroundStopMs?: number;
+}
+
+interface WatchedChild {
+  readonly plan: Pick<ChildPlan, "limits">;
+  readonly clocks: ChildClocks | undefined;
+  readonly line: TaskControl;
+  readonly run: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
+}
+
+/** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
+export function watchChild(
+  { plan, clocks, line, run }: WatchedChild,
+  signal: AbortSignal,
+): AsyncIterable<RunEvent> {
+  if (clocks === undefined) return run(line, signal);
+  const { limits } = plan;
+  const stopwatch = createStopwatch(clocks.clock, clocks.tree);
+  const { treeTimeMs } = clocks;
+  return watchRun(
+    (stop) => run({ ...line, stopwatch }, stop),
+    {
+      clock: clocks.clock,
+      stopwatch,
+      ...(limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value }),
+      silence: () => silenceOf(limits?.silenceMs?.value, line, clocks),
+      ...(treeTimeMs === undefined ? {} : { tree: { stopwatch: clocks.tree, timeMs: treeTimeMs } }),
+    },
+    signal,
+  );
+}
+
+/** A child without a limit of its own gets one once no one watches it any more. */
+function silenceOf(
+  own: number | undefined,
+  line: TaskControl,
+  { backgroundStopMs = 0 }: ChildClocks,
+): SilenceLimit | undefined {
+  if (own !== undefined) return { reportMs: own, stopMs: own * 2 };
+  if (line.attended() || backgroundStopMs === 0) return undefined;
+  return { reportMs: backgroundStopMs / 2, stopMs: backgroundStopMs };
 }

@@ -1,6 +1,6 @@
 // @io
 import { mkdirSync, rmSync } from "node:fs";
-import { replaceWholeFile } from "../storage/create-whole-file.ts";
+import { replaceWholeFile } from "../storage/file-error.ts";
 import { type ControlFiles, messageRequest, stopRequest } from "./control-files.ts";
 
 /** Asks the process that runs a child to stop it; returns how to take the wish back. */

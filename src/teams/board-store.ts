@@ -1,8 +1,7 @@
 // @io
 import { mkdirSync, readdirSync, readFileSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { replaceWholeFile } from "../storage/create-whole-file.ts";
-import { errorCode, fileError } from "../storage/file-error.ts";
+import { errorCode, fileError, replaceWholeFile } from "../storage/file-error.ts";
 import type { OwnerLock } from "../storage/owner-lock.ts";
 import {
   type Actor,

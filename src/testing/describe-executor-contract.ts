@@ -1,7 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
-import type { Execution, Executor } from "../tasks/executor.ts";
-import type { TaskControl } from "../tasks/task-manager.ts";
+import type { Execution, Executor, TaskControl } from "../tasks/task-manager.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
 import type { Step } from "./script.ts";
 

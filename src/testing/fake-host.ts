@@ -1,5 +1,5 @@
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { HostQuestion, TodoItem, ToolHost } from "../tools/tool-host.ts";
+import type { HostQuestion, TodoItem, ToolHost } from "../tools/tool.ts";
 
 export interface FakeHostOptions {
   /** The answer to each question by its text, or a function of it. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { connectServers } from "../mcp/connect-servers.ts";
+import { connectServers } from "../mcp/mcp-server.ts";
 import { createFakeMcpServer } from "./fake-mcp-server.ts";
 
 test("[MCP-1] a fake server is connected in memory, and its tools are functions", async () => {

@@ -1,5 +1,4 @@
-import type { ToolUseBlock } from "../conversation/message.ts";
-import type { StopReason } from "../conversation/stop-reason.ts";
+import type { StopReason, ToolUseBlock } from "../conversation/message.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { readOpenAiRequest } from "./read-open-ai-request.ts";

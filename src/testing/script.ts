@@ -1,5 +1,4 @@
-import type { AssistantBlock, Message } from "../conversation/message.ts";
-import type { StopReason } from "../conversation/stop-reason.ts";
+import type { AssistantBlock, Message, StopReason } from "../conversation/message.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";

@@ -1,6 +1,5 @@
 import { estimateBlockTokens, estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
-import type { AssistantBlock } from "../conversation/message.ts";
-import type { StopReason } from "../conversation/stop-reason.ts";
+import type { AssistantBlock, StopReason } from "../conversation/message.ts";
 import type { Usage } from "../conversation/usage.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError, type ModelErrorCode } from "../model/model-error.ts";

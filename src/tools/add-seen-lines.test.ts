@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addSeenLines, refuseBase } from "./add-seen-lines.ts";
-import { createSessionFiles, type SeenFile } from "./file-ledger.ts";
+import { addSeenLines, createSessionFiles, refuseBase, type SeenFile } from "./file-ledger.ts";
 
 const read = { digest: "d1", mtimeMs: 1 };
 

@@ -1,4 +1,4 @@
-import type { Repeats } from "../conversation/call-intent.ts";
+import type { Repeats } from "../conversation/interrupted-agent.ts";
 import type { Tool } from "./tool.ts";
 
 /** What repeating a call of this tool does: as the tool or its server says, else by what using it does to the world. */

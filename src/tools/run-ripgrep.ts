@@ -1,8 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { groupWatchdog } from "../foundation/group-watchdog.ts";
-import { spawnProcess } from "../foundation/spawn-process.ts";
+import { groupWatchdog, spawnProcess } from "../foundation/spawn-process.ts";
 
 export interface RipgrepRequest {
   readonly arguments: readonly string[];

@@ -1,12 +1,11 @@
 import type { z } from "zod";
-import type { Repeats } from "../conversation/call-intent.ts";
+import type { Repeats } from "../conversation/interrupted-agent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
 import type { ToolEffect } from "../foundation/tool-table.ts";
+import type { McpIdentity } from "../permissions/call-facts.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
-import type { McpIdentity } from "../permissions/mcp-identity.ts";
 import type { NoteTemporary } from "../storage/create-temporary-notes.ts";
 import type { FileLedger } from "./file-ledger.ts";
-import type { ToolHost } from "./tool-host.ts";
 import type { WriteInTurn } from "./write-in-turn.ts";
 
 /** What a tool may use while it runs. Everything it needs of the world comes through here. */
@@ -94,12 +93,12 @@ export interface Tool<Input = unknown> {
 }
 
 /** A schema of zod, or of any library that follows Standard Schema, whose values are of a type. */
-export type InputSchema<Input> =
+type InputSchema<Input> =
   | { readonly _output: Input }
   | { readonly "~standard": { readonly types?: { readonly output: Input } | undefined } };
 
 /** A tool as a program writes it. */
-export interface ToolDefinition<Input> extends Omit<Tool<Input>, "origin" | "effect" | "input" | "call"> {
+interface ToolDefinition<Input> extends Omit<Tool<Input>, "origin" | "effect" | "input" | "call"> {
   readonly origin?: "program";
   /** What a call does; absent means `execute`, which needs a permission. */
   readonly effect?: ToolEffect;
@@ -112,4 +111,46 @@ export interface ToolDefinition<Input> extends Omit<Tool<Input>, "origin" | "eff
 export function defineTool<Input>(tool: ToolDefinition<Input>): Tool {
   // The runtime checks the input by the schema before `call` sees it, and makes an outcome of a text.
   return { effect: "execute", ...tool, origin: "program" } as Tool;
+}
+
+export interface SkillRequest {
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Where the Skill tool finds skills, bound to the agent that calls it. */
+export interface SkillToolSource {
+  /** One line for each skill that a model may call; the same as long as the session lasts. */
+  readonly list: string;
+  call(request: SkillRequest, context: ToolContext): Promise<ToolOutcome>;
+}
+
+/** A question with choices, as the AskUserQuestion tool puts it. */
+export interface HostQuestion {
+  readonly question: string;
+  readonly header: string;
+  readonly options: readonly { readonly label: string; readonly description: string }[];
+  readonly multiSelect: boolean;
+}
+
+export interface TodoItem {
+  readonly content: string;
+  readonly status: "pending" | "in_progress" | "completed";
+  readonly activeForm: string;
+}
+
+/** What tools may ask of the program around them. A part that is absent does not exist for this run. */
+export interface ToolHost {
+  /** Puts questions to a person; absent when no one can be asked. */
+  readonly ask?: (
+    questions: readonly HostQuestion[],
+    options: {
+      readonly signal: AbortSignal;
+      /** The agent that asks. */
+      readonly agent?: { readonly id: string; readonly name: string };
+    },
+  ) => Promise<Readonly<Record<string, string>>>;
+  readonly todosChanged?: (todos: readonly TodoItem[]) => void;
+  /** Whether a host name outside may be fetched although it is private or loopback. */
+  readonly mayFetchPrivate?: (host: string) => boolean;
 }

@@ -2,7 +2,7 @@ import { parseJsonDocument } from "../../src/foundation/json-document.ts";
 import { readHooksFile } from "../../src/hooks/read-hooks.ts";
 import { readRule } from "../../src/permissions/rules/parse-rule.ts";
 import { readMarketplace } from "../../src/plugins/marketplace.ts";
-import { type PluginManifest, readPluginManifest } from "../../src/plugins/plugin-manifest.ts";
+import { type PluginManifest, readPluginManifest } from "../../src/plugins/plugin.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import { summariseHooks } from "./compare-agent.ts";
 import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifest.ts";

@@ -1,4 +1,4 @@
-import { awkFunctions, awkVariables } from "../../src/permissions/shell/programs/judge-awk.ts";
+import { awkFunctions, awkVariables } from "../../src/permissions/shell/programs/judge-command.ts";
 import { findTests } from "../../src/permissions/shell/programs/judge-find.ts";
 import { jqFormats, jqFunctions } from "../../src/permissions/shell/programs/judge-jq.ts";
 

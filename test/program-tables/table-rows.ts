@@ -1,8 +1,8 @@
-import { type OptionTable, optionTable } from "../../src/permissions/shell/option-table.ts";
-import { gitChangingCommands } from "../../src/permissions/shell/programs/git-changing-commands.ts";
-import { diffOptions, logOptions } from "../../src/permissions/shell/programs/git-command.ts";
+import { type OptionTable, optionTable } from "../../src/permissions/shell/word.ts";
+import { gitChangingCommands } from "../../src/permissions/shell/programs/judge-git.ts";
+import { diffOptions, logOptions } from "../../src/permissions/shell/programs/judgement.ts";
 import { gitReadingCommands } from "../../src/permissions/shell/programs/git-reading-commands.ts";
-import { awkOptions } from "../../src/permissions/shell/programs/judge-awk.ts";
+import { awkOptions } from "../../src/permissions/shell/programs/judge-command.ts";
 import { tarOptions } from "../../src/permissions/shell/programs/judge-command.ts";
 import { gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
 import { jqOptions } from "../../src/permissions/shell/programs/judge-jq.ts";
@@ -12,7 +12,7 @@ import {
   networkPrograms,
   wgetOptions,
 } from "../../src/permissions/shell/programs/network-programs.ts";
-import type { ProgramSpec } from "../../src/permissions/shell/programs/program-spec.ts";
+import type { ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
 import { readingPrograms } from "../../src/permissions/shell/programs/reading-programs.ts";
 import { writingPrograms } from "../../src/permissions/shell/programs/writing-programs.ts";
 import { wrapperSpecs } from "../../src/permissions/shell/wrapper-specs.ts";

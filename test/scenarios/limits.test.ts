@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { costOf } from "../../src/conversation/usage.ts";
 import { lookUpModel } from "../../src/model/look-up-model.ts";
-import type { AgentHandle } from "../../src/runtime/agent-handle.ts";
+import type { AgentHandle } from "../../src/runtime/run-handle.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import type { Session } from "../../src/runtime/session.ts";

@@ -7,7 +7,7 @@ import { main } from "../../src/apps/cli/main.ts";
 import { toolFacts } from "../../src/foundation/tool-table.ts";
 import { decide } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
-import type { PermissionMode } from "../../src/permissions/permission-mode.ts";
+import type { PermissionMode } from "../../src/permissions/permission-policy.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 
 type Call = readonly [tool: string, input: Readonly<Record<string, unknown>>];

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createHookRunner, type HookRunner } from "../../src/hooks/hook-runner.ts";
-import type { SourcedHookRule } from "../../src/hooks/select-hooks.ts";
-import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import type { SourcedHookRule } from "../../src/hooks/hook-rule.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf } from "./case-settings.ts";
 import { type Fields, isFields, type Roots, type ScopeRules, type SecurityCase } from "./security-case.ts";
 

@@ -1,5 +1,5 @@
 import { definitionKeys } from "../../src/definitions/definition-keys.ts";
-import { permissionModes } from "../../src/permissions/permission-mode.ts";
+import { permissionModes } from "../../src/permissions/permission-policy.ts";
 import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
 import { asSettings, fieldsOf } from "./case-settings.ts";
 import {

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type MergedSettings, mergeSettings } from "../../src/settings/merge-settings.ts";
+import { type MergedSettings, mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import type { SettingsLayer } from "../../src/settings/settings-layer.ts";
 import { createTrustStore } from "../../src/settings/trust-store.ts";

@@ -1,4 +1,4 @@
-import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSettings, settingsScopes } from "../../src/settings/settings.ts";
 import { commandEnvironment } from "../../src/tools/command/command-environment.ts";
 import { fieldsOf, isTrusted } from "./case-settings.ts";

@@ -1,13 +1,13 @@
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { loadMemory } from "../../src/context/load-memory.ts";
-import { createRegistry } from "../../src/definitions/agent-registry.ts";
+import { createRegistry } from "../../src/definitions/agent-definition.ts";
 import { parseAgentDefinition } from "../../src/definitions/parse-agent-definition.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { isAgentId } from "../../src/journal/session-files.ts";
 import { createMayLoad } from "../../src/permissions/may-load.ts";
 import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
-import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { createPaths } from "../../src/settings/paths.ts";
 import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
 import { agentScopeOf, caseAgent } from "./case-agent.ts";

@@ -4,10 +4,10 @@ import { readServer } from "../../src/mcp/mcp-server-config.ts";
 import { refuseAddress } from "../../src/mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "../../src/mcp/refuse-server-name.ts";
 import { chooseMcpServers } from "../../src/settings/choose-mcp-servers.ts";
-import { readApprovalSettings } from "../../src/settings/mcp-approval.ts";
-import type { McpEntry } from "../../src/settings/mcp-entry.ts";
+import { readApprovalSettings } from "../../src/settings/choose-mcp-servers.ts";
+import type { McpEntry } from "../../src/settings/choose-mcp-servers.ts";
 import { readMcpPolicy } from "../../src/settings/mcp-policy.ts";
-import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf, texts } from "./case-settings.ts";
 import { type Answer, type Fields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";
 

@@ -1,7 +1,7 @@
 import { childMode } from "../../src/permissions/child-policy.ts";
-import { type PermissionMode, parsePermissionMode } from "../../src/permissions/permission-mode.ts";
+import { type PermissionMode, parsePermissionMode } from "../../src/permissions/permission-policy.ts";
 import { decideMode } from "../../src/planning/decide-mode.ts";
-import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import { caseAgent } from "./case-agent.ts";
 import { caseFiles, isTrusted, layerOf, mergeCaseSettings } from "./case-settings.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProcess } from "../../src/foundation/run-process.ts";
-import { createSandbox } from "../../src/tools/sandbox/create-sandbox.ts";
+import { createSandbox } from "../../src/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "../../src/tools/sandbox/sandbox-runtime.ts";
 import { readSandboxSettings, type SandboxSettings } from "../../src/tools/sandbox/sandbox-settings.ts";
 import { fieldsOf, mergeCaseSettings, sandboxSettings } from "./case-settings.ts";

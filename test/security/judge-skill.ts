@@ -1,12 +1,12 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { defineAgent } from "../../src/definitions/define-agent.ts";
+import { defineAgent } from "../../src/definitions/agent-definition.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { lookUpSkill } from "../../src/skills/look-up-skill.ts";
 import { findNamedSkills } from "../../src/skills/named-skills.ts";
 import { readSkillFile } from "../../src/skills/read-skill-file.ts";
 import type { Skill, SkillScope } from "../../src/skills/skill.ts";
-import { skillGrants } from "../../src/skills/skill-grants.ts";
+import { skillGrants } from "../../src/skills/skill.ts";
 import { builtinTools } from "../../src/tools/grants/builtin-tools.ts";
 import { isTrusted } from "./case-settings.ts";
 import { judgeCall } from "./judge-call.ts";

@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { mergeSettings } from "../../src/settings/merge-settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
 import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";

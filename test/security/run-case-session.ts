@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ModelRequest } from "../../src/model/model.ts";
-import { parsePermissionMode } from "../../src/permissions/permission-mode.ts";
+import { parsePermissionMode } from "../../src/permissions/permission-policy.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../src/runtime/options/runtime-options.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";

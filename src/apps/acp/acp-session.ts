@@ -8,7 +8,7 @@ import type {
 import type { UserBlock, UserMessage } from "../../conversation/message.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { type PermissionMode, permissionModes } from "../../permissions/permission-mode.ts";
+import { type PermissionMode, permissionModes } from "../../permissions/permission-policy.ts";
 import type { RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";

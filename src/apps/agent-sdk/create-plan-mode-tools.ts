@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { isRecord } from "../../foundation/json-record.ts";
-import type { PermissionMode } from "../../permissions/permission-mode.ts";
+import type { PermissionMode } from "../../permissions/permission-policy.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import type { LivePolicy } from "./live-policy.ts";

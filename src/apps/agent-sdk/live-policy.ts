@@ -1,8 +1,12 @@
 import { resolve } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { type PermissionMode, parsePermissionMode } from "../../permissions/permission-mode.ts";
-import type { PermissionPolicy, PolicyRule } from "../../permissions/permission-policy.ts";
+import {
+  type PermissionMode,
+  type PermissionPolicy,
+  type PolicyRule,
+  parsePermissionMode,
+} from "../../permissions/permission-policy.ts";
 import { formatRule, parseRule } from "../../permissions/rules/parse-rule.ts";
 
 type RuleBehavior = "allow" | "ask" | "deny";

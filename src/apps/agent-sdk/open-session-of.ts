@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { LiveControls } from "../../runtime/agent/live-controls.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { sdkSessionOptions } from "./agent-sdk-options.ts";

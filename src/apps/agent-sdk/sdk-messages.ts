@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { ToolResultBlock, UserBlock } from "../../conversation/message.ts";
-import type { ModelEvent } from "../../conversation/model-event.ts";
+import type { ModelEvent, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { Usage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";

@@ -13,7 +13,7 @@ export async function checkMcp(
 ): Promise<readonly McpServerState[]> {
   if (gathered.servers.length === 0) return [];
   const environment = { ...host.environment, ...Object.fromEntries(discovered.settings.settings.env) };
-  const { connectServers } = await import("../../mcp/connect-servers.ts");
+  const { connectServers } = await import("../../mcp/mcp-server.ts");
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {

@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { resolveToolName } from "../../tools/grants/resolve-tool-name.ts";
-import { splitEntries } from "../../tools/grants/split-entries.ts";
+import { resolveToolName, splitEntries } from "../../tools/grants/split-entries.ts";
 import { parseToolEntry } from "../../tools/grants/tool-entry.ts";
 
 interface ListOption {

@@ -1,7 +1,5 @@
 import { type GatheredMcp, gatherMcpServers } from "../../runtime/servers/gather-mcp-servers.ts";
-import { chooseMcpServers } from "../../settings/choose-mcp-servers.ts";
-import type { HeldServer } from "../../settings/judge-mcp-entry.ts";
-import type { McpEntry } from "../../settings/mcp-entry.ts";
+import { chooseMcpServers, type HeldServer, type McpEntry } from "../../settings/choose-mcp-servers.ts";
 import { type GatheredSession, gatherSession } from "./gather-session.ts";
 import { type CommandContext, misuse } from "./session-options.ts";
 

@@ -1,6 +1,6 @@
 import * as sdk from "@modelcontextprotocol/server";
 import { describe, expect, test } from "vitest";
-import { createHttpSessions } from "./http-sessions.ts";
+import { createHttpSessions } from "./serve-process.ts";
 
 const initialize = {
   jsonrpc: "2.0",

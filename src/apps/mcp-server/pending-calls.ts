@@ -6,7 +6,7 @@ import {
   describeAskingPath,
 } from "../../permissions/approver.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
-import type { HostQuestion, ToolHost } from "../../tools/tool-host.ts";
+import type { HostQuestion, ToolHost } from "../../tools/tool.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
 import type { PendingCall } from "./pending-call.ts";

@@ -1,7 +1,7 @@
-import type { McpServer } from "@modelcontextprotocol/server";
+import { randomUUID } from "node:crypto";
+import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { AgentHub } from "./agent-hub.ts";
 import { createServerFactory } from "./create-server-factory.ts";
-import { createHttpSessions } from "./http-sessions.ts";
 import { listenHttp } from "./listen-http.ts";
 import type { Sdk } from "./serve-flight.ts";
 
@@ -74,4 +74,116 @@ async function loadFactory({ hub, version }: ServeOptions): Promise<{
 
 function logErrors({ log }: ServeOptions): (error: Error) => void {
   return ({ message }) => log(message);
+}
+
+interface HttpSessions {
+  answer(request: Request, sent: Promise<void>): Promise<Response>;
+  /** Ends sessions that no one has used for long. */
+  sweep(): void;
+  readonly size: number;
+  close(): Promise<void>;
+}
+
+interface HttpSessionsOptions {
+  readonly sdk: Sdk;
+  readonly factory: (context: { readonly era: "legacy" | "modern" }) => McpServer;
+  readonly now: () => number;
+  readonly maxSessions?: number;
+  readonly idleMs?: number;
+  readonly onError: (error: Error) => void;
+}
+
+interface HttpSession {
+  readonly transport: WebStandardStreamableHTTPServerTransport;
+  open: number;
+  lastUsed: number;
+}
+
+const defaultSessions = 32;
+const defaultIdleMs = 30 * 60_000;
+
+/** Clients of the newer protocol send each request by itself; those of the older one open a session first. */
+export function createHttpSessions(options: HttpSessionsOptions): HttpSessions {
+  const { sdk, factory, now, maxSessions = defaultSessions, idleMs = defaultIdleMs, onError } = options;
+  const table: SessionTable = { ...options, maxSessions, sessions: new Map() };
+  const { sessions } = table;
+  const modern = sdk.createMcpHandler(factory, {
+    legacy: "reject",
+    onerror: onError,
+    maxSubscriptions: maxSessions,
+  });
+  return {
+    async answer(request, sent) {
+      if (new URL(request.url).pathname !== "/mcp") return refuse(404, "Only /mcp is served here.");
+      if (!(await sdk.isLegacyRequest(request))) return modern.fetch(request);
+      const id = request.headers.get("mcp-session-id");
+      if (id === null) return begin(table, request);
+      const session = sessions.get(id);
+      if (session === undefined) return refuse(404, "There is no such session; initialize a new one.");
+      use(session, sent, now);
+      return session.transport.handleRequest(request);
+    },
+    sweep() {
+      for (const [id, session] of sessions)
+        if (session.open === 0 && now() - session.lastUsed >= idleMs) end(table, id, session);
+    },
+    get size() {
+      return sessions.size;
+    },
+    async close() {
+      await Promise.allSettled([...sessions.values()].map(({ transport }) => transport.close()));
+      await modern.close();
+    },
+  };
+}
+
+interface SessionTable extends HttpSessionsOptions {
+  readonly maxSessions: number;
+  readonly sessions: Map<string, HttpSession>;
+}
+
+function use(session: HttpSession, sent: Promise<void>, now: () => number): void {
+  session.open += 1;
+  session.lastUsed = now();
+  void sent.then(() => {
+    session.open -= 1;
+    session.lastUsed = now();
+  });
+}
+
+async function begin(table: SessionTable, request: Request): Promise<Response> {
+  const { sdk, factory, now, maxSessions, onError, sessions } = table;
+  if (!makeRoom(table)) return refuse(503, `There are ${maxSessions} sessions in use already.`);
+  const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    onsessioninitialized: (id) => void sessions.set(id, { transport, open: 0, lastUsed: now() }),
+  });
+  const server = factory({ era: "legacy" });
+  server.server.onerror = onError;
+  server.server.onclose = () => void sessions.delete(transport.sessionId ?? "");
+  await server.connect(transport);
+  const response = await transport.handleRequest(request);
+  // Anything but a proper beginning was refused by the transport, which then serves no one.
+  if (transport.sessionId === undefined) await server.close();
+  return response;
+}
+
+/** The session that was used longest ago is ended, unless all are in use. */
+function makeRoom(table: SessionTable): boolean {
+  const { sessions, maxSessions } = table;
+  if (sessions.size < maxSessions) return true;
+  const idle = [...sessions].filter(([, { open }]) => open === 0);
+  const [oldest] = idle.sort(([, a], [, b]) => a.lastUsed - b.lastUsed);
+  if (oldest === undefined) return false;
+  end(table, ...oldest);
+  return true;
+}
+
+function end({ sessions, onError }: SessionTable, id: string, { transport }: HttpSession): void {
+  sessions.delete(id);
+  transport.close().catch(onError);
+}
+
+function refuse(status: number, message: string): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code: -32000, message }, id: null }, { status });
 }

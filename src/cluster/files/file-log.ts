@@ -12,8 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
-import { replaceWholeFile } from "../../storage/create-whole-file.ts";
-import { errorCode, fileError } from "../../storage/file-error.ts";
+import { errorCode, fileError, replaceWholeFile } from "../../storage/file-error.ts";
 import {
   checkName,
   type JsonValue,

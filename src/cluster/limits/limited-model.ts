@@ -1,5 +1,5 @@
 import { contextTokens, costOf } from "../../conversation/usage.ts";
-import { limitError } from "../../loop/limit-reached.ts";
+import { limitError } from "../../loop/loop-ports.ts";
 import { createAttemptUsage } from "../../model/attempt-usage.ts";
 import type { Model } from "../../model/model.ts";
 import { affordableOutput, amountOf, createNeedEstimator } from "../../tasks/budget/need-estimator.ts";

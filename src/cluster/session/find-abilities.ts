@@ -1,6 +1,6 @@
 // @io
 import { tmpdir } from "node:os";
-import { chooseAdapter } from "../../model/choose-adapter.ts";
+import { chooseAdapter } from "../../model/model-factory.ts";
 import {
   type Environment,
   factorySettings,

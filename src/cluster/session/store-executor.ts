@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { stoppedEnding } from "../../runtime/run-handle.ts";
-import type { Executor } from "../../tasks/executor.ts";
+import type { Executor } from "../../tasks/task-manager.ts";
 import type { AgentContext } from "../agent-program.ts";
 import type { JsonValue } from "../store.ts";
 import { type WorkspacePlan, workspaceNeeds } from "../workspace/workspace-plan.ts";

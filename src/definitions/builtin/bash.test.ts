@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { bash } from "./bash.ts";
+import { bash } from "./builtin-agents.ts";
 
 it("Bash has the Bash tool alone and the parent's model [BLT-4]", () => {
   expect(bash).toMatchObject({ name: "Bash", tools: ["Bash"], model: "inherit" });

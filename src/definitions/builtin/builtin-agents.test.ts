@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { agentScopes } from "../agent-definition.ts";
-import { createRegistry } from "../agent-registry.ts";
+import { agentScopes, createRegistry } from "../agent-definition.ts";
 import { toolsPhrase } from "../describe-agents.ts";
 import { rateDescription } from "../rate-description.ts";
 import { builtinAgents } from "./builtin-agents.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createClaudeCodeGuide } from "./create-claude-code-guide.ts";
+import { createClaudeCodeGuide } from "./builtin-agents.ts";
 
 const none = { agents: [], skills: [], mcpServers: [] };
 

@@ -1,5 +1,16 @@
 import type { AgentDefinition } from "../agent-definition.ts";
-import { toolsDeniedToReaders } from "./tools-denied-to-readers.ts";
+
+/** What an agent that only looks must not have; everything else of the parent's tools stays. */
+export const toolsDeniedToReaders: readonly string[] = [
+  "Write",
+  "Edit",
+  "NotebookEdit",
+  "Task",
+  "EnterPlanMode",
+  "ExitPlanMode",
+  "AskUserQuestion",
+  "KillShell",
+];
 
 const prompt = `You find things in a codebase and report where they are and how they fit together. Another agent asked, reads only
 your last message, and will act on it without looking again: a wrong line number or a missed second place costs more

@@ -1,5 +1,5 @@
 import type { AgentDefinition } from "../agent-definition.ts";
-import { toolsDeniedToReaders } from "./tools-denied-to-readers.ts";
+import { toolsDeniedToReaders } from "./explore.ts";
 
 const prompt = `You design how a change should be made in this codebase. Another agent, or a person, will carry the plan out without
 having seen what you saw: your last message is all they get. A good plan is one they can follow without making a

@@ -1,7 +1,6 @@
 import { isRecord } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { guardFetch } from "../create-answer-guard.ts";
 import { createPackageLoader, isNotFound, type LoadPackage } from "../create-package-loader.ts";
 import {
   createModelFromLanguageModel,
@@ -10,6 +9,7 @@ import {
 } from "../language-model.ts";
 import { lookUpModel } from "../look-up-model.ts";
 import type { Model } from "../model.ts";
+import { guardFetch } from "../model-error.ts";
 import {
   type Environment,
   factorySettings,

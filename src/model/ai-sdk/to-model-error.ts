@@ -1,7 +1,6 @@
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { certificateError } from "../certificate-error.ts";
-import { describeBody } from "../describe-body.ts";
-import { ModelError, type ModelErrorCode, type ModelErrorOptions } from "../model-error.ts";
+import { describeBody, ModelError, type ModelErrorCode, type ModelErrorOptions } from "../model-error.ts";
 import { readRetryAfter } from "../read-retry-after.ts";
 
 export interface ErrorPlace {

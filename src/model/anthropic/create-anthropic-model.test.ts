@@ -5,8 +5,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createCoolDowns, type WaitClock } from "../cool-down.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import type { ModelError } from "../model-error.ts";
-import { withRetry } from "../with-retry.ts";
-import { type AnthropicModelOptions, createAnthropicModel } from "./create-anthropic-model.ts";
+import { withRetry } from "../model-factory.ts";
+import { type AnthropicModelOptions, createAnthropicModel } from "./anthropic-sender.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;
 

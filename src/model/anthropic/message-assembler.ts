@@ -1,5 +1,4 @@
-import type { AssistantBlock, AssistantMessage } from "../../conversation/message.ts";
-import type { StopReason } from "../../conversation/stop-reason.ts";
+import type { AssistantBlock, AssistantMessage, StopReason } from "../../conversation/message.ts";
 import { noUsage, type Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelEvent } from "../model.ts";

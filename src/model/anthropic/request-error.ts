@@ -1,7 +1,6 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { certificateError } from "../certificate-error.ts";
-import { describeBody } from "../describe-body.ts";
-import { ModelError, type ModelErrorCode, type ModelErrorOptions } from "../model-error.ts";
+import { describeBody, ModelError, type ModelErrorCode, type ModelErrorOptions } from "../model-error.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
 
 /** What the official SDK, or the transport under it, threw before an answer began. */

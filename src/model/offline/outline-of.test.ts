@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { languageOf, rankLanguages } from "./language-of.ts";
+import { languageOf, rankLanguages } from "./offline-answer.ts";
 import { firstComment, headingsOf, importsOf, nameDefinedIn } from "./outline-of.ts";
 import { readManifest, readReadme } from "./read-manifest.ts";
 

@@ -6,7 +6,7 @@ import {
   readFoundLines,
   readListing,
   readNumberedLines,
-} from "./read-listing.ts";
+} from "./offline-conversation.ts";
 
 describe("[MDL-4] reading what tools return", () => {
   it("a listing gives sorted paths, relative to the working folder, without the tool's remarks", () => {

@@ -1,5 +1,4 @@
-import { factsOf, type PathFact, type PermissionRequest } from "../call-facts.ts";
-import { touchedPaths } from "../criticality-of.ts";
+import { factsOf, type PathFact, type PermissionRequest, touchedPaths } from "../call-facts.ts";
 
 /** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
 export function answersApprovals(request: PermissionRequest): string | undefined {

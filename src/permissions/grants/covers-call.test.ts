@@ -1,6 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { type ApprovalGrant, digestOf, type GrantUse, readAnswer, readQuestion } from "./approval-record.ts";
-import { type CoveredCall, coversCall, type GrantState } from "./covers-call.ts";
+import {
+  type ApprovalGrant,
+  type CoveredCall,
+  coversCall,
+  digestOf,
+  type GrantState,
+  type GrantUse,
+  readAnswer,
+  readQuestion,
+} from "./approval-record.ts";
 
 const grant: ApprovalGrant = {
   version: 1,

@@ -1,8 +1,16 @@
 import { matchesPattern } from "../../foundation/match-pattern.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
-import { factsOf, type PathFact, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
+import {
+  factsOf,
+  isMcpTool,
+  mcpServerPart,
+  mcpToolPattern,
+  type PathFact,
+  type PermissionRequest,
+  readMcpName,
+  type ShellFacts,
+} from "../call-facts.ts";
 import { coversPath } from "../covers-path.ts";
-import { isMcpTool, mcpServerPart, mcpToolPattern, readMcpName } from "../mcp-identity.ts";
 import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
 import { matchesDomain } from "../web-target.ts";
 import { grantsUnit, matchesText, restrictsUnit, saysWholeCall } from "./grants-unit.ts";

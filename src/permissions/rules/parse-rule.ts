@@ -1,7 +1,12 @@
 import { isRecord, kindOf, shown } from "../../foundation/json-record.ts";
 import { canonicalToolName } from "../../foundation/tool-table.ts";
-import type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";
-import { readSpecifier } from "./read-specifier.ts";
+import {
+  type PermissionRule,
+  type RuleList,
+  type RuleReading,
+  type RuleSpecifier,
+  readSpecifier,
+} from "./permission-rule.ts";
 import { splitRule } from "./split-rule.ts";
 
 export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./permission-rule.ts";

@@ -1,7 +1,10 @@
+import { shown } from "../../foundation/json-record.ts";
+import { type SubjectKind, toolFacts } from "../../foundation/tool-table.ts";
+
 export type RuleList = "allow" | "ask" | "deny";
 
 /** Where a path pattern starts: `//x`, `~/x`, `/x` (the place of the settings file), and `x` or `./x`. */
-export type PathAnchor = "root" | "home" | "settings" | "cwd";
+type PathAnchor = "root" | "home" | "settings" | "cwd";
 
 export type RuleSpecifier =
   | { readonly type: "whole" }
@@ -33,3 +36,189 @@ export interface PermissionRule {
 export type RuleReading =
   | { readonly type: "rule"; readonly rule: PermissionRule }
   | { readonly type: "invalid"; readonly reason: string; readonly advice: string };
+
+interface SpecifierInput {
+  readonly tool: string;
+  readonly canonicalTool: string;
+  /** What is in the parentheses, if there are any. */
+  readonly text: string | undefined;
+  readonly list?: RuleList;
+}
+
+type SpecifierReading =
+  | { readonly type: "specifier"; readonly specifier: RuleSpecifier }
+  | { readonly type: "invalid"; readonly reason: string; readonly advice: string };
+
+/** Reads what a rule says about the calls of its tool. */
+export function readSpecifier(input: SpecifierInput): SpecifierReading {
+  const text = input.text === undefined ? undefined : trimmed(input.text);
+  const everything = text === undefined || isEverything(input, text);
+  if (specifierKind(input.canonicalTool) === "mcp") return readMcp(input, everything ? undefined : text);
+  if (input.tool.includes("*")) return readToolGlob(input, everything);
+  if (everything) return accepted({ type: "whole" });
+  return readParameter(input, text) ?? readByKind(input, text);
+}
+
+/** A blank after a backslash is escaped and stays. */
+function trimmed(text: string): string {
+  const bare = text.trim();
+  let backslashes = 0;
+  while (bare[bare.length - 1 - backslashes] === "\\") backslashes += 1;
+  return backslashes % 2 === 1 ? `${bare} ` : bare;
+}
+
+/** A star alone is every call; for paths it is every file of the folder, unless it restricts: then all files. */
+function isEverything({ canonicalTool, list }: SpecifierInput, text: string): boolean {
+  if (text === "*") return specifierKind(canonicalTool) !== "path" || list === "deny" || list === "ask";
+  return text === "**" && specifierKind(canonicalTool) === "path" && (list === "deny" || list === "ask");
+}
+
+function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string): SpecifierReading {
+  switch (specifierKind(canonicalTool)) {
+    case "command":
+      return readCommand(tool, text, list === "deny" || list === "ask");
+    case "path":
+      return readPath(text);
+    case "web":
+      return readDomain(text);
+    case "agent":
+      return readAgents(tool, text);
+    case "skill":
+      return readSkill(text);
+    default:
+      return accepted({ type: "text", text });
+  }
+}
+
+function readCommand(tool: string, written: string, restricts: boolean): SpecifierReading {
+  if (restricts && /:\*\s*,/.test(written)) {
+    const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
+    return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
+  }
+  const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
+  if (text.trim() === "*")
+    return rejected("there is no command before the star", `Write ${tool} for every command.`);
+  const before = text.endsWith(" *") ? text.slice(0, -2).trim() : undefined;
+  if (before !== undefined && before !== "" && !before.includes("*")) {
+    return accepted({ type: "command", match: "prefix", text: before });
+  }
+  return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text });
+}
+
+function readPath(text: string): SpecifierReading {
+  if (text.startsWith("//"))
+    return accepted({ type: "path", anchor: "root", pattern: text.replace(/^\/+/, "") });
+  if (text === "~") return accepted({ type: "path", anchor: "home", pattern: "" });
+  if (text.startsWith("~/"))
+    return accepted({ type: "path", anchor: "home", pattern: text.slice(2).replace(/^\/+/, "") });
+  if (text.startsWith("/")) return accepted({ type: "path", anchor: "settings", pattern: text.slice(1) });
+  return accepted({ type: "path", anchor: "cwd", pattern: text });
+}
+
+function readDomain(text: string): SpecifierReading {
+  const [, domain] = /^domain:\s*(\S+)$/i.exec(text) ?? [];
+  if (domain === undefined) return accepted({ type: "text", text });
+  return domain === "*"
+    ? accepted({ type: "whole" })
+    : accepted({ type: "domain", domain: domain.toLowerCase() });
+}
+
+function readAgents(tool: string, text: string): SpecifierReading {
+  const names = text.split(",").map((name) => name.trim());
+  if (!names.includes("") && !/[\\()"']/.test(text)) return accepted({ type: "agent", names });
+  return rejected(
+    `${shown(text)} does not name an agent`,
+    `Write ${tool}(name), or ${tool} for every agent.`,
+  );
+}
+
+function readSkill(text: string): SpecifierReading {
+  const anyArguments = /[:\s]\*$/.test(text.slice(-2));
+  const name = anyArguments ? text.slice(0, -2).trim() : text;
+  if (name !== "") return accepted({ type: "skill", name, anyArguments });
+  return rejected(`${shown(text)} names no skill`, "Write Skill(name), or Skill for every skill.");
+}
+
+function readParameter({ canonicalTool, list }: SpecifierInput, text: string): SpecifierReading | undefined {
+  const colon = text.indexOf(":");
+  // `Bash(timeout:*)` is the command of that name with any arguments.
+  if (colon < 1 || (specifierKind(canonicalTool) === "command" && text.endsWith(":*"))) return undefined;
+  const name = text.slice(0, colon).trim();
+  const value = text.slice(colon + 1).trimStart();
+  if (name === toolFacts(canonicalTool)?.mainField) {
+    return rejected(
+      `"${name}" is what a ${canonicalTool} rule speaks of anyway`,
+      `Write ${shown(`${canonicalTool}(${value})`)}.`,
+    );
+  }
+  if (!isParameterName(canonicalTool, name) || value === "") return undefined;
+  if (list !== "allow") return accepted({ type: "parameter", name, value });
+  return rejected(
+    `a rule on the field "${name}" can only restrict, so it cannot be under "allow"`,
+    'Move it to "ask" or "deny", or allow the tool by another rule.',
+  );
+}
+
+function readToolGlob({ tool, list }: SpecifierInput, everything: boolean): SpecifierReading {
+  if (!everything)
+    return rejected(
+      `${shown(tool)} has a star and parentheses`,
+      "Name one tool, or leave the parentheses out.",
+    );
+  if (list !== "allow") return accepted({ type: "toolGlob" });
+  return rejected(
+    `${shown(tool)} would allow tools that no one has named`,
+    'Name each tool, or each server as in "mcp__server__*"; stars in names may be under "ask" and "deny".',
+  );
+}
+
+function readMcp(input: SpecifierInput, text: string | undefined): SpecifierReading {
+  const name = input.tool.slice("mcp__".length);
+  const end = name.indexOf("__");
+  const server = end === -1 ? name : name.slice(0, end);
+  const tool = end === -1 ? undefined : name.slice(end + 2);
+  if (server.includes("*")) return readToolGlob(input, text === undefined);
+  if (server === "" || tool === "") {
+    return rejected(
+      `${shown(input.tool)} is not complete`,
+      "Write mcp__server for all its tools, or mcp__server__tool.",
+    );
+  }
+  if (text !== undefined) {
+    const parameter = readParameter(input, text);
+    return (
+      parameter ??
+      rejected(
+        `${shown(input.tool)} takes no text in parentheses`,
+        "Write mcp__server__tool without parentheses.",
+      )
+    );
+  }
+  if (tool === undefined || tool === "*") return accepted({ type: "mcp", server, glob: false });
+  return accepted({ type: "mcp", server, tool, glob: tool.includes("*") });
+}
+
+function accepted(specifier: RuleSpecifier): SpecifierReading {
+  return { type: "specifier", specifier };
+}
+
+function rejected(reason: string, advice: string): SpecifierReading {
+  return { type: "invalid", reason, advice };
+}
+
+/** How the text in a rule's parentheses is read, by tool. */
+export function specifierKind(canonicalTool: string): SubjectKind {
+  return canonicalTool.startsWith("mcp__") ? "mcp" : (toolFacts(canonicalTool)?.subject ?? "other");
+}
+
+/**
+ * Whether `name:value` in parentheses means an input field. Where other things have colons too (commands, paths,
+ * names of plugin agents) only the tool's known fields do.
+ */
+function isParameterName(canonicalTool: string, name: string): boolean {
+  if (!/^[A-Za-z_]\w*$/.test(name)) return false;
+  const known = toolFacts(canonicalTool)?.parameters;
+  if (known !== undefined) return known.includes(name);
+  const kind = specifierKind(canonicalTool);
+  return kind === "mcp" || kind === "other";
+}

@@ -6,8 +6,7 @@ import type {
 } from "unbash";
 import { isPublicVariable, privateName } from "./private-name.ts";
 import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
-import { mayBePattern, mayBeUnset } from "./state.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
+import { markOpaque, mayBePattern, mayBeUnset, type Scene, visitNested, type Walk } from "./walk.ts";
 
 /** What an expansion contributes to a word. */
 export type Piece =

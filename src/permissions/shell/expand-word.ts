@@ -6,27 +6,26 @@ import type {
   WordPart,
 } from "unbash";
 import {
-  decodeAnsiC,
-  expandBraces,
-  hasUnclearBraces,
-  unescapeDouble,
-  unescapePlain,
-} from "./expand-braces.ts";
-import { addGlob, expandGlob } from "./expand-glob.ts";
-import { expandParameter, type Piece } from "./expand-parameter.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
-import { plainWord, type Word } from "./word.ts";
-import {
+  addGlob,
   addHome,
   addPiece,
   addQuoted,
   addText,
   addUnknown,
+  decodeAnsiC,
   emptyDraft,
+  expandBraces,
+  expandGlob,
   finishWord,
   flush,
+  hasUnclearBraces,
+  unescapeDouble,
+  unescapePlain,
   type WordDraft,
-} from "./word-draft.ts";
+} from "./expand-braces.ts";
+import { expandParameter, type Piece } from "./expand-parameter.ts";
+import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
+import { plainWord, type Word } from "./word.ts";
 
 /** `single`: a value that bash neither splits nor takes for a file pattern; `target`: a file that a redirection opens. */
 export type WordMode = "argument" | "single" | "target";

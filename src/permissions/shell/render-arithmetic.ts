@@ -1,5 +1,5 @@
 import { isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
-import { isNumber, type State } from "./state.ts";
+import { isNumber, type State } from "./walk.ts";
 
 const token =
   /\s+|\$?\{?[A-Za-z_]\w*\}?|\d+(?![\w#])|\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%<>=!&|^~?:,()]/y;

@@ -1,13 +1,20 @@
-import { assign } from "./assign.ts";
 import { baseName, createUnit, toOperands, type UnitInput, writtenText } from "./create-unit.ts";
-import { optionTable, scanOptions } from "./option-table.ts";
 import { isSafeVariable, privateName } from "./private-name.ts";
 import { isHarmlessFormat } from "./programs/judge-builtin.ts";
 import { findActions } from "./programs/judge-find.ts";
-import { enter, lost, type State, staying } from "./state.ts";
 import { type Unwrapped, unwrap } from "./unwrap.ts";
-import { markOpaque, type Scene, type Step, type Walk } from "./walk.ts";
-import { quoteName, quoteWord, type Word } from "./word.ts";
+import {
+  assign,
+  enter,
+  lost,
+  markOpaque,
+  type Scene,
+  type State,
+  type Step,
+  staying,
+  type Walk,
+} from "./walk.ts";
+import { optionTable, quoteName, quoteWord, scanOptions, type Word } from "./word.ts";
 import { shells } from "./wrapper-specs.ts";
 
 export interface RunContext {

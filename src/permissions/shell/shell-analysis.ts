@@ -1,3 +1,7 @@
+import type { Command, CompoundList, SyntaxNode } from "unbash";
+import { type GlobRequest, type Grammar, initialState, type Surroundings, type Walk } from "./walk.ts";
+import { walkScript } from "./walk-script.ts";
+
 /** One argument as rules and guards see it. */
 export interface ShellWord {
   readonly text: string;
@@ -82,4 +86,121 @@ export interface ShellAnalysis {
   readonly judged?: string;
   /** What the judged form leaves out or does differently, for the result. */
   readonly notes?: readonly string[];
+}
+
+/** Longer commands are shown to a person. */
+const maxLength = 10_000;
+
+const plain = /^[\n\t\x20-\x7e]*$/;
+/** Control characters, and characters that show nothing or reorder what is shown. */
+const hidden = /(?!\n|\t|\u200d|\ufe0f)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
+/** A joiner and a variant sign belong to a picture before them. */
+const stray = /(?<!\p{Extended_Pictographic}\ufe0f?|\p{Emoji_Modifier})(?:\u200d|\ufe0f)/u;
+
+/** An analysis, and the file patterns that have to be looked up before it is complete. */
+export interface AnalysisDraft {
+  readonly analysis: ShellAnalysis;
+  readonly globs: readonly GlobRequest[];
+}
+
+/** Understands a Bash command by its grammar; the same text in the same surroundings gives the same analysis. */
+export function analyzeWith(grammar: Grammar, command: string, surroundings: Surroundings): AnalysisDraft {
+  const exactText = command.trim();
+  try {
+    const walk: Walk = {
+      grammar: strict(grammar),
+      surroundings,
+      walkScript,
+      units: [],
+      redirects: [],
+      listed: [],
+      globs: [],
+      notes: new Set(),
+      opaque: undefined,
+      size: 0,
+    };
+    const scene = { state: initialState, dialect: "bash", outer: [], depth: 0 } as const;
+    const { text } = walkScript(walk, walk.grammar.parse(command), scene);
+    const opaque = textReason(command) ?? walk.opaque;
+    const { units, redirects, listed, globs } = walk;
+    const notes = [...walk.notes];
+    const understood =
+      opaque === undefined ? { judged: text, ...(notes.length > 0 && { notes }) } : { opaque };
+    return { analysis: { units, redirects, listed, exactText, ...understood }, globs };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const analysis = {
+      units: [],
+      redirects: [],
+      listed: [],
+      exactText,
+      opaque: `it could not be analyzed: ${reason}`,
+    };
+    return { analysis, globs: [] };
+  }
+}
+
+function textReason(command: string): string | undefined {
+  if (command.length > maxLength) return `it has more than ${maxLength} characters`;
+  if (plain.test(command)) return undefined;
+  return hidden.test(command) || stray.test(command)
+    ? "it has control characters or invisible ones"
+    : undefined;
+}
+
+/** Finds what the parser accepts and bash refuses, or reads differently. */
+function strict(grammar: Grammar): Grammar {
+  const { forEachChild } = grammar;
+  return {
+    forEachChild,
+    parse(source) {
+      const script = grammar.parse(source);
+      let message: string | undefined;
+      const visit = (node: SyntaxNode): void => {
+        message ??= refusedByBash(node, source);
+        if (message === undefined) forEachChild(node, visit);
+      };
+      forEachChild(script, visit);
+      return message === undefined ? script : { ...script, errors: [{ message, pos: 0 }] };
+    },
+  };
+}
+
+function refusedByBash(node: SyntaxNode, source: string): string | undefined {
+  if (node.type === "Command" && hasStrayParenthesis(node, source))
+    return "a parenthesis is not expected there";
+  // Bash reads `((` as arithmetic first, and does not always look again.
+  if (node.type === "Subshell" && node.body.commands[0]?.pos === node.pos + 1 && isSubshell(node.body))
+    return "arithmetic and a subshell look alike";
+  if (
+    node.type === "Statement" &&
+    /^[ \t]*[;&]\s*;(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
+  )
+    return "there is no command between two separators";
+  // A line may break after `&&` and `||` only; in backquotes, positions do not show where.
+  if (node.type === "TestCommand" && !/^\[\[[^\n]*\]\]$/.test(source.slice(node.pos, node.end)))
+    return "a line breaks inside of [[ ]]";
+  return undefined;
+}
+
+function isSubshell({ commands }: CompoundList): boolean {
+  let first: SyntaxNode | undefined = commands[0];
+  while (first !== undefined && first.type !== "Subshell") {
+    if (first.type === "Statement" || first.type === "Redirected") first = first.command;
+    else if (first.type === "AndOr" || first.type === "Pipeline") first = first.commands[0];
+    else return false;
+  }
+  return first !== undefined;
+}
+
+function hasStrayParenthesis({ name, args, end }: Command, source: string): boolean {
+  if (name === undefined) return false;
+  if (/^(?:[ \t]|\\\n)*\(/.test(source.slice(end))) return true;
+  const words = [name, ...args];
+  return words.some((word, at) => {
+    const before = words[at - 1];
+    // A script inside a word counts its positions by itself.
+    if (before === undefined || source.slice(before.pos, before.end) !== before.text) return false;
+    return source.slice(before.end, word.pos).includes("(");
+  });
 }

@@ -1,6 +1,5 @@
-import { optionTable, type ScannedWords, scanOptions } from "./option-table.ts";
 import { optionPaths, type UsedPath } from "./programs/judgement.ts";
-import { unknownWord, type Word } from "./word.ts";
+import { optionTable, type ScannedWords, scanOptions, unknownWord, type Word } from "./word.ts";
 import { type WrapperSpec, wrapperSpecs } from "./wrapper-specs.ts";
 
 /** What a command that starts another one starts. */

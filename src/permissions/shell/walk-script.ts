@@ -11,14 +11,25 @@ import type {
   SyntaxNode,
   While,
 } from "unbash";
-import { assign, assignedNames } from "./assign.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
 import { privateName } from "./private-name.ts";
 import { renderArithmetic } from "./render-arithmetic.ts";
-import { either, type Flow, isNumber, lost, type State, staying } from "./state.ts";
-import { markOpaque, type Scene, type Step, visitNested, type Walk } from "./walk.ts";
-import { walkCommand } from "./walk-command.ts";
-import { walkRedirections } from "./walk-redirections.ts";
+import {
+  assign,
+  assignedNames,
+  either,
+  type Flow,
+  isNumber,
+  lost,
+  markOpaque,
+  type Scene,
+  type State,
+  type Step,
+  staying,
+  visitNested,
+  type Walk,
+} from "./walk.ts";
+import { walkCommand, walkRedirections } from "./walk-command.ts";
 import { walkTest } from "./walk-test.ts";
 import { quoteWord, type Word } from "./word.ts";
 

@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ToolName } from "../../foundation/tool-table.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
-import { webSearchName } from "../../planning/search-facts.ts";
+import { type RunPlan, webSearchName } from "../../planning/plan-tools.ts";
 import { createBuiltinTools } from "../../tools/builtin/create-builtin-tools.ts";
 import { createTodoStore, type TodoStore } from "../../tools/builtin/create-todo-write-tool.ts";
 import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
@@ -14,10 +13,10 @@ import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import type { TaskSource } from "../../tools/task-source.ts";
 import type { Tool } from "../../tools/tool.ts";
+import type { SessionCommands } from "../gather-session.ts";
 import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
-import type { SessionCommands } from "../session-commands.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];

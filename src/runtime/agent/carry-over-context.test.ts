@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
 import { foldTask, startedTask } from "../../tasks/task-state.ts";
 import { readCompactCommand } from "../conversation.ts";
-import { carryOverContext } from "./carry-over-context.ts";
+import { carryOverContext } from "./equip-agent.ts";
 
 const task = (id: string, background: boolean) =>
   startedTask({

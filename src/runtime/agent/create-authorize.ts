@@ -9,9 +9,9 @@ import {
   type PermissionRequest,
 } from "../../permissions/decide.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
-import { isInside } from "../../permissions/is-inside.ts";
+import { isInside } from "../../permissions/permission-policy.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { TurnRights } from "../skills/skill-turn.ts";
 import type { AskPerson } from "./ask-person.ts";

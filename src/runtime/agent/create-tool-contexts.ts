@@ -7,12 +7,12 @@ import { decide } from "../../permissions/decide.ts";
 import { literalPath } from "../../permissions/gather-path-facts.ts";
 import type { PolicyRule, ToolScopes } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { createTemporaryNotes } from "../../storage/create-temporary-notes.ts";
 import { createSessionFiles, type FileLedger } from "../../tools/file-ledger.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { LiveControls } from "./live-controls.ts";
+import type { LiveControls } from "./open-agent.ts";
 import { createMemoryTurns } from "./prepare-memory.ts";
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */

@@ -1,17 +1,20 @@
+import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
 import type { RecordRequest } from "../../journal/request-recorder.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { Model } from "../../model/model.ts";
-import { isReplaced } from "../../planning/own-servers.ts";
+import { compactionThreshold } from "../../loop/compactor.ts";
+import type { CompactionPort } from "../../loop/loop-ports.ts";
+import { shortenText } from "../../loop/summarize-by-rule.ts";
+import type { Model, ModelFacts } from "../../model/model.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
-import { handInPlanTool, memberTools } from "../../planning/team-membership.ts";
+import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
+import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
-import type { TaskState } from "../../tasks/task-state.ts";
-import type { Tool } from "../../tools/tool.ts";
+import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
+import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -22,16 +25,11 @@ import {
   type SessionServers,
 } from "../servers/session-servers.ts";
 import { type AgentSkills, createAgentSkills, skillsCapability } from "../skills/agent-skills.ts";
-import type { ForkSkill } from "../skills/fork-skill.ts";
+import { type ForkSkill, registeredHooks } from "../skills/fork-skill.ts";
 import type { SessionSkills } from "../skills/session-skills.ts";
-import { registeredHooks } from "../skills/skill-hooks.ts";
 import type { AssembledTools } from "./assemble-tools.ts";
-import type { Capability } from "./capability.ts";
-import { carryOverContext } from "./carry-over-context.ts";
-import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
-import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
-import type { AgentParts } from "./open-agent.ts";
+import { type AgentParts, type Capability, liveMainCapability, livePolicyCapability } from "./open-agent.ts";
 import { peopleToAsk } from "./people-to-ask.ts";
 import type { openAsking } from "./while-asking.ts";
 
@@ -242,4 +240,91 @@ function ownFirst(servers: ChildServers | undefined, call: CallServer): CallServ
     servers?.call !== undefined && servers.own.names.includes(server)
       ? servers.call(server, tool, input, options)
       : call(server, tool, input, options);
+}
+
+/** What continues while a conversation is compacted. */
+interface OngoingWork {
+  readonly tasks?: readonly TaskState[];
+  readonly todos?: readonly TodoItem[];
+  /** Skills that were called, newest last, with the text the model read. */
+  readonly skills?: readonly { readonly name: string; readonly text: string }[];
+  /** Skills that the model was informed of, one line each. */
+  readonly offered?: string;
+}
+
+/** What an agent must not forget when its conversation is replaced by a summary, each part as one text. */
+export function carryOverContext({
+  tasks = [],
+  todos = [],
+  skills = [],
+  offered = "",
+}: OngoingWork): readonly string[] {
+  return [agentsText(tasks), todosText(todos), offeredText(offered), skillsText(skills)].filter(
+    (text) => text !== "",
+  );
+}
+
+function offeredText(list: string): string {
+  return list === "" ? "" : `Skills for files you have used, which the Skill tool loads too:\n${list}`;
+}
+
+function agentsText(tasks: readonly TaskState[]): string {
+  const running = tasks.filter((task) => task.background && !hasEnded(task));
+  if (running.length === 0) return "";
+  const lines = running.map(
+    ({ id, agentType, description, status }) => `- ${id} (${agentType}): ${description} [${status}]`,
+  );
+  return [
+    "Agents you have started that still run in the background; you are notified when they end, and TaskOutput reads them by id. Do not start them again.",
+    ...lines,
+  ].join("\n");
+}
+
+function todosText(todos: readonly TodoItem[]): string {
+  if (todos.length === 0) return "";
+  const lines = todos.map(({ content, status }) => `- [${status}] ${content}`);
+  return ["Your list of steps:", ...lines].join("\n");
+}
+
+const skillTokens = 5_000;
+const allSkillTokens = 25_000;
+/** Less of a skill than this is of no use. */
+const leastTokens = 250;
+
+/** The newest skills first, as far as there is room. */
+function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
+  let left = allSkillTokens;
+  const texts: string[] = [];
+  for (const { name, text } of skills.toReversed()) {
+    const shortened = shortenText(text, Math.min(skillTokens, left));
+    if (left < leastTokens || shortened === "") break;
+    left -= estimateTextTokens(shortened);
+    texts.push(`The skill ${name}, which you have called:\n${shortened}`);
+  }
+  return texts.toReversed().join("\n\n");
+}
+
+interface CompactionParts {
+  readonly world: Pick<RuntimeContext, "environment" | "discovered">;
+  /** Of the agent's own model, which may have another window than its parent's. */
+  readonly model: Pick<ModelFacts, "contextWindow">;
+  readonly hooks: Pick<SessionHooks, "compaction"> | undefined;
+  readonly restate: () => readonly string[];
+}
+
+/** How an agent's conversation is compacted, as settings and variables say; undefined where it never is. */
+function createCompactionPort({ world, model, hooks, restate }: CompactionParts): CompactionPort | undefined {
+  const { options } = readEnvironment(world.environment);
+  if (options.compactDisabled === true) return undefined;
+  const { autoCompactEnabled, autoCompactWindow } = world.discovered.settings.settings.plain;
+  const thresholdTokens = compactionThreshold(model.contextWindow, {
+    automatic: options.autoCompactDisabled !== true && autoCompactEnabled !== false,
+    percent: options.autoCompactPercent,
+    windows: [options.autoCompactWindow, autoCompactWindow],
+  });
+  return {
+    ...(thresholdTokens === undefined ? {} : { thresholdTokens }),
+    ...hooks?.compaction,
+    restate,
+  };
 }

@@ -1,9 +1,21 @@
-import type { CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
+import type { ModelEvent, UserMessage } from "../../conversation/message.ts";
+import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
+import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
+import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
 import type { Model, ServerTool } from "../../model/model.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import { ModelError } from "../../model/model-error.ts";
+import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { SeenFile } from "../../tools/file-ledger.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
-import type { Capability } from "./capability.ts";
-import { type AuthorizeDependencies, type AuthorizeWithHooks, createAuthorize } from "./create-authorize.ts";
+import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
+import type { TurnRights } from "../skills/skill-turn.ts";
+import {
+  type AuthorizeDependencies,
+  type AuthorizeWithHooks,
+  type BeforeAsk,
+  createAuthorize,
+} from "./create-authorize.ts";
 
 /** Everything an agent is made of besides its plan. */
 export interface AgentParts extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory"> {
@@ -169,4 +181,137 @@ function createStopMark(capabilities: readonly Capability[]) {
       return wanted;
     },
   };
+}
+
+/**
+ * What one part of the runtime adds to an agent: skills, hooks, servers, limits, children. Opening an agent folds a list of
+ * these; everything is optional, and the order of the list is the order in which they are asked.
+ */
+export interface Capability {
+  readonly tools?: readonly Tool[];
+  /** Around each tool of the agent; the last of the list is closest to the tool. */
+  readonly tool?: (tool: Tool) => Tool;
+  /** Around the agent's model; the last of the list is closest to the provider. */
+  readonly model?: (model: Model) => Model;
+  readonly limits?: LoopLimits;
+  /** The policy as it is now, made from that of the plan. */
+  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
+  /** Rules that hold beside those of the plan now. */
+  readonly rights?: () => TurnRights;
+  /** Around the decision about each call; the last of the list comes first. */
+  readonly beforeCall?: (next: AuthorizeWithHooks) => AuthorizeWithHooks;
+  /** May answer in place of the person who would be asked. */
+  readonly beforeAsk?: BeforeAsk;
+  /** Called when a person is about to be asked. */
+  readonly onAsk?: (request: CallRequest) => void;
+  readonly afterCall?: NonNullable<LoopPorts["afterCall"]>;
+  /** Sees a prompt before the model does, and may add to it or refuse it. */
+  readonly prepare?: (content: UserMessage["content"], signal: AbortSignal) => Promise<PreparedPrompt>;
+  /** Messages that arrived since the last turn; those of the last of the list come first. */
+  readonly messages?: () => readonly UserMessage[];
+  /** Sees the final text; a message given back makes the agent continue with it. */
+  readonly beforeEnd?: NonNullable<LoopPorts["beforeEnd"]>;
+  /** Whether the run must end after this turn; forgotten once asked. */
+  readonly takeStop?: () => boolean;
+  /** Whether the result is there, so that no further turn is needed. */
+  readonly isFinished?: () => boolean;
+  /** Gives it the decision about calls that it makes on the agent's behalf. */
+  readonly attach?: (authorization: AgentAuthorization) => void;
+  readonly dispose?: (stopped?: AbortSignal) => Promise<void>;
+}
+
+/** How calls of one agent are decided about. */
+export interface AgentAuthorization {
+  /** With hooks, as for a call of the model. */
+  readonly authorize: LoopPorts["authorize"];
+  /** Rules and people only. */
+  readonly ask: AuthorizeWithHooks;
+}
+
+/** What a host may change while a session runs. Each part is read again whenever it matters. */
+export interface LiveControls {
+  /** The policy by which the next call of any agent of the session is decided. */
+  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
+  /** The model that answers the main agent from the next request on; undefined means the one of the plan. */
+  readonly model?: () => string | undefined;
+  /** The model that answers a request which the chosen one could not. */
+  readonly fallbackModel?: string | undefined;
+  /** The effort of the next request; undefined means that of the plan. */
+  readonly effort?: () => string | number | undefined;
+  /** Names under which the main agent's model may call tools, and what they mean. */
+  readonly toolAliases?: ReadonlyMap<string, string> | undefined;
+  /** Whether the run of the main agent must end after this turn; forgotten once asked. */
+  readonly takeStop?: () => boolean;
+  /** Answers what MCP servers want to know of the person; absent means that no one can be asked. */
+  readonly elicit?: McpConnectionOptions["ask"];
+  /** Files that the main agent knows without having read them, by real path. */
+  readonly seenFile?: (path: string) => SeenFile | undefined;
+  /** Gives ids to lines of the main transcript, and is notified of them. */
+  readonly transcript?: TranscriptObserver;
+}
+
+/** What of it reaches every agent of the session: a child is decided about by the same policy. */
+export function livePolicyCapability({ policy }: LiveControls): Capability {
+  return policy === undefined ? {} : { policy };
+}
+
+/** What of it reaches the main agent alone. */
+export function liveMainCapability(live: LiveControls, find: (name: string) => Promise<Model>): Capability {
+  const { takeStop } = live;
+  return {
+    model: (planned) => createLiveModel(planned, live, find),
+    ...(takeStop === undefined ? {} : { takeStop }),
+  };
+}
+
+/** The model of the plan, unless the host has chosen another one meanwhile. */
+function createLiveModel(
+  planned: Model,
+  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel">,
+  find: (name: string) => Promise<Model>,
+): Model {
+  let current = planned;
+  return {
+    get facts() {
+      return current.facts;
+    },
+    async *stream(request, options) {
+      const name = live.model?.();
+      current = name === undefined ? planned : await find(name);
+      const effort = live.effort?.();
+      const asked = effort === undefined ? request : { ...request, effort };
+      let hasBegun = false;
+      try {
+        for await (const event of current.stream(asked, options)) {
+          hasBegun ||= event.type !== "attempt-failed";
+          yield withoutAliases(event, live.toolAliases);
+        }
+      } catch (error) {
+        const { fallbackModel } = live;
+        if (
+          hasBegun ||
+          fallbackModel === undefined ||
+          !(error instanceof ModelError) ||
+          !mayAnotherAnswer(error)
+        )
+          throw error;
+        current = await find(fallbackModel);
+        for await (const event of current.stream(asked, options))
+          yield withoutAliases(event, live.toolAliases);
+      }
+    },
+  };
+}
+
+/** Whether it is the model that cannot answer now, and not the request that no model could. */
+function mayAnotherAnswer(error: ModelError): boolean {
+  return error.mayPass || error.code === "not-found";
+}
+
+function withoutAliases(event: ModelEvent, aliases: LiveControls["toolAliases"]): ModelEvent {
+  if (aliases === undefined || event.type !== "message-ended") return event;
+  const content = event.message.content.map((block) =>
+    block.type === "tool_use" ? { ...block, name: aliases.get(block.name) ?? block.name } : block,
+  );
+  return { ...event, message: { ...event.message, content } };
 }

@@ -1,7 +1,7 @@
 import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
-import { createSandbox } from "../../tools/sandbox/create-sandbox.ts";
+import { createSandbox } from "../../tools/sandbox/sandbox.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox-settings.ts";
-import type { SessionSetup } from "../options/runtime-setup.ts";
+import type { SessionSetup } from "../options/runtime-options.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { denyRules } from "../session-rules.ts";
 

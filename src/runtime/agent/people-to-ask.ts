@@ -1,5 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";

@@ -1,6 +1,6 @@
 import { makeMemoryDirectory } from "../../context/make-memory-directory.ts";
-import { isInside } from "../../permissions/is-inside.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import { isInside } from "../../permissions/permission-policy.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { createWriteInTurn, type WriteInTurn } from "../../tools/write-in-turn.ts";
 

@@ -1,11 +1,10 @@
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
-import { type PermissionMode, withMode } from "../../permissions/permission-mode.ts";
-import type { PolicyRule } from "../../permissions/permission-policy.ts";
+import { type PermissionMode, type PolicyRule, withMode } from "../../permissions/permission-policy.ts";
 import { createSessionApprovals } from "../../permissions/rules/session-approvals.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import { type AskPerson, createAskPerson } from "./ask-person.ts";

@@ -4,8 +4,12 @@ import { join } from "node:path";
 import { shown } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
-import type { ApprovalQuestion, ApprovalRecord, GrantUse } from "../../permissions/grants/approval-record.ts";
-import { grantEnd } from "../../permissions/grants/covers-call.ts";
+import {
+  type ApprovalQuestion,
+  type ApprovalRecord,
+  type GrantUse,
+  grantEnd,
+} from "../../permissions/grants/approval-record.ts";
 import { errorCode } from "../../storage/file-error.ts";
 import { answerQuestion, type GivenAnswer } from "./answer-question.ts";
 import { type InboxEntry, type InboxFiles, openInboxFiles } from "./inbox-files.ts";

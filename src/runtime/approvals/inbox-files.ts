@@ -24,8 +24,7 @@ import {
   readQuestion,
   readUse,
 } from "../../permissions/grants/approval-record.ts";
-import { createWholeFile, replaceWholeFile } from "../../storage/create-whole-file.ts";
-import { errorCode, fileError } from "../../storage/file-error.ts";
+import { createWholeFile, errorCode, fileError, replaceWholeFile } from "../../storage/file-error.ts";
 
 /** A question with everything that belongs to it. */
 export interface InboxEntry {

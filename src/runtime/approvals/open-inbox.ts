@@ -1,7 +1,7 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
-import type { ApprovalsValue } from "../../settings/value-readers.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { ApprovalsValue } from "../../settings/read-environment.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { openSessionInbox, type SessionInbox } from "./session-inbox.ts";
 import { createWebhook } from "./webhook.ts";

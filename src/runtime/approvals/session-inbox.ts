@@ -8,10 +8,12 @@ import {
   type ApprovalGrant,
   type ApprovalQuestion,
   type AskedPlace,
+  type CoveredCall,
+  coversCall,
   digestOf,
   type JudgedCall,
+  rulesPass,
 } from "../../permissions/grants/approval-record.ts";
-import { type CoveredCall, coversCall, rulesPass } from "../../permissions/grants/covers-call.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import { actualAmount } from "../../tasks/budget/need-estimator.ts";
 import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";

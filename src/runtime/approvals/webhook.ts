@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalQuestion } from "../../permissions/grants/approval-record.ts";
-import type { ApprovalsValue } from "../../settings/value-readers.ts";
+import type { ApprovalsValue } from "../../settings/read-environment.ts";
 import { answerQuestion, type GivenAnswer } from "./answer-question.ts";
 import { openInboxFiles } from "./inbox-files.ts";
 

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import { createRegistry } from "../../definitions/agent-registry.ts";
+import { type AgentInput, createRegistry, defineAgent } from "../../definitions/agent-definition.ts";
 import { builtinAgents } from "../../definitions/builtin/builtin-agents.ts";
-import { type AgentInput, defineAgent } from "../../definitions/define-agent.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { shippedAliases } from "../../model/alias-table.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import { createSpawner } from "../../tasks/spawner.ts";
 import { createTaskManager } from "../../tasks/task-manager.ts";

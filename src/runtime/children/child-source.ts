@@ -1,13 +1,18 @@
 import type { Message } from "../../conversation/message.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import { withinSession } from "../../planning/within-session.ts";
+import { withinSession } from "../../planning/plan-tools.ts";
 import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
 import { describeDefinition } from "../../tasks/describe-definition.ts";
-import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/open-child.ts";
-import type { TaskControl } from "../../tasks/task-manager.ts";
+import {
+  type ChildSource,
+  type KeptWorktree,
+  type OpenedChild,
+  type RefusedChild,
+  type TaskControl,
+  watchChild,
+} from "../../tasks/task-manager.ts";
 import type { TaskState } from "../../tasks/task-state.ts";
-import { watchChild } from "../../tasks/watch-child.ts";
 import type { ChildRecord } from "./child-record.ts";
 import {
   type ChildSourceParts,

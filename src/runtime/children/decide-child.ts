@@ -1,10 +1,14 @@
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import type { AgentRegistry } from "../../definitions/agent-registry.ts";
-import type { Model } from "../../model/model.ts";
+import type { AgentDefinition, AgentRegistry } from "../../definitions/agent-definition.ts";
+import { aliasTable } from "../../model/alias-table.ts";
+import { lookUpModel } from "../../model/look-up-model.ts";
+import type { Model, ModelFacts } from "../../model/model.ts";
+import { findOverride, readModelOverrides } from "../../model/read-model-overrides.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
+import { childPolicy } from "../../permissions/child-policy.ts";
 import { type EarlierRun, withEarlier } from "../../planning/earlier-run.ts";
+import type { LimitFacts } from "../../planning/limit-plan.ts";
 import {
   type ChildPlan,
   type ChildPlanned,
@@ -12,22 +16,30 @@ import {
   planRun,
   type SpawnFacts,
 } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
-import { runsInBackground } from "../../planning/runs-in-background.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
+import { runsInBackground, type SpawnRequest, selectChildModel } from "../../planning/spawn-request.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
-import type { Executor } from "../../tasks/executor.ts";
-import type { KeptWorktree, OpenChildOptions, RefusedChild } from "../../tasks/open-child.ts";
-import type { TaskControl } from "../../tasks/task-manager.ts";
+import type {
+  ChildClocks,
+  Executor,
+  KeptWorktree,
+  OpenChildOptions,
+  RefusedChild,
+  TaskControl,
+} from "../../tasks/task-manager.ts";
 import { refuseUnpaid, unknownType, withModel } from "../../tasks/unknown-type.ts";
-import type { ChildClocks } from "../../tasks/watch-child.ts";
+import type { AgentServices } from "../agent/equip-agent.ts";
+import { isServed, modelLimits } from "../gather-session.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers, ConnectChildOptions } from "../servers/session-servers.ts";
 import type { ChildRecord } from "./child-record.ts";
+import { programFunctions } from "./program-functions.ts";
 
 /** Facts about the session that planning any of its children needs. */
-export type SessionSpawnFacts = Omit<
+type SessionSpawnFacts = Omit<
   SpawnFacts,
   | "definition"
   | "agentId"
@@ -103,7 +115,7 @@ export interface MemberProcesses {
   readonly outputFile: (agentId: string) => string;
 }
 
-export interface RecalledChild {
+interface RecalledChild {
   readonly agentType: string;
   readonly model?: ChosenModel;
   readonly earlier?: EarlierRun;
@@ -125,7 +137,7 @@ export interface Held {
 }
 
 /** A request with everything that was read for it; what has to be made is added before the plan is decided. */
-export interface Gathered {
+interface Gathered {
   readonly request: SpawnRequest;
   readonly definition: AgentDefinition;
   readonly background: boolean;
@@ -133,7 +145,7 @@ export interface Gathered {
   readonly facts: SpawnFacts;
 }
 
-export interface DecidedChild {
+interface DecidedChild {
   readonly type: "decided";
   readonly plan: ChildPlan;
   readonly definition: AgentDefinition;
@@ -259,4 +271,65 @@ export async function prepareModel(
 
 export function refused(reason: string): RefusedChild {
   return { type: "refused", reason };
+}
+
+/** Everything that planning a child asks about the session. */
+export function spawnFacts({
+  services,
+  parent,
+  limitFacts,
+}: {
+  readonly services: Pick<AgentServices, "world" | "tools" | "servers">;
+  readonly parent: { readonly model: Model; readonly chosenModel: ChosenModel };
+  readonly limitFacts: LimitFacts;
+}): SessionSpawnFacts {
+  const { world, tools, servers } = services;
+  const options = readEnvironment(world.environment).options;
+  return {
+    aliases: aliasTable({ environment: world.environment }),
+    modelLimits: modelLimits(world),
+    ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
+    subagentModelForced: options.subagentModelForced === true,
+    available: tools.available,
+    servers: servers.servers,
+    functions: programFunctions(world),
+    trusted: world.trusted,
+    backgroundAllowed: options.backgroundTasksDisabled !== true,
+    parentModel: parent.chosenModel,
+    limits: limitFacts,
+    isPriced: (chosen) => knownFacts(chosen, world, parent).price !== undefined,
+    canSearch: (chosen) => knownFacts(chosen, world, parent).supportsServerTools,
+    isServed: (chosen) => isServed(world, chosen),
+  };
+}
+
+/** Without asking any provider: as far as the catalog and settings know it. */
+function knownFacts(
+  chosen: ChosenModel,
+  world: RuntimeContext,
+  parent: { readonly model: Model; readonly chosenModel: ChosenModel },
+): Pick<ModelFacts, "price" | "supportsServerTools"> {
+  const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
+  if (isParents || world.model !== undefined) return parent.model.facts;
+  const overrides = readModelOverrides(world.discovered.settings.settings.plain);
+  if (chosen.provider !== undefined && chosen.provider !== "anthropic")
+    return { ...findOverride(overrides, chosen), supportsServerTools: false };
+  return lookUpModel(chosen.id, overrides.facts).facts;
+}
+
+/** The agents that a model is shown: those it can start, with the tools that each would get. */
+export function listedAgents(
+  definitions: readonly AgentDefinition[],
+  parent: RunPlan,
+  facts: SessionSpawnFacts,
+): readonly AgentDefinition[] {
+  const refused = (definition: AgentDefinition): ReadonlyMap<string, string> => {
+    const { model } = selectChildModel({}, { ...facts, definition });
+    const policy = childPolicy(parent.policy, {
+      definition: { mode: definition.permissionMode, scope: definition.source.scope },
+      projectMayWiden: facts.trusted,
+    });
+    return refusedTools({ policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+  };
+  return startableAgents(definitions, { parent, available: facts.available, refused });
 }

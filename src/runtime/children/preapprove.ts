@@ -1,6 +1,6 @@
 import type { Approver } from "../../permissions/approver.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { toolsToAskFor } from "../../planning/tools-to-ask-for.ts";
 import type { Tool } from "../../tools/tool.ts";
 

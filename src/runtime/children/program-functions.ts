@@ -1,5 +1,5 @@
 import type { ChildPlan, ProgramFunction } from "../../planning/plan-run.ts";
-import { webSearchName } from "../../planning/search-facts.ts";
+import { webSearchName } from "../../planning/plan-tools.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 

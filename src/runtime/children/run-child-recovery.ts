@@ -3,7 +3,7 @@ import { version } from "../../foundation/version.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../model/model.ts";
 import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { loadEarlierRun } from "../../tasks/recovery/load-earlier-run.ts";
 import { writeRecovery } from "../../tasks/recovery/write-recovery.ts";
 import { openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";

@@ -1,7 +1,6 @@
-import { agentHooks } from "../../hooks/agent-hooks.ts";
-import type { SourcedHookRule } from "../../hooks/select-hooks.ts";
+import { agentHooks, type SourcedHookRule } from "../../hooks/hook-rule.ts";
 import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { MergedSettings } from "../../settings/merge-settings.ts";
+import type { MergedSettings } from "../../settings/settings-layer.ts";
 
 export interface HookSources {
   /** Already without what an untrusted folder's files say. */

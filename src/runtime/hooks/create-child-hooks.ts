@@ -1,5 +1,5 @@
 import type { EventOutcome } from "../../hooks/aggregate.ts";
-import type { ReportedEvent } from "../../journal/plan-line.ts";
+import type { ReportedEvent } from "../../journal/transcript-writer.ts";
 import type { CallHookDependencies } from "./call-hooks.ts";
 import { feedbackMessage, type PromptHooks, withContext } from "./prompt-hooks.ts";
 

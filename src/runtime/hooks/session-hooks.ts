@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { textOf, type UserMessage } from "../../conversation/message.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { SourcedHookRule } from "../../hooks/hook-rule.ts";
 import {
   type AskModel,
   createHookRunner,
@@ -10,7 +11,6 @@ import {
   type HookRunnerOptions,
   type LateAnswer,
 } from "../../hooks/hook-runner.ts";
-import type { SourcedHookRule } from "../../hooks/select-hooks.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import { takeModelTurn } from "../../loop/take-model-turn.ts";
@@ -19,17 +19,22 @@ import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import { matchesCall } from "../../permissions/rules/matches-call.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { loadPluginHooks } from "../../plugins/load-plugin-hooks.ts";
-import type { Capability } from "../agent/capability.ts";
-import { chooseModel } from "../choose-model.ts";
+import type { Capability } from "../agent/open-agent.ts";
+import { chooseModel } from "../gather-session.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { CallServer } from "../servers/session-servers.ts";
-import { type CallHookDependencies, type CallHooks, createCallHooks } from "./call-hooks.ts";
+import {
+  type CallHookDependencies,
+  type CallHooks,
+  createCallHooks,
+  createHookGrants,
+  createTeamHooks,
+  type TeamHooks,
+} from "./call-hooks.ts";
 import { collectHookRules } from "./collect-hook-rules.ts";
 import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
-import { createTeamHooks, type TeamHooks } from "./create-team-hooks.ts";
-import { createHookGrants } from "./hook-grants.ts";
 import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./with-environment-file.ts";
 

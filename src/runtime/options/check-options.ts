@@ -1,7 +1,7 @@
 import { kindOf, shown } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { parsePermissionMode, permissionModes } from "../../permissions/permission-mode.ts";
+import { parsePermissionMode, permissionModes } from "../../permissions/permission-policy.ts";
 
 type Check = (value: unknown) => string | undefined;
 

@@ -1,5 +1,4 @@
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import type { AgentInput } from "../../definitions/define-agent.ts";
+import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
 import { isRecord, shown } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
@@ -8,8 +7,13 @@ import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChildLimits } from "../../tasks/child-limits.ts";
 import { checkOptions, invalid, isModelObject } from "./check-options.ts";
-import type { ModelInput, RuntimeOptions, SessionOptions } from "./runtime-options.ts";
-import type { RuntimeSetup, SessionSetup } from "./runtime-setup.ts";
+import type {
+  ModelInput,
+  RuntimeOptions,
+  RuntimeSetup,
+  SessionOptions,
+  SessionSetup,
+} from "./runtime-options.ts";
 
 /** A tool as a program gives it, before it is brought into the shape of ours. */
 export interface GivenTool {

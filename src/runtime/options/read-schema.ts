@@ -1,14 +1,13 @@
 import * as z from "zod";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { zod3JsonSchema } from "./zod3-json-schema.ts";
 
 export type Checked =
   | { readonly type: "valid"; readonly value: unknown }
   | { readonly type: "invalid"; readonly reason: string };
 
 /** A schema as a program gives it, in the form that a model sees and a way to check values. */
-export interface SchemaReading {
+interface SchemaReading {
   /** A type of zod 4, which the caller checks by itself. */
   readonly type?: z.ZodType;
   readonly jsonSchema?: Readonly<Record<string, unknown>>;
@@ -16,7 +15,7 @@ export interface SchemaReading {
   readonly check?: (value: unknown) => Promise<Checked>;
 }
 
-export interface SchemaNames {
+interface SchemaNames {
   /** How a message about a wrong value names it, such as `input of Search`. */
   readonly subject: string;
   /** How an error about the schema begins. */
@@ -117,4 +116,86 @@ function unusable({ what }: SchemaNames, reason: string): RetinueError {
   return new RetinueError("invalid-schema", `${what} cannot be used: ${reason}.`, {
     advice: 'Pass a zod or Standard Schema, or a JSON Schema such as {"type":"object","properties":{…}}.',
   });
+}
+
+type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** The JSON Schema of a type of zod 3, which zod 4 does not convert. What is not known here accepts anything; zod still checks it. */
+function zod3JsonSchema(type: unknown, depth = 0): JsonSchema {
+  const definition = definitionOf(type);
+  if (definition === undefined || depth > 50) return {};
+  const description = typeof definition["description"] === "string" ? definition["description"] : undefined;
+  const schema = convert(definition, (inner) => zod3JsonSchema(inner, depth + 1));
+  return description === undefined ? schema : { ...schema, description };
+}
+
+type Convert = (type: unknown) => JsonSchema;
+
+function convert(definition: JsonSchema, of: Convert): JsonSchema {
+  switch (definition["typeName"]) {
+    case "ZodObject":
+      return objectSchema(definition, of);
+    case "ZodString":
+      return { type: "string" };
+    case "ZodNumber":
+      return { type: isInteger(definition) ? "integer" : "number" };
+    case "ZodBoolean":
+      return { type: "boolean" };
+    case "ZodArray":
+      return { type: "array", items: of(definition["type"]) };
+    case "ZodEnum":
+      return { type: "string", enum: definition["values"] };
+    case "ZodLiteral":
+      return { const: definition["value"] };
+    case "ZodRecord":
+      return { type: "object", additionalProperties: of(definition["valueType"]) };
+    case "ZodUnion":
+    case "ZodDiscriminatedUnion":
+      return { anyOf: optionsOf(definition["options"]).map(of) };
+    case "ZodNullable":
+      return { anyOf: [of(definition["innerType"]), { type: "null" }] };
+    case "ZodOptional":
+    case "ZodDefault":
+    case "ZodReadonly":
+    case "ZodCatch":
+      return of(definition["innerType"]);
+    case "ZodEffects":
+      return of(definition["schema"]);
+    default:
+      return {};
+  }
+}
+
+function objectSchema(definition: JsonSchema, of: Convert): JsonSchema {
+  const made: unknown =
+    typeof definition["shape"] === "function" ? definition["shape"]() : definition["shape"];
+  const fields = isRecord(made) ? Object.entries(made) : [];
+  const required = fields.flatMap(([key, field]) => (isOptional(field) ? [] : [key]));
+  return {
+    type: "object",
+    properties: Object.fromEntries(fields.map(([key, field]) => [key, of(field)])),
+    ...(required.length === 0 ? {} : { required }),
+    ...(definition["unknownKeys"] === "strict" ? { additionalProperties: false } : {}),
+  };
+}
+
+function isOptional(type: unknown): boolean {
+  const name = definitionOf(type)?.["typeName"];
+  return name === "ZodOptional" || name === "ZodDefault" || name === "ZodCatch";
+}
+
+function isInteger(definition: JsonSchema): boolean {
+  const checks = definition["checks"];
+  return Array.isArray(checks) && checks.some((check) => isRecord(check) && check["kind"] === "int");
+}
+
+function optionsOf(options: unknown): readonly unknown[] {
+  if (Array.isArray(options)) return options;
+  return options instanceof Map ? [...options.values()] : [];
+}
+
+function definitionOf(type: unknown): JsonSchema | undefined {
+  const definition: unknown =
+    typeof type === "object" && type !== null ? Reflect.get(type, "_def") : undefined;
+  return isRecord(definition) ? definition : undefined;
 }

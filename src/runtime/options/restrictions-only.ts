@@ -1,6 +1,5 @@
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
-import type { MergedSettings } from "../../settings/merge-settings.ts";
-import type { SettingsSource } from "../../settings/settings-layer.ts";
+import type { MergedSettings, SettingsSource } from "../../settings/settings-layer.ts";
 
 /**
  * What is left of settings files for a program that did not ask for them by `settingSources`: what restricts it. What

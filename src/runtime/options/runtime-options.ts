@@ -1,23 +1,21 @@
 import type { UserMessage } from "../../conversation/message.ts";
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import type { AgentInput } from "../../definitions/define-agent.ts";
-import type { WaitClock } from "../../foundation/wait-clock.ts";
-import type { FiredEvent } from "../../hooks/hook-input.ts";
-import type { HookInput, HookOutput } from "../../hooks/hook-types.ts";
+import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
+import type { WaitClock } from "../../foundation/stopwatch.ts";
+import type { FiredEvent, HookInput, HookOutput } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
 import type { Approver } from "../../permissions/approver.ts";
-import type { PermissionMode } from "../../permissions/permission-mode.ts";
+import type { PermissionMode } from "../../permissions/permission-policy.ts";
 import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
 import type { SettingsInput } from "../../settings/settings.ts";
 import type { Durability } from "../../storage/durability.ts";
-import type { Executor } from "../../tasks/executor.ts";
-import type { Tool } from "../../tools/tool.ts";
-import type { ToolHost } from "../../tools/tool-host.ts";
+import type { Executor } from "../../tasks/task-manager.ts";
+import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
+import type { LiveControls } from "../agent/open-agent.ts";
 import type { RuntimeStore } from "../runtime-store.ts";
-import type { McpServerConfig } from "./mcp-server-config.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** A model that answers: an alias, an id or `provider/model`, a model of the AI SDK, or one that the program wrote. */
@@ -29,7 +27,7 @@ export type AgentsInput =
   | Readonly<Record<string, Omit<AgentInput, "name">>>;
 
 /** A hook of the program as the Claude Agent SDK takes it. */
-export type HookCallback<Event extends FiredEvent> = (
+type HookCallback<Event extends FiredEvent> = (
   input: HookInput<Event>,
   toolUseId: string | undefined,
   options: { readonly signal: AbortSignal },
@@ -38,7 +36,7 @@ export type HookCallback<Event extends FiredEvent> = (
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
 type HookReturn = HookOutput | undefined | void;
 
-export type HooksByEvent = {
+type HooksByEvent = {
   readonly [Event in FiredEvent]?: readonly (
     | HookCallback<Event>
     | {
@@ -51,7 +49,7 @@ export type HooksByEvent = {
 };
 
 /** A tool as the Claude Agent SDK and the AI SDK make it. */
-export interface ForeignTool {
+interface ForeignTool {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema?: unknown;
@@ -60,7 +58,7 @@ export interface ForeignTool {
 }
 
 /** Names of built-in tools and tools of the program, or tools of the AI SDK by name. */
-export type ToolsInput = readonly (string | Tool | ForeignTool)[] | Readonly<Record<string, object>>;
+type ToolsInput = readonly (string | Tool | ForeignTool)[] | Readonly<Record<string, object>>;
 
 /** Options for all sessions of a runtime. All have defaults. */
 export interface RuntimeOptions {
@@ -205,4 +203,80 @@ export interface InteractiveOptions {
 
 export interface RunOptions<Output = unknown> extends SessionOptions<Output> {
   readonly signal?: AbortSignal;
+}
+
+interface CommonConfig {
+  /** Milliseconds that a call may take. */
+  readonly timeout?: number;
+  readonly disabled?: boolean;
+}
+
+/** A server that is a program, which is started for the session. */
+interface StdioConfig extends CommonConfig {
+  readonly type?: "stdio";
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A server with an address. */
+interface HttpConfig extends CommonConfig {
+  readonly type: "http" | "sse";
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A server object of the official packages, inside this program. */
+interface SdkConfig {
+  readonly type: "sdk";
+  readonly name?: string;
+  readonly instance: ProgramServer;
+}
+
+/** An MCP server as a program configures it: the shape of an `.mcp.json`, or an object in its own memory. */
+export type McpServerConfig = StdioConfig | HttpConfig | SdkConfig;
+
+/** Options that have another name or shape once they were checked. */
+type Reshaped =
+  | "agents"
+  | "tools"
+  | "model"
+  | "env"
+  | "hooks"
+  | "onWarning"
+  | "settings"
+  | "mcpServers"
+  | "concurrency"
+  | "overflow";
+
+/** The options of a runtime after they were checked and brought into one shape. */
+export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly agents?: readonly (AgentDefinition | AgentInput)[];
+  /** Tools of the program, beside the built-in ones. */
+  readonly extraTools?: readonly Tool[];
+  /** Serves every session in place of what settings and the environment say. */
+  readonly model?: Model;
+  /** Wraps the model of every agent, for limits that reach beyond this process. */
+  readonly wrapModel?: (model: Model) => Model;
+  /** Carries children out elsewhere. */
+  readonly wrapExecutor?: (local: Executor) => Executor;
+  /** The key under which a call is known outside this process. */
+  readonly idempotencyKey?: (callId: string) => string | undefined;
+  readonly settings?: string;
+  /** Of the settings files of the person and the project, only what restricts counts. */
+  readonly restrictionsOnly?: boolean;
+  readonly mcpServers?: Readonly<Record<string, unknown>>;
+  readonly hooks?: readonly HookFunction[];
+  readonly notice?: (text: string) => void;
+  /** What the host of a session changes while it runs. */
+  readonly live?: LiveControls;
+}
+
+/** The options of a session after they were checked and brought into one shape. */
+export interface SessionSetup<Output = unknown> extends Omit<SessionOptions<Output>, "model" | "tools"> {
+  /** An alias, an id, or `provider/model`. */
+  readonly model?: string;
+  /** Which built-in tools exist; absent means all. */
+  readonly tools?: readonly string[];
 }

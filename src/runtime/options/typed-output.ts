@@ -2,7 +2,7 @@ import * as z from "zod";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
-import type { Capability } from "../agent/capability.ts";
+import type { Capability } from "../agent/open-agent.ts";
 import { type Checked, readSchema } from "./read-schema.ts";
 
 /** A schema of zod 4, whose type the result has; of zod 3 or a library that follows Standard Schema; or a JSON Schema. */

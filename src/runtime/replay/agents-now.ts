@@ -7,8 +7,8 @@ import { lookUpModel } from "../../model/look-up-model.ts";
 import type { Model } from "../../model/model.ts";
 import { decide, type PermissionPolicy } from "../../permissions/decide.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
-import { parsePermissionMode } from "../../permissions/permission-mode.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import { parsePermissionMode } from "../../permissions/permission-policy.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import {
   mainAgent,

@@ -5,8 +5,8 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { forkLines } from "../../journal/fork-session.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../model/model.ts";
-import { parsePermissionMode } from "../../permissions/permission-mode.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import { parsePermissionMode } from "../../permissions/permission-policy.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import {
   mainAgent,
   type RecordedAgent,
@@ -14,9 +14,9 @@ import {
   type RecordedRun,
   type Recording,
 } from "../../replay/recording.ts";
-import { createWholeFile } from "../../storage/create-whole-file.ts";
+import { createWholeFile } from "../../storage/file-error.ts";
 import { readLines } from "../../storage/read-lines.ts";
-import type { Capability } from "../agent/capability.ts";
+import type { Capability } from "../agent/open-agent.ts";
 import type { SessionOptions } from "../options/runtime-options.ts";
 import type { Session } from "../session.ts";
 

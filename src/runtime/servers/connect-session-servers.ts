@@ -6,13 +6,17 @@ import type { McpServer } from "../../mcp/mcp-server.ts";
 import { mcpIdentity, mcpServerPart, mcpToolName } from "../../mcp/mcp-tool-name.ts";
 import type { ApprovalAnswer, Approver } from "../../permissions/approver.ts";
 import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { ServerInstructions } from "../../planning/server-instructions.ts";
-import type { AskedServer } from "../../settings/judge-mcp-entry.ts";
+import type { ServerInstructions } from "../../planning/plan-session.ts";
+import type { AskedServer } from "../../settings/choose-mcp-servers.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../../tools/grants/tool-entry.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { chooseOwnServers } from "./choose-own-servers.ts";
-import { type GatheredMcp, type McpAnswer, refuseBrokenMcpConfig } from "./gather-mcp-servers.ts";
+import {
+  chooseAgentServers,
+  type GatheredMcp,
+  type McpAnswer,
+  refuseBrokenMcpConfig,
+} from "./gather-mcp-servers.ts";
 import { mcpConnectionOptions } from "./mcp-connection-options.ts";
 import {
   type ChildServers,
@@ -22,7 +26,7 @@ import {
   sharedState,
 } from "./session-servers.ts";
 
-export interface ConnectSessionOptions {
+interface ConnectSessionOptions {
   /** The main agent; servers of its definition live as long as the session. */
   readonly definition: AgentDefinition | undefined;
   /** Nothing is connected: only plans are asked for. */
@@ -123,7 +127,7 @@ function createConnector(world: RuntimeContext) {
   ): Promise<McpConnections | undefined> {
     signal.throwIfAborted();
     if (servers.length === 0) return undefined;
-    const { connectServers } = await import("../../mcp/connect-servers.ts");
+    const { connectServers } = await import("../../mcp/mcp-server.ts");
     if (isClosed)
       throw new RetinueError("session-closed", "The session is closed, so no MCP server is started.");
     const connections = connectServers(servers, connectionOptions(world, directory));
@@ -246,4 +250,70 @@ function planned(server: string, tool: string): AvailableTool {
 function whole(server: string, part: string): AvailableTool {
   const mcp = { server: part, tool: "*" };
   return { name: `mcp__${part}__*`, effect: "execute", origin: "mcp", server, mcp };
+}
+
+interface OwnServerChoice {
+  /** Those that are in the definition and may be started. */
+  readonly servers: readonly McpServer[];
+  /** The session's, without those that are replaced. */
+  readonly shared: readonly McpServer[];
+  /** What the definition names and does not get, each as one sentence. */
+  readonly notes: readonly string[];
+}
+
+type Around = Pick<GatheredMcp, "facts" | "held" | "servers"> & {
+  /** How the session's servers are doing, once they were connected. */
+  readonly states?: () => readonly McpServerState[];
+};
+
+/** Which servers a definition brings along, and what is to be said of those it only names. */
+function chooseOwnServers(definition: PlannedDefinition | undefined, around: Around): OwnServerChoice {
+  if (definition?.mcpServers === undefined) return { servers: [], shared: around.servers, notes: [] };
+  const chosen = chooseAgentServers(definition, around.facts);
+  const servers = chosen.servers.filter((server) => !takesAnothersPlace(server, definition, around));
+  const displaced = chosen.servers.filter((server) => !servers.includes(server));
+  const shared = around.servers.filter(({ name }) => !servers.some((own) => isSame(own.name, name)));
+  const references = definition.mcpServers.filter(({ type }) => type === "reference");
+  const missing = references.flatMap(({ name }) =>
+    missingNote(name, { ...around, servers: [...servers, ...shared] }),
+  );
+  const held = chosen.held.map(({ entry, reason, advice }) => notUsed(entry.config.name, reason, advice));
+  const warnings = chosen.diagnostics.filter(
+    ({ severity, code }) => severity !== "note" && code !== "mcp-server-unusable",
+  );
+  return {
+    servers,
+    shared,
+    notes: [
+      ...held,
+      ...displaced.map(({ name }) => notUsed(name, "one of your own has this name, and is used instead")),
+      ...missing,
+      ...warnings.map(({ message }) => message),
+    ],
+  };
+}
+
+/** Rules that people wrote for a server of theirs must not come to hold for one that a repository brings. */
+function takesAnothersPlace(server: McpServer, { source }: PlannedDefinition, { servers }: Around): boolean {
+  if (source.scope !== "project") return false;
+  return servers.some(({ name, scope }) => scope !== "project" && isSame(name, server.name));
+}
+
+function isSame(one: string, other: string): boolean {
+  return mcpServerPart(one) === mcpServerPart(other);
+}
+
+function missingNote(name: string, { servers, held, states }: Around): readonly string[] {
+  const found = servers.find((server) => isSame(server.name, name));
+  if (found === undefined) {
+    const why = held.find(({ entry }) => isSame(entry.config.name, name));
+    return [notUsed(name, why?.reason ?? "no server of this name is configured", why?.advice)];
+  }
+  const status = states?.().find(({ server }) => server.name === found.name)?.status;
+  return status?.type === "failed" ? [notUsed(name, status.reason, status.advice)] : [];
+}
+
+function notUsed(name: string, reason: string, advice?: string): string {
+  const more = advice === undefined ? "" : ` ${advice}`;
+  return `The MCP server ${JSON.stringify(name)} is not used: ${reason}.${more}`;
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { defineAgent } from "../../definitions/define-agent.ts";
+import { defineAgent } from "../../definitions/agent-definition.ts";
 import { discoverAgents } from "../../definitions/discover-agents.ts";
 import type { ApprovalRequest } from "../../permissions/approver.ts";
 import { createAskMcpServer } from "./connect-session-servers.ts";

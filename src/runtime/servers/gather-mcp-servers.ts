@@ -5,13 +5,16 @@ import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type McpServerConfig, readServer } from "../../mcp/mcp-server-config.ts";
 import { loadPluginServers } from "../../plugins/load-plugin-servers.ts";
-import { approveMcpServers } from "../../settings/approve-mcp-servers.ts";
-import { type ChosenServers, chooseMcpServers } from "../../settings/choose-mcp-servers.ts";
-import type { AskedServer, McpFacts } from "../../settings/judge-mcp-entry.ts";
-import { loadMcpApprovals } from "../../settings/load-mcp-approvals.ts";
+import { approveMcpServers, loadMcpApprovals } from "../../settings/approve-mcp-servers.ts";
+import {
+  type AskedServer,
+  type ChosenServers,
+  chooseMcpServers,
+  type McpEntry,
+  type McpFacts,
+  readApprovalSettings,
+} from "../../settings/choose-mcp-servers.ts";
 import { loadMcpEntries } from "../../settings/load-mcp-entries.ts";
-import { readApprovalSettings } from "../../settings/mcp-approval.ts";
-import type { McpEntry } from "../../settings/mcp-entry.ts";
 import { readMcpPolicy } from "../../settings/mcp-policy.ts";
 
 /** What a person says to a server that came with the project. */

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Skill } from "../../skills/skill.ts";
 import { createWorkspace } from "../../testing/sample-runtime.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
-import type { AgentAuthorization } from "../agent/capability.ts";
+import type { AgentAuthorization } from "../agent/open-agent.ts";
 import { type AgentSkillsParts, createAgentSkills } from "./agent-skills.ts";
 
 const ship: Skill = {

@@ -3,23 +3,27 @@ import { matchesGlob } from "../../context/matches-glob.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { Model } from "../../model/model.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
-import { describePowers } from "../../skills/describe-powers.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { lookUpSkill } from "../../skills/look-up-skill.ts";
 import { type CommandAuthorization, runSkillCommands } from "../../skills/run-skill-commands.ts";
-import type { Skill } from "../../skills/skill.ts";
+import { describePowers, type Skill } from "../../skills/skill.ts";
 import { fillSkill, skillText, skillVariables } from "../../skills/skill-text.ts";
 import { createSkillTool } from "../../tools/builtin/create-skill-tool.ts";
-import type { SkillRequest } from "../../tools/skill-request.ts";
-import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
-import type { AgentAuthorization, Capability } from "../agent/capability.ts";
+import type { SkillRequest, Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
+import type { AgentAuthorization, Capability } from "../agent/open-agent.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import { findSlashCommand, type SlashCommand } from "./find-slash-command.ts";
-import { type ForkSkill, noteForText } from "./fork-skill.ts";
+import {
+  type ForkSkill,
+  givePowers,
+  noteForText,
+  powersRequest,
+  registeredHooks,
+  type SkillPowers,
+  skillPowers,
+} from "./fork-skill.ts";
 import type { SessionSkills } from "./session-skills.ts";
-import { registeredHooks } from "./skill-hooks.ts";
-import { givePowers, powersRequest, type SkillPowers, skillPowers } from "./skill-powers.ts";
 import { createSkillTurn, type SkillTurn } from "./skill-turn.ts";
 
 /** Informs one agent of the skills that fit the files it uses. */

@@ -1,6 +1,5 @@
 import type { Model } from "../../model/model.ts";
-import type { PermissionMode } from "../../permissions/permission-mode.ts";
-import type { PolicyRule } from "../../permissions/permission-policy.ts";
+import type { PermissionMode, PolicyRule } from "../../permissions/permission-policy.ts";
 
 /** Rules that hold beside those of the plan. */
 export interface TurnRights {

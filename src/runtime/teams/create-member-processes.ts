@@ -1,7 +1,7 @@
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
-import type { TeamMembership } from "../../planning/team-membership.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { TeamMembership } from "../../planning/spawn-request.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";

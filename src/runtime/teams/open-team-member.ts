@@ -1,6 +1,6 @@
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { TeamMembership } from "../../planning/team-membership.ts";
+import type { TeamMembership } from "../../planning/spawn-request.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { Standby } from "../../tasks/create-local-executor.ts";
@@ -10,7 +10,7 @@ import { deliveredMail } from "../../teams/mailbox.ts";
 import { type Member, type MemberHooks, openMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
 import { pageOf } from "../../tools/text-page.ts";
-import type { Capability } from "../agent/capability.ts";
+import type { Capability } from "../agent/open-agent.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 

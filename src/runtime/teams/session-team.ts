@@ -1,7 +1,7 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Spawn } from "../../tasks/create-agent-tool.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";

@@ -2,7 +2,7 @@ import type { Attributes } from "@opentelemetry/api";
 import type { Message } from "../../conversation/message.ts";
 import { contextTokens, type Usage } from "../../conversation/usage.ts";
 import type { ModelFacts, ModelRequest } from "../../model/model.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { RecordedMessageEnd } from "../../replay/recording.ts";
 import type { Tool } from "../../tools/tool.ts";
 

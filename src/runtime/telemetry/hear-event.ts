@@ -1,7 +1,7 @@
 import { textOf } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { agentAttributes, contentAttribute, usageAttributes } from "./genai-attributes.ts";
 import { agentOf, type Measuring, metricAttributes, startSpan } from "./measuring.ts";
 

@@ -1,10 +1,10 @@
 import type { Attributes } from "@opentelemetry/api";
 import { costOf } from "../../conversation/usage.ts";
 import type { Model, ModelEvent, ModelRequest } from "../../model/model.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { RecordedMessageEnd } from "../../replay/recording.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
-import type { Capability } from "../agent/capability.ts";
+import type { Capability } from "../agent/open-agent.ts";
 import {
   answerAttributes,
   chatAttributes,

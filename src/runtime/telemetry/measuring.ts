@@ -1,6 +1,6 @@
 import type { Attributes, Context, Span } from "@opentelemetry/api";
 import { version } from "../../foundation/version.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Telemetry } from "./start-telemetry.ts";
 
 /** A span that has not ended, and what belongs below it. */

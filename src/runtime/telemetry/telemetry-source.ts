@@ -1,4 +1,4 @@
-import type { RuntimeSetup } from "../options/runtime-setup.ts";
+import type { RuntimeSetup } from "../options/runtime-options.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionTelemetry } from "./session-telemetry.ts";
 import type { Telemetry } from "./start-telemetry.ts";

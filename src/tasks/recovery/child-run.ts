@@ -1,9 +1,8 @@
-import type { InFlightCall } from "../../conversation/interrupted-agent.ts";
-import { textOf } from "../../conversation/message.ts";
+import type { InFlightCall, Repeats } from "../../conversation/interrupted-agent.ts";
+import { type ToolUseBlock, textOf } from "../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { type EarlierPlan, readEarlierPlans } from "../../journal/journaled-plan.ts";
 import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
-import { describeInFlight } from "./describe-in-flight.ts";
 
 /** What a child's transcript shows to those who continue with it or settle how it ended. */
 export interface ChildRun {
@@ -61,4 +60,52 @@ function saysSomething({ type, message }: JsonRecord): boolean {
   const { content } = message;
   if (!Array.isArray(content)) return typeof content === "string";
   return content.some((block) => isRecord(block) && block.type !== "tool_result");
+}
+
+export function describeInFlight({
+  call,
+  repeats,
+}: {
+  readonly call: ToolUseBlock;
+  readonly repeats: Repeats;
+}): InFlightCall {
+  return { name: call.name, input: shortInput(call.input), repeats };
+}
+
+/** One call as a few words: `Bash "npm test" (may have run)`. */
+export function inFlightText({ name, input, repeats }: InFlightCall): string {
+  const what = input === "" ? name : `${name} ${JSON.stringify(input)}`;
+  return `${what} (${standing[repeats]})`;
+}
+
+/** The same while it runs: `Bash npm test`. */
+export function callText({ name, input }: Pick<InFlightCall, "name" | "input">): string {
+  return `${name} ${input}`.trim();
+}
+
+const standing: Readonly<Record<Repeats, string>> = {
+  pure: "only reads",
+  idempotent: "can be repeated",
+  unsafe: "may have run",
+};
+
+const reporting = [
+  "command",
+  "file_path",
+  "path",
+  "pattern",
+  "url",
+  "query",
+  "skill",
+  "description",
+  "prompt",
+];
+const longest = 120;
+
+function shortInput(input: unknown): string {
+  if (!isRecord(input)) return "";
+  const key = reporting.find((name) => typeof input[name] === "string");
+  const text = key === undefined ? JSON.stringify(input) : String(input[key]);
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
 }

@@ -8,10 +8,14 @@ import { removeTemporaries } from "../../storage/create-temporary-notes.ts";
 import { hasLiveOwner, takeOwnerLock } from "../../storage/owner-lock.ts";
 import { recoverCommands } from "../../tools/command/recover-commands.ts";
 import { locksFolder } from "../../tools/write-in-turn.ts";
-import { findOwnWorktrees, type OwnWorktree, whyInUse } from "../worktree/find-own-worktrees.ts";
+import {
+  findOwnWorktrees,
+  type OwnWorktree,
+  removeUnchanged,
+  whyInUse,
+} from "../worktree/find-own-worktrees.ts";
 import { findWorktreeRepository } from "../worktree/find-worktree-repository.ts";
 import { recoverWorktrees } from "../worktree/recover-worktrees.ts";
-import { removeUnchanged } from "../worktree/remove-unchanged.ts";
 import { createWorktreeGit, type WorktreeGit } from "../worktree/worktree-git.ts";
 import type { WorktreeMark } from "../worktree/worktree-mark.ts";
 import { pendingFolder } from "../worktree/write-pending.ts";

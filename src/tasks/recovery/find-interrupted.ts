@@ -5,7 +5,7 @@ import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import { interruptedReason } from "../task-state.ts";
-import { describeInFlight } from "./describe-in-flight.ts";
+import { describeInFlight } from "./child-run.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
 
 /** A main conversation whose process ended before its run did. */

@@ -1,5 +1,5 @@
 // @io
-import { readdir, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { InFlightCall } from "../../conversation/interrupted-agent.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
@@ -10,8 +10,8 @@ import { hasLiveOwner, hasLockFile, lookAtLock } from "../../storage/owner-lock.
 import { type ParsedLines, readLines } from "../../storage/read-lines.ts";
 import { loadQueueNumber, queueMarkFile } from "../queue-mark-file.ts";
 import { interruptedReason } from "../task-state.ts";
+import { readChildMeta } from "./child-meta.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
-import { loadChildMeta } from "./load-child-meta.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
 
 /** A child agent of any session of a project, as recorded in the files. */
@@ -49,7 +49,7 @@ export interface FoundTask extends Omit<TranscriptTask, "state"> {
   readonly transcript: string;
 }
 
-export interface FindTasksOptions {
+interface FindTasksOptions {
   /** Besides those that run, only so many, the newest first. */
   readonly limit?: number;
   /** Only those whose id begins so; the files of others are not read. */
@@ -215,4 +215,10 @@ async function describe(file: ChildFile & { readonly isRunning: boolean }): Prom
       transcript: file.transcript,
     },
   ];
+}
+
+/** What is beside a child's transcript; undefined when there is no such child. */
+export async function loadChildMeta(file: string): Promise<ReturnType<typeof readChildMeta>> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  return text === undefined ? undefined : readChildMeta(text);
 }

@@ -1,9 +1,17 @@
+import type { ToolResultBlock, ToolUseBlock } from "../../conversation/message.ts";
+import { noUsage } from "../../conversation/usage.ts";
 import { settledSoon } from "../../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import { loadSession } from "../../journal/load-session.ts";
+import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import { agentOutputFile } from "../agent-output-file.ts";
 import type { SpawnOutcome } from "../create-agent-tool.ts";
+import { resultText } from "../result-text.ts";
 import type { StoppedBy, TaskManager } from "../task-manager.ts";
 import { hasEnded, type TaskState, wasCutOff } from "../task-state.ts";
+import { foldChildRun } from "./child-run.ts";
+import { type FoundTask, findTasks } from "./find-tasks.ts";
 
 /** Why a run is stopped when the whole session ends; the child then counts as cut off and not as given up. */
 const sessionEnds: ReadonlySet<string> = new Set([
@@ -50,6 +58,69 @@ export function interruptedOutcome({ agent, task }: ChildPlan): SpawnOutcome {
 export const interruptedStatus = "interrupted";
 
 /** The child of a call that was cut off, and how to resume it. */
-export function interruptedText(agentId: string, agentType: string): string {
+function interruptedText(agentId: string, agentType: string): string {
   return `Interrupted: the session ended while the agent ${agentId} (${agentType}) was running. It is stopped, and what it did is kept. Continue with it: call Agent with resume: ${JSON.stringify(agentId)}; do not start another for the same task.`;
+}
+
+/**
+ * What can be said to calls that were cut off and had started a child: its result where the child got that far, else which
+ * child it is and how to resume it.
+ */
+export async function findChildAnswers(
+  calls: readonly Pick<ToolUseBlock, "id">[],
+  { transcripts, sessionId }: { readonly transcripts: string; readonly sessionId: string },
+): Promise<ReadonlyMap<string, ToolResultBlock>> {
+  const answers = new Map<string, ToolResultBlock>();
+  if (calls.length === 0) return answers;
+  const wanted = new Set(calls.map(({ id }) => id));
+  const files = sessionFiles(transcripts, sessionId);
+  for (const task of await findTasks(transcripts, { sessionId })) {
+    if (task.callId === undefined || !wanted.has(task.callId)) continue;
+    answers.set(task.callId, {
+      type: "tool_result",
+      tool_use_id: task.callId,
+      ...(await answerOf(task, files)),
+    });
+  }
+  return answers;
+}
+
+async function answerOf(
+  task: FoundTask,
+  files: SessionFiles,
+): Promise<Pick<ToolResultBlock, "content" | "is_error">> {
+  const who = `agent ${task.id} (${task.agentType})`;
+  if (task.state === "interrupted" || task.state === "running") {
+    return { content: interruptedText(task.id, task.agentType), is_error: true };
+  }
+  const text = await lastTextOf(task);
+  const ending = {
+    status: task.state,
+    reason: task.reason ?? task.state,
+    text,
+    denials: [],
+    totals: {
+      usage: { ...noUsage, inputTokens: task.tokens },
+      turns: 0,
+      toolUses: task.toolUses,
+      durationMs: task.lastSignAt - (task.startedAt ?? task.lastSignAt),
+      modelMs: 0,
+    },
+  };
+  const result = resultText({
+    agentId: task.id,
+    description: task.description,
+    ending,
+    file: agentOutputFile(files, task.id),
+  });
+  const isError = task.state === "failed" || task.state === "stopped";
+  return {
+    content: `The session was interrupted after the ${who} had ended; this is what it handed in.\n\n${result}`,
+    ...(isError ? { is_error: true } : {}),
+  };
+}
+
+async function lastTextOf({ transcript }: FoundTask): Promise<string> {
+  const { records } = await loadSession(transcript, { sidechain: true });
+  return foldChildRun(records).lastText;
 }

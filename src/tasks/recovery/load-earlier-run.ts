@@ -2,7 +2,7 @@ import type { ChosenModel } from "../../model/select-subagent-model.ts";
 import type { EarlierRun } from "../../planning/earlier-run.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import { type ChildRun, foldChildRun } from "./child-run.ts";
-import { loadChildMeta } from "./load-child-meta.ts";
+import { loadChildMeta } from "./find-tasks.ts";
 
 /** What a child was before, by its files; undefined when there is no such child. */
 export async function loadEarlierRun(files: {

@@ -1,10 +1,14 @@
+import { stat } from "node:fs/promises";
 import * as z from "zod";
+import { boundOutput } from "../bound-output.ts";
 import { excludedFolders, splitGlobs, versionControlFolders } from "../glob-plan.ts";
+import { createPathReader, createRecordReader, type FoundLine, type GrepRecord } from "../grep-record.ts";
+import { takeStart } from "../limit-text.ts";
+import { shownPath } from "../resolve-workspace-path.ts";
 import { runRipgrep } from "../run-ripgrep.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed } from "./builtin-tool.ts";
-import { describeFindings } from "./describe-findings.ts";
-import { createFindings, type GrepMode } from "./grep-findings.ts";
+import { plural } from "./create-write-tool.ts";
 import { optionalChoice, optionalFlag, optionalNumber, optionalText } from "./optional-text.ts";
 import {
   commonArguments,
@@ -42,7 +46,7 @@ const input = z.object({
   offset: optionalNumber("How many lines or entries to leave out first."),
 });
 
-export type GrepInput = z.infer<typeof input>;
+type GrepInput = z.infer<typeof input>;
 
 export function createGrepTool(): Tool {
   return builtinTool<GrepInput>({
@@ -133,3 +137,204 @@ function explainComplaint(complaint: string): string | undefined {
     .find(isAboutSearch);
   return first === undefined ? undefined : `The search was refused: ${first.slice(0, 300)}`;
 }
+
+interface Reporting {
+  readonly context: ToolContext;
+  readonly mode: GrepMode;
+  readonly notes: readonly string[];
+}
+
+/** The part of all results that is shown. */
+interface Page {
+  readonly entries: readonly string[];
+  readonly offset: number;
+  readonly limit: number;
+  readonly total: number;
+}
+
+/** What a search found, as text for the model and as data. */
+async function describeFindings(
+  given: GrepInput,
+  found: GrepFindings,
+  { context, mode, notes }: Reporting,
+): Promise<ToolOutcome> {
+  const show = (path: string): string => shownPath(path, context.directory);
+  const files = mode === "files_with_matches" ? await newestFirst(found.files) : byPath(found.files);
+  const page = pageOf(
+    given,
+    mode === "content" ? contentLines(given, files, show) : files.map((file) => entryOf(file, mode, show)),
+  );
+  const matches = files.reduce((sum, { count }) => sum + count, 0);
+  const summary = `${plural(matches, "matching line")} in ${plural(files.length, "file")}.`;
+  const remarks = [
+    ...describeCut(page),
+    ...(mode === "count" && page.total > 0 ? [summary] : []),
+    ...(found.binaries.length > 0
+      ? [`Binary files that match: ${found.binaries.map(show).join(", ")}.`]
+      : []),
+    ...notes,
+  ];
+  const list = page.total === 0 ? "No matches." : page.entries.join("\n");
+  const text = remarks.length === 0 ? list : `${list}\n\n[${remarks.join(" ")}]`;
+  const shownFiles = mode === "content" ? files : files.slice(page.offset, page.offset + page.entries.length);
+  return {
+    content: (await boundOutput(text, maxOutput, context)).text,
+    data: {
+      mode,
+      numFiles: files.length,
+      filenames: shownFiles.slice(0, maxNames).map(({ path }) => show(path)),
+      ...(mode === "files_with_matches"
+        ? {}
+        : { content: takeStart(page.entries.join("\n"), maxOutput), numMatches: matches }),
+      ...(mode === "content" ? { numLines: page.entries.length } : {}),
+      ...(page.offset + page.entries.length < page.total ? { appliedLimit: page.limit } : {}),
+      ...(page.offset > 0 ? { appliedOffset: page.offset } : {}),
+    },
+  };
+}
+
+function pageOf(given: GrepInput, entries: readonly string[]): Page {
+  const offset = Math.max(0, given.offset ?? 0);
+  const limit = given.head_limit === undefined || given.head_limit < 0 ? defaultLimit : given.head_limit;
+  const shown = entries.slice(offset, limit === 0 ? undefined : offset + limit);
+  return { entries: shown, offset, limit, total: entries.length };
+}
+
+function contentLines(
+  given: GrepInput,
+  files: readonly FileFindings[],
+  show: (path: string) => string,
+): string[] {
+  const withContext = [given["-A"], given["-B"], given["-C"], given.context].some(
+    (count) => (count ?? 0) > 0,
+  );
+  const print = (line: FoundLine | undefined): string => {
+    if (line === undefined) return "--";
+    const mark = line.isMatch ? ":" : "-";
+    return `${show(line.path)}${mark}${given["-n"] === false ? "" : `${line.line}${mark}`}${line.text}`;
+  };
+  return files.flatMap(({ lines }, at) => [...(withContext && at > 0 ? ["--"] : []), ...lines.map(print)]);
+}
+
+function entryOf({ path, count }: FileFindings, mode: GrepMode, show: (path: string) => string): string {
+  return mode === "count" ? `${show(path)}:${count}` : show(path);
+}
+
+function describeCut({ entries, offset, total }: Page): string[] {
+  if (entries.length === total) return [];
+  if (entries.length === 0) return [`There are ${total} results; offset ${offset} is behind the last.`];
+  const end = offset + entries.length;
+  const next = end < total ? ` Continue with offset ${end}, or narrow the search.` : "";
+  return [`Results ${offset + 1} to ${end} of ${total}.${next}`];
+}
+
+function byPath(files: readonly FileFindings[]): FileFindings[] {
+  return files.toSorted((a, b) => compareText(a.path, b.path));
+}
+
+async function newestFirst(files: readonly FileFindings[]): Promise<FileFindings[]> {
+  if (files.length > maxStats) return byPath(files);
+  const times = await Promise.all(
+    files.map(async (file) => ({ file, time: (await stat(file.path).catch(() => undefined))?.mtimeMs ?? 0 })),
+  );
+  return times
+    .sort((a, b) => b.time - a.time || compareText(a.file.path, b.file.path))
+    .map(({ file }) => file);
+}
+
+function compareText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+const defaultLimit = 250;
+const maxOutput = 30_000;
+const maxNames = 1000;
+const maxStats = 5000;
+
+type GrepMode = "content" | "files_with_matches" | "count";
+
+/** Lines of one file; undefined means lines that were left out. */
+interface FileFindings {
+  readonly path: string;
+  readonly lines: readonly (FoundLine | undefined)[];
+  readonly count: number;
+}
+
+interface GrepFindings {
+  readonly files: readonly FileFindings[];
+  readonly binaries: readonly string[];
+  /** How many records there were of files that may be shown. */
+  readonly total: number;
+}
+
+interface OpenFindings {
+  readonly path: string;
+  readonly lines: (FoundLine | undefined)[];
+  count: number;
+}
+
+/**
+ * Gathers what a search finds, by file, until there is more than anybody reads. Nothing about a file that may not be
+ * shown counts anywhere, or the one that searches could learn what is in it by asking often enough.
+ */
+function createFindings(
+  mode: GrepMode,
+  mayShow: (path: string) => boolean,
+): { take(text: string): "more" | "enough"; finish(): GrepFindings } {
+  const files = new Map<string, OpenFindings>();
+  const binaries: string[] = [];
+  const readPaths = createPathReader();
+  const readRecords = createRecordReader();
+  let total = 0;
+  let characters = 0;
+  let gap = false;
+
+  // Files come one after the other, with many records each.
+  let last: { readonly path: string; readonly isShown: boolean } | undefined;
+  const isShown = (path: string): boolean => {
+    if (last?.path !== path) last = { path, isShown: mayShow(path) };
+    return last.isShown;
+  };
+  const fileAt = (path: string): OpenFindings | undefined => {
+    if (!isShown(path)) return undefined;
+    total += 1;
+    const known = files.get(path) ?? { path, lines: [], count: 0 };
+    files.set(path, known);
+    return known;
+  };
+  const takeLine = (found: FoundLine): void => {
+    const file = fileAt(found.path);
+    if (file === undefined) return;
+    if (gap && file.lines.length > 0) file.lines.push(undefined);
+    gap = false;
+    file.lines.push(found);
+    if (found.isMatch) file.count += 1;
+    characters += found.text.length;
+  };
+  const takeRecord = (record: GrepRecord): void => {
+    if (record.type === "gap") gap = true;
+    else if (record.type === "line") takeLine(record.found);
+    else if (record.type === "binary") {
+      if (!isShown(record.path)) return;
+      total += 1;
+      binaries.push(record.path);
+    } else {
+      const file = fileAt(record.path);
+      if (file !== undefined) file.count = record.count;
+    }
+  };
+
+  return {
+    take(text) {
+      if (mode === "files_with_matches") {
+        for (const path of readPaths(text)) fileAt(path);
+      } else for (const record of readRecords(text)) takeRecord(record);
+      return total >= maxRecords || characters >= maxCharacters ? "enough" : "more";
+    },
+    finish: () => ({ files: [...files.values()], binaries, total }),
+  };
+}
+
+const maxRecords = 20_000;
+const maxCharacters = 2_000_000;

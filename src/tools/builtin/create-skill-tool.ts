@@ -1,6 +1,5 @@
 import * as z from "zod";
-import type { SkillToolSource } from "../skill-request.ts";
-import type { Tool } from "../tool.ts";
+import type { SkillToolSource, Tool } from "../tool.ts";
 import { builtinTool } from "./builtin-tool.ts";
 import { optionalText } from "./optional-text.ts";
 

@@ -1,6 +1,5 @@
 import * as z from "zod";
-import type { Tool } from "../tool.ts";
-import type { TodoItem } from "../tool-host.ts";
+import type { TodoItem, Tool } from "../tool.ts";
 import { builtinTool } from "./builtin-tool.ts";
 
 /** The list of steps that each agent keeps. */

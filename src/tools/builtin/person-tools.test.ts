@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createSessionFiles } from "../file-ledger.ts";
-import type { ToolContext } from "../tool.ts";
-import type { ToolHost } from "../tool-host.ts";
+import type { ToolContext, ToolHost } from "../tool.ts";
 import { createAskUserQuestionTool } from "./create-ask-user-question-tool.ts";
 import { createTodoStore, createTodoWriteTool } from "./create-todo-write-tool.ts";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { replaceWholeFile } from "../../storage/create-whole-file.ts";
+import { replaceWholeFile } from "../../storage/file-error.ts";
 import { identifyProcess, thisProcess } from "../../storage/process-identity.ts";
 import { type CommandEnd, type CommandRecord, formatCommandRecord } from "./command-record.ts";
 

@@ -1,9 +1,8 @@
 // @io
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { endProcessGroup } from "../../foundation/end-process-group.ts";
-import { findGroupMembers } from "../../foundation/find-group-members.ts";
-import { replaceWholeFile } from "../../storage/create-whole-file.ts";
+import { endProcessGroup, findGroupMembers } from "../../foundation/spawn-process.ts";
+import { replaceWholeFile } from "../../storage/file-error.ts";
 import {
   identifyProcess,
   isOnThisMachine,

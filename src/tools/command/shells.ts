@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { settledSoon } from "../../foundation/abortable.ts";
-import { groupWatchdog } from "../../foundation/group-watchdog.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { groupWatchdog } from "../../foundation/spawn-process.ts";
 import { type ProcessEnding, startProcess } from "../../foundation/start-process.ts";
 import type { Invocation } from "../sandbox/sandbox.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";

@@ -1,9 +1,13 @@
+import type { DocumentPath, Issue } from "../../foundation/diagnostic.ts";
 import { matchesPattern } from "../../foundation/match-pattern.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import type { ToolEffect } from "../../foundation/tool-table.ts";
-import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissions/mcp-identity.ts";
+import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissions/call-facts.ts";
+import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import { warnOfRule } from "../../permissions/rules/rule-warning.ts";
 import type { Tool } from "../tool.ts";
-import { knownToolNames, resolveToolName, type ToolNameMeaning } from "./resolve-tool-name.ts";
+import { knownToolNames, resolveToolName, splitEntries, type ToolNameMeaning } from "./split-entries.ts";
+import { parseToolEntry, type ToolEntry } from "./tool-entry.ts";
 
 /** A tool that a run could be given, before its definition narrows it. */
 export interface AvailableTool {
@@ -24,7 +28,7 @@ export function availableTool({ name, effect, origin, mcp }: Tool): AvailableToo
   return { name, effect, origin, server: mcp.serverName, mcp: { server: mcp.server, tool: mcp.tool } };
 }
 
-export interface ToolMatch {
+interface ToolMatch {
   readonly tools: readonly AvailableTool[];
   readonly meaning: ToolNameMeaning;
 }
@@ -89,4 +93,242 @@ function namesPair(entry: string, { mcp }: AvailableTool): boolean {
   const end = rest.indexOf("__");
   if (mcp === undefined || end === -1 || mcpServerPart(rest.slice(0, end)) !== mcp.server) return false;
   return matchesPattern(mcpToolPattern(rest.slice(end + 2)), mcp.tool);
+}
+
+type NoteCode =
+  | "malformed-entry"
+  | "malformed-denial"
+  | "tool-is-disallowed"
+  | "subagent-cannot-spawn"
+  | "needs-agent-tool"
+  | "needs-team"
+  | "memory-tool-disallowed";
+
+/** A finding about one entry, in words that name it. */
+export function issue(code: NoteCode, entry: string, path: DocumentPath): Issue {
+  return { code, path, ...notes[code](shorten(entry)) };
+}
+
+/** What a person should know about how an entry was understood; nothing when it was taken as written. */
+export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Issue[] {
+  const shown = shorten(entry);
+  switch (meaning.type) {
+    case "known":
+      return tools.length > 0 ? [] : [unavailable(shown, path)];
+    case "mcp":
+      return tools.length > 0 ? [] : [noSuchMcpTool(shown, path)];
+    case "renamed":
+      return [renamed(shown, meaning, path), ...(tools.length > 0 ? [] : [unavailable(shown, path)])];
+    case "absent":
+      return [
+        {
+          severity: "note",
+          code: "absent-tool",
+          path,
+          message: `There is no tool here that does what \`${shown}\` does; the entry has no effect.`,
+        },
+      ];
+    case "unknown":
+      return [unknown(shown, meaning.nearest, path)];
+  }
+}
+
+/** A specifier that narrows a tool to calls that no one can make. */
+export function describeSpecifiers(
+  tool: string,
+  specifiers: readonly string[],
+  path: DocumentPath,
+): readonly Issue[] {
+  return specifiers.flatMap((text): Issue[] => {
+    const reading = parseRule(`${tool}(${text})`);
+    const warning = reading.type === "rule" ? warnOfRule(reading.rule) : undefined;
+    return warning === undefined
+      ? []
+      : [{ severity: "warning", code: "rule-matches-nothing", ...warning, path }];
+  });
+}
+
+/** A tool that exists and that something above the definition takes away. */
+export function withheldTool(entry: string, reason: string, path: DocumentPath): Issue {
+  return {
+    severity: "warning",
+    code: "withheld-tool",
+    path,
+    message: `\`${shorten(entry)}\` is not available to this agent: ${reason}.`,
+  };
+}
+
+export function listNames(entries: readonly string[]): string {
+  const shown = entries.slice(0, 12).map((entry) => `\`${shorten(entry)}\``);
+  return entries.length > 12 ? `${shown.join(", ")} and ${entries.length - 12} more` : shown.join(", ");
+}
+
+function renamed(
+  entry: string,
+  meaning: Extract<ToolMatch["meaning"], { type: "renamed" }>,
+  path: DocumentPath,
+): Issue {
+  const isOldName = meaning.reason === "old-name";
+  return {
+    severity: "note",
+    code: isOldName ? "old-tool-name" : "tool-letter-case",
+    path,
+    message: isOldName
+      ? `\`${entry}\` is an old name; it was taken as \`${meaning.name}\`.`
+      : `Tool names are case-sensitive; \`${entry}\` was taken as \`${meaning.name}\`.`,
+    advice: `Write \`${meaning.name}\`.`,
+  };
+}
+
+function unavailable(entry: string, path: DocumentPath): Issue {
+  return {
+    severity: "note",
+    code: "unavailable-tool",
+    path,
+    message: `\`${entry}\` names a tool that is not available in this run; the entry has no effect.`,
+  };
+}
+
+function noSuchMcpTool(entry: string, path: DocumentPath): Issue {
+  return {
+    severity: "note",
+    code: "unavailable-mcp-tool",
+    path,
+    message: `No connected MCP server has a tool that \`${entry}\` names; the entry has no effect.`,
+    advice: "Check that the server is configured under this name and is running.",
+  };
+}
+
+function unknown(entry: string, nearest: string | undefined, path: DocumentPath): Issue {
+  return {
+    severity: "warning",
+    code: "unknown-tool",
+    path,
+    message: `\`${entry}\` is not a known tool; the entry has no effect.`,
+    ...(nearest === undefined ? {} : { advice: `Did you mean \`${nearest}\`?` }),
+  };
+}
+
+function shorten(entry: string): string {
+  return entry.length > 120 ? `${entry.slice(0, 117)}...` : entry;
+}
+
+const notes: Record<NoteCode, (entry: string) => Pick<Issue, "severity" | "message" | "advice">> = {
+  "malformed-entry": (entry) => ({
+    severity: "warning",
+    message: `\`${entry}\` is not of the form \`Tool\` or \`Tool(specifier)\`, so it grants nothing.`,
+    advice: "Close the parenthesis at the end of the entry, or write the tool's name alone.",
+  }),
+  "malformed-denial": (entry) => ({
+    severity: "warning",
+    message: `\`${entry}\` is not of the form \`Tool\` or \`Tool(specifier)\`, so the whole tool is taken away.`,
+    advice: "Write the parenthesis right behind the name and close it at the end, or write the name alone.",
+  }),
+  "tool-is-disallowed": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` is also in \`disallowedTools\`, which wins.`,
+  }),
+  "subagent-cannot-spawn": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect in a subagent: a subagent never starts agents.`,
+  }),
+  "needs-agent-tool": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect in an agent that cannot start others.`,
+    advice: "Add `Agent` to the list.",
+  }),
+  "needs-team": (entry) => ({
+    severity: "note",
+    message: `\`${entry}\` has no effect outside a team; a teammate has it without listing it.`,
+  }),
+  "memory-tool-disallowed": (entry) => ({
+    severity: "note",
+    message: `\`memory\` would add \`${entry}\`, but \`disallowedTools\` takes it away.`,
+    advice: `Remove \`${entry}\` from \`disallowedTools\` if the agent should keep its memory with it.`,
+  }),
+};
+
+/** What the entries of `disallowedTools` say, for the agents below as well. */
+export interface Exclusions {
+  /** Rules about some calls of a tool, as in `Bash(rm *)`. */
+  readonly deny?: readonly string[];
+  /** Entries that take a whole tool away, as written. */
+  readonly removes?: readonly string[];
+}
+
+/** What `disallowedTools` takes from the tools that there are. */
+export interface Denials {
+  readonly whole: ReadonlySet<string>;
+  readonly scoped: ReadonlyMap<string, readonly string[]>;
+  readonly exclusions: Exclusions;
+}
+
+export function readDenials(
+  entries: readonly string[],
+  available: readonly AvailableTool[],
+  notes: Issue[],
+): Denials {
+  const whole = new Set<string>();
+  const scoped = new Map<string, readonly string[]>();
+  const removes: string[] = [];
+  const unmatched: string[] = [];
+  for (const [index, text] of entries.entries()) {
+    const entry = parseDenial(text);
+    const match = matchTools(entry.name, available);
+    const path = ["disallowedTools", index];
+    notes.push(...describeMatch(text, match, path));
+    if (entry.type === "malformed") notes.push(issue("malformed-denial", text, path));
+    if (entry.type !== "scoped") removes.push(text);
+    else if (match.tools.length === 0) unmatched.push(text.trim());
+    for (const tool of match.tools) {
+      if (entry.type !== "scoped") {
+        whole.add(tool.name);
+        continue;
+      }
+      const texts = denials(tool, entry.specifier);
+      notes.push(...describeSpecifiers(tool.name, texts, path));
+      scoped.set(tool.name, [...(scoped.get(tool.name) ?? []), ...texts]);
+    }
+  }
+  const rules = [...scoped].flatMap(([name, texts]) => texts.map((text) => `${name}(${text})`));
+  const deny = [...rules, ...unmatched];
+  const exclusions = {
+    ...(deny.length === 0 ? {} : { deny }),
+    ...(removes.length === 0 ? {} : { removes }),
+  };
+  return { whole, scoped, exclusions };
+}
+
+/** The tools that entries of `disallowedTools` take away whole. */
+export function removedTools(
+  entries: readonly string[],
+  available: readonly AvailableTool[],
+): ReadonlySet<string> {
+  return readDenials(entries, available, []).whole;
+}
+
+/**
+ * `Agent(a, b)` names two agents. `Bash(git add:*, git commit:*)` names two prefixes, as `:*` can only end a pattern.
+ * Any other specifier is one rule, commas and all.
+ */
+export function specifiers(tool: AvailableTool, specifier: string): readonly string[] {
+  if (tool.effect === "spawn") return splitEntries(specifier);
+  if (tool.effect !== "execute" || !specifier.includes(":*,")) return [specifier];
+  const patterns = specifier.split(",").map((pattern) => pattern.trim());
+  return patterns.every((pattern) => pattern.endsWith(":*")) ? patterns : [specifier];
+}
+
+/** `Write (all files)` is a remark and no specifier: taken for one, it would deny nothing. `**` denies everything. */
+function parseDenial(text: string): ToolEntry {
+  const entry = parseToolEntry(text);
+  if (entry.type === "scoped" && entry.specifier === "**") return { type: "whole", name: entry.name };
+  return entry.type === "scoped" && /\s$/.test(text.slice(0, text.indexOf("(")))
+    ? { type: "malformed", name: entry.name }
+    : entry;
+}
+
+/** A comma may be part of a pattern or are between two; in a denial both readings hold. */
+function denials(tool: AvailableTool, specifier: string): readonly string[] {
+  const rules = specifiers(tool, specifier);
+  return rules.length === 1 && specifier.includes(",") ? [...rules, ...splitEntries(specifier)] : rules;
 }

@@ -1,8 +1,18 @@
 import type { Issue } from "../../foundation/diagnostic.ts";
-import { type AvailableTool, matchTools } from "./match-tools.ts";
-import { type Denials, type Exclusions, readDenials, specifiers } from "./read-denials.ts";
+import {
+  type AvailableTool,
+  type Denials,
+  describeMatch,
+  describeSpecifiers,
+  type Exclusions,
+  issue,
+  listNames,
+  matchTools,
+  readDenials,
+  specifiers,
+  withheldTool,
+} from "./match-tools.ts";
 import { parseToolEntry } from "./tool-entry.ts";
-import { describeMatch, describeSpecifiers, issue, listNames, withheldTool } from "./withheld-tool.ts";
 
 export interface GrantRequest {
   readonly definition: {

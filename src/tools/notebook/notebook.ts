@@ -1,4 +1,5 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { limitText } from "../limit-text.ts";
 
 export interface NotebookCell {
   /** The id in the file, or `cell-3` for the fourth cell where the file has none. */
@@ -16,7 +17,7 @@ export interface Notebook {
   readonly hasCellIds: boolean;
 }
 
-export type NotebookReading =
+type NotebookReading =
   | { readonly type: "notebook"; readonly notebook: Notebook }
   | { readonly type: "broken"; readonly reason: string };
 
@@ -49,7 +50,7 @@ export function findCell(notebook: Notebook, id: string): NotebookCell | undefin
 }
 
 /** Texts in a notebook are one string or a list of lines. */
-export function joinedText(value: unknown): string {
+function joinedText(value: unknown): string {
   if (typeof value === "string") return value;
   return Array.isArray(value) ? value.filter((part) => typeof part === "string").join("") : "";
 }
@@ -76,3 +77,37 @@ function languageOf(notebook: JsonRecord): string {
   }
   return "python";
 }
+
+/** A notebook as text: each cell under a heading with the id that NotebookEdit takes, its outputs shortened. */
+export function notebookText(notebook: Notebook): string {
+  if (notebook.cells.length === 0) return "(a notebook without cells)";
+  return notebook.cells.map((cell) => cellText(cell, notebook.language)).join("\n\n");
+}
+
+function cellText(cell: NotebookCell, language: string): string {
+  const kind = cell.type === "code" ? `code, ${language}` : cell.type;
+  const outputs = Array.isArray(cell.record["outputs"]) ? cell.record["outputs"].map(outputText) : [];
+  const shown = outputs.filter((text) => text !== "").map((text) => `[output]\n${text}`);
+  return [`=== cell ${cell.id} (${kind}) ===`, cell.source, ...shown].join("\n");
+}
+
+function outputText(output: unknown): string {
+  if (!isRecord(output)) return "";
+  if (output["output_type"] === "error") {
+    const trace = joinedText(output["traceback"]) || `${output["ename"]}: ${output["evalue"]}`;
+    return shorten(trace);
+  }
+  if (output["text"] !== undefined) return shorten(joinedText(output["text"]));
+  const data = isRecord(output["data"]) ? output["data"] : {};
+  const others = Object.entries(data)
+    .filter(([type]) => type.startsWith("image/"))
+    .map(([type, value]) => `(${type}, ${joinedText(value).length} characters of data, not shown)`);
+  return [shorten(joinedText(data["text/plain"])), ...others].filter((text) => text !== "").join("\n");
+}
+
+function shorten(text: string): string {
+  const plain = text.replace(/\u001b\[[0-9;]*[A-Za-z]/g, "").trimEnd();
+  return limitText(plain, maxOutput).text;
+}
+
+const maxOutput = 2000;

@@ -6,8 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProcess } from "../../foundation/run-process.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import { createSandbox } from "./create-sandbox.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { createSandbox, type Sandbox } from "./sandbox.ts";
 import { createSandboxRuntime, type SandboxManager } from "./sandbox-runtime.ts";
 import { readSandboxSettings } from "./sandbox-settings.ts";
 

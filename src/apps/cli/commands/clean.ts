@@ -1,6 +1,6 @@
-import { findRepositoryRoot } from "../../../settings/find-repository-root.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
+import { findRepositoryRoot } from "../../../settings/trust-store.ts";
 import { type Cleaned, cleanUp } from "../../../tasks/recovery/cleanup.ts";
 import { type DisplayPlaces, displayPath } from "../display-path.ts";
 import { type CommandContext, misuse } from "../session-options.ts";

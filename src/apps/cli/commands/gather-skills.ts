@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import { discoverSkills } from "../../../skills/discover-skills.ts";
-import type { SkillCatalog } from "../../../skills/skill-catalog.ts";
+import { discoverSkills, type SkillCatalog } from "../../../skills/skill-catalog.ts";
 import { type GatheredSession, type GatherOptions, gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 

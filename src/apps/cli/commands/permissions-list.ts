@@ -1,6 +1,5 @@
 import type { RuleList } from "../../../permissions/rules/parse-rule.ts";
-import type { MergedSettings } from "../../../settings/merge-settings.ts";
-import type { HeldBack, SettingsSource } from "../../../settings/settings-layer.ts";
+import type { HeldBack, MergedSettings, SettingsSource } from "../../../settings/settings-layer.ts";
 import { type GatheredSession, gatherSession } from "../gather-session.ts";
 import type { CommandContext, SessionOptions } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";

@@ -17,7 +17,7 @@ import {
   type PermissionMode,
   parsePermissionMode,
   permissionModes,
-} from "../../../permissions/permission-mode.ts";
+} from "../../../permissions/permission-policy.ts";
 import { readCallText } from "../../../permissions/rules/explain-decision.ts";
 import { decideMode } from "../../../planning/decide-mode.ts";
 import { findWorkingDirectories } from "../../../runtime/find-working-directories.ts";

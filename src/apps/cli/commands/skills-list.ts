@@ -1,8 +1,6 @@
 import { oneLine } from "../../../definitions/describe-agents.ts";
 import { firstSentence } from "../../../definitions/first-sentence.ts";
-import { describePowers } from "../../../skills/describe-powers.ts";
-import type { Skill } from "../../../skills/skill.ts";
-import { mayGrant } from "../../../skills/skill-grants.ts";
+import { describePowers, mayGrant, type Skill } from "../../../skills/skill.ts";
 import { hasCommands } from "../../../skills/skill-pieces.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";

@@ -5,7 +5,7 @@ import {
   type PermissionMode,
   parsePermissionMode,
   permissionModes,
-} from "../../../permissions/permission-mode.ts";
+} from "../../../permissions/permission-policy.ts";
 
 /** How an answer is scored: by a command, by a schema, by an agent. All that are given must pass. */
 export interface EvalScoring {

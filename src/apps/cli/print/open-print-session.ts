@@ -1,6 +1,6 @@
 import { abortable } from "../../../foundation/abortable.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import type { LiveControls } from "../../../runtime/agent/live-controls.ts";
+import type { LiveControls } from "../../../runtime/agent/open-agent.ts";
 import { createHostedRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";

@@ -1,5 +1,4 @@
-import type { ToolResultBlock, UserBlock } from "../../../conversation/message.ts";
-import type { ModelEvent } from "../../../conversation/model-event.ts";
+import type { ModelEvent, ToolResultBlock, UserBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { version } from "../../../foundation/version.ts";
 import { wireUsage } from "../../../journal/transcript-facts.ts";

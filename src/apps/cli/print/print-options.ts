@@ -4,9 +4,9 @@ import {
   type PermissionMode,
   parsePermissionMode,
   permissionModes,
-} from "../../../permissions/permission-mode.ts";
+} from "../../../permissions/permission-policy.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/options/runtime-options.ts";
-import { resolveToolName } from "../../../tools/grants/resolve-tool-name.ts";
+import { resolveToolName } from "../../../tools/grants/split-entries.ts";
 import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";

@@ -3,7 +3,7 @@ import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
-import type { RunPlan } from "../../../planning/run-plan.ts";
+import type { RunPlan } from "../../../planning/plan-tools.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../../tasks/task-manager.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { noUsage } from "../../../conversation/usage.ts";
-import type { RunPlan } from "../../../planning/run-plan.ts";
+import type { RunPlan } from "../../../planning/plan-tools.ts";
 import { startedTask } from "../../../tasks/task-state.ts";
 import type { CliHost } from "../cli-host.ts";
 import { describeCall } from "./describe-call.ts";

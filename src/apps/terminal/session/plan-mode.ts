@@ -1,5 +1,5 @@
 import { isRecord } from "../../../foundation/json-record.ts";
-import type { PermissionMode } from "../../../permissions/permission-mode.ts";
+import type { PermissionMode } from "../../../permissions/permission-policy.ts";
 import { defineTool, type Tool } from "../../../tools/tool.ts";
 import type { PlanDecision } from "./session-questions.ts";
 

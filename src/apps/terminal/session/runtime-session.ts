@@ -1,5 +1,5 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import type { PermissionMode } from "../../../permissions/permission-mode.ts";
+import type { PermissionMode } from "../../../permissions/permission-policy.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";

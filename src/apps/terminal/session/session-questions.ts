@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../permissions/approver.ts";
 import { diffLines } from "../../../tools/line-diff.ts";
 import { findOccurrences, replaceRanges } from "../../../tools/replace-ranges.ts";
-import type { HostQuestion } from "../../../tools/tool-host.ts";
+import type { HostQuestion } from "../../../tools/tool.ts";
 import type {
   FileDiff,
   PermissionQuestion,

@@ -14,7 +14,7 @@ import { customTitleLine } from "../../../journal/transcript-facts.ts";
 import type { SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { openAppendLog } from "../../../storage/append-log.ts";
-import { createWholeFile } from "../../../storage/create-whole-file.ts";
+import { createWholeFile } from "../../../storage/file-error.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { readLines } from "../../../storage/read-lines.ts";
 import { conversationEntries } from "./conversation-entries.ts";

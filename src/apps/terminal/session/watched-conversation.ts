@@ -5,7 +5,7 @@ import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { readNewLines } from "../../../storage/read-lines.ts";
-import { callText } from "../../../tasks/recovery/describe-in-flight.ts";
+import { callText } from "../../../tasks/recovery/child-run.ts";
 import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import type { AgentEntry, AgentSnapshot, SessionEvent, ToolCall } from "./terminal-session.ts";

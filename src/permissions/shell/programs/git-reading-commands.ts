@@ -1,5 +1,4 @@
-import { hasOption, optionTable, type ScannedWords, valuesOf } from "../option-table.ts";
-import { sliceWord, type Word } from "../word.ts";
+import { hasOption, optionTable, type ScannedWords, sliceWord, valuesOf, type Word } from "../word.ts";
 import {
   address,
   always,
@@ -16,7 +15,7 @@ import {
   reflogOptions,
   shown,
   walkOptions,
-} from "./git-command.ts";
+} from "./judgement.ts";
 
 const configNames =
   /^(?:user|core|remote|branch|init|push|pull|merge|rebase|commit|tag|diff|status|log)\.[\w./-]+$/i;

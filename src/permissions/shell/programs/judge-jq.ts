@@ -1,5 +1,4 @@
-import { hasOption, optionTable, scanOptions } from "../option-table.ts";
-import type { Word } from "../word.ts";
+import { hasOption, optionTable, scanOptions, type Word } from "../word.ts";
 import { environmentReason, type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
 
 export const jqOptions = optionTable(

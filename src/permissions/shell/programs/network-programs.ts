@@ -1,7 +1,5 @@
-import { optionTable, type ScannedWords, scanOptions } from "../option-table.ts";
-import { plainWord, sliceWord, type Word } from "../word.ts";
-import { type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
-import type { ProgramSpec } from "./program-spec.ts";
+import { optionTable, plainWord, type ScannedWords, scanOptions, sliceWord, type Word } from "../word.ts";
+import { type Judgement, judgement, optionPaths, optionRisk, type ProgramSpec, used } from "./judgement.ts";
 
 /** Programs that reach other machines, with the options by which they write, read other files or start programs. */
 export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [

@@ -1,4 +1,4 @@
-import type { ProgramSpec } from "./program-spec.ts";
+import type { ProgramSpec } from "./judgement.ts";
 import { searchingPrograms } from "./searching-programs.ts";
 
 const question = "help version";

@@ -1,4 +1,4 @@
-import type { ProgramSpec } from "./program-spec.ts";
+import type { ProgramSpec } from "./judgement.ts";
 
 const question = "help version";
 

@@ -1,5 +1,5 @@
 import { isSafeVariable } from "../private-name.ts";
-import type { ProgramSpec } from "./program-spec.ts";
+import type { ProgramSpec } from "./judgement.ts";
 
 /** What is left of a name without its ending, which says how it was compressed, and the name with such an ending. */
 const withEnding =

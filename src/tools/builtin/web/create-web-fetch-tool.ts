@@ -5,7 +5,6 @@ import type { Tool, ToolOutcome } from "../../tool.ts";
 import { builtinTool, failed } from "../builtin-tool.ts";
 import { optionalNumber } from "../optional-text.ts";
 import type { FetchedPage } from "./fetch-page.ts";
-import { type CachedPage, createPageCache } from "./page-cache.ts";
 import type { ResolveHost } from "./request-page.ts";
 
 export interface WebFetchOptions {
@@ -42,7 +41,7 @@ export function createWebFetchTool(options: WebFetchOptions): Tool {
     async call({ url, prompt, offset = 0 }, { host, signal }) {
       // The network modules are loaded with the first page, not with the program.
       const [{ readWebAddress }, { fetchPage }] = await Promise.all([
-        import("./web-address.ts"),
+        import("./private-reason.ts"),
         import("./fetch-page.ts"),
       ]);
       const mayFetchPrivate = host.mayFetchPrivate ?? (() => false);
@@ -128,4 +127,48 @@ function mark(page: CachedPage, text: string): string {
   const title =
     page.title === undefined ? "" : ` title=${JSON.stringify(escapeName(page.title.slice(0, 200)))}`;
   return `<web-page${title}>\n${escapeControlTags(text)}\n</web-page>`;
+}
+
+export interface CachedPage {
+  readonly url: string;
+  readonly status: number;
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly text: string;
+  readonly title?: string;
+}
+
+/** Pages of this session by address, for a while. */
+interface PageCache {
+  get(url: string): CachedPage | undefined;
+  set(url: string, page: CachedPage): void;
+}
+
+export function createPageCache(
+  now: () => number,
+  { keepMs = 15 * 60_000, maxPages = 50, maxCharacters = 10_000_000 } = {},
+): PageCache {
+  const pages = new Map<string, { readonly page: CachedPage; readonly until: number }>();
+  let characters = 0;
+  const forget = (url: string) => {
+    characters -= pages.get(url)?.page.text.length ?? 0;
+    pages.delete(url);
+  };
+  return {
+    get(url) {
+      const found = pages.get(url);
+      if (found !== undefined && found.until <= now()) forget(url);
+      return pages.get(url)?.page;
+    },
+    set(url, page) {
+      forget(url);
+      if (page.text.length > maxCharacters) return;
+      pages.set(url, { page, until: now() + keepMs });
+      characters += page.text.length;
+      for (const oldest of pages.keys()) {
+        if (pages.size <= maxPages && characters <= maxCharacters) return;
+        forget(oldest);
+      }
+    },
+  };
 }

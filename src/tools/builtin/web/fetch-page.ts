@@ -1,9 +1,9 @@
 import { shown } from "../../../foundation/json-record.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import type { CachedPage } from "./page-cache.ts";
+import type { CachedPage } from "./create-web-fetch-tool.ts";
+import { hostOf, readWebAddress } from "./private-reason.ts";
 import { type PageAnswer, type ResolveHost, requestPage } from "./request-page.ts";
 import { stripTags } from "./strip-tags.ts";
-import { hostOf, readWebAddress } from "./web-address.ts";
 
 export type FetchedPage =
   | { readonly type: "page"; readonly page: CachedPage }
@@ -145,7 +145,7 @@ const maxHtml = 3_000_000;
 
 /** Plain text where a page is too much for the conversion. */
 async function readHtml(html: string, { url, ...options }: ContentOptions) {
-  const { runHtmlConversion } = await import("./run-html-conversion.ts");
+  const { runHtmlConversion } = await import("./convert-html.ts");
   const source = html.slice(0, maxHtml);
   const converted = (await runHtmlConversion(source, url, options)) ?? { text: stripTags(source) };
   if (source.length === html.length) return converted;

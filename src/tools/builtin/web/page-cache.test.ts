@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createPageCache } from "./page-cache.ts";
+import { createPageCache } from "./create-web-fetch-tool.ts";
 
 const page = (text: string) => ({ url: "u", status: 200, mediaType: "text/plain", bytes: 1, text });
 

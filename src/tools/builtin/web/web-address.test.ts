@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { privateReason } from "./private-reason.ts";
-import { readWebAddress } from "./web-address.ts";
+import { privateReason, readWebAddress } from "./private-reason.ts";
 
 const noOne = () => false;
 

@@ -1,5 +1,8 @@
-import type { AgentDefinition, AgentScope } from "../../../../definitions/agent-definition.ts";
-import type { RegisteredAgent } from "../../../../definitions/agent-registry.ts";
+import type {
+  AgentDefinition,
+  AgentScope,
+  RegisteredAgent,
+} from "../../../../definitions/agent-definition.ts";
 import { oneLine, toolsPhrase } from "../../../../definitions/describe-agents.ts";
 import { firstSentence } from "../../../../definitions/first-sentence.ts";
 import { type GatheredSession, gatherSession } from "../../gather-session.ts";

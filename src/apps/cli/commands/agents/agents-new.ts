@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { lintDefinition } from "../../../../definitions/lint-definition.ts";
-import { lintModel } from "../../../../definitions/lint-description.ts";
-import { lintTools } from "../../../../definitions/lint-tools.ts";
+import { firstSentence } from "../../../../definitions/first-sentence.ts";
+import { lintDefinition, lintModel, lintTools } from "../../../../definitions/lint-definition.ts";
 import { parseAgentDefinition } from "../../../../definitions/parse-agent-definition.ts";
 import { rateDescription } from "../../../../definitions/rate-description.ts";
 import { isAdvisedAgentName, refuseAgentName } from "../../../../definitions/refuse-agent-name.ts";
@@ -17,7 +16,6 @@ import { type CommandContext, misuse } from "../../session-options.ts";
 import { createPaint, type Paint } from "../../views/paint.ts";
 import { wrap } from "../../views/strip-control-characters.ts";
 import { writeNewFile } from "../../write-new-file.ts";
-import { type NewAgent, starterFile } from "./starter-file.ts";
 
 /** `retinue agents new NAME`: writes a definition that passes the check, and never over another unless asked to. */
 export async function agentsNew(
@@ -297,4 +295,63 @@ function folderFor(scope: NewScope, { discovered }: GatheredSession): string {
   if (scope === "user") return agents.user;
   const existing = agents.project.find((folder) => existsSync(folder));
   return existing ?? join(projectRoot, ".claude", "agents");
+}
+
+export interface NewAgent {
+  readonly name: string;
+  readonly description: string;
+  readonly tools?: readonly string[];
+  readonly model?: string;
+  readonly prompt?: string;
+}
+
+/** The text of a new definition file. */
+export function starterFile(agent: NewAgent): string {
+  const { name, tools, model } = agent;
+  const description = agent.description.replace(/\s+/g, " ").trim();
+  return [
+    "---",
+    `name: ${name}`,
+    `description: ${quoted(description)}`,
+    ...(tools === undefined ? [] : [`tools: ${tools.length === 0 ? "[]" : plain(tools.join(", "))}`]),
+    ...(model === undefined ? [] : [`model: ${plain(model)}`]),
+    "---",
+    "",
+    (agent.prompt ?? starterPrompt({ description, ...(tools === undefined ? {} : { tools }) })).trim(),
+    "",
+  ].join("\n");
+}
+
+/** A prompt to start from: the task, how to work, when to stop, what to return. */
+function starterPrompt({ description, tools }: Pick<NewAgent, "description" | "tools">): string {
+  const changes = tools === undefined || tools.some((entry) => /^(?:Edit|Write|NotebookEdit)\b/.test(entry));
+  return `You are given one task by another agent and hand back one report. No one sees your work in between.
+
+# What you are for
+${firstSentence(description)}
+
+# How to work
+1. Settle first what a finished result looks like. If the task is missing something essential, say what, instead of guessing.
+2. Look before you act: find the files and facts the result depends on.
+3. ${changes ? "Change in small steps, and check each one: run the tests, read the result again." : "You only read and report; you change nothing."}
+4. Stay inside the task. Mention what else you noticed; do not act on it.
+
+# When to stop
+Stop when the result is there and checked, or when two further attempts brought nothing new. Then say what you tried.
+
+# What to return
+- The result first, in one to three sentences.
+- The evidence: places as path:line, commands with what they printed.
+${changes ? "- Every file you changed, and how you checked it.\n" : ""}- What you could not check, and what is still open.`;
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}
+
+/** Without quotes where YAML reads the same without them. */
+function plain(text: string): string {
+  const isSafe =
+    /^[A-Za-z][\w ,.()/*:@+-]*$/.test(text) && !/: |:$|^(?:true|false|yes|no|on|off|null)$/i.test(text);
+  return isSafe ? text : JSON.stringify(text);
 }

@@ -1,9 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { loadSessionInstructions } from "../../../../context/load-session-instructions.ts";
-import type { AgentDefinition } from "../../../../definitions/agent-definition.ts";
-import { type AgentPlace, createAgentFileLoader } from "../../../../definitions/agent-file-loader.ts";
-import { createRegistry } from "../../../../definitions/agent-registry.ts";
+import { type AgentDefinition, createRegistry } from "../../../../definitions/agent-definition.ts";
+import { type AgentPlace, createAgentFileLoader } from "../../../../definitions/discover-agents.ts";
 import { lintDefinition } from "../../../../definitions/lint-definition.ts";
 import { lintRegistry } from "../../../../definitions/lint-registry.ts";
 import type { Diagnostic } from "../../../../foundation/diagnostic.ts";

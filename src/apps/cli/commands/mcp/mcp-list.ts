@@ -1,5 +1,5 @@
 import type { McpServerState, McpStatus } from "../../../../mcp/mcp-connections.ts";
-import type { HeldServer } from "../../../../settings/judge-mcp-entry.ts";
+import type { HeldServer } from "../../../../settings/choose-mcp-servers.ts";
 import { checkMcp, statusWords } from "../../check-mcp.ts";
 import { type CliMcp, gatherMcp, type ListedServer } from "../../gather-mcp.ts";
 import type { CommandContext } from "../../session-options.ts";

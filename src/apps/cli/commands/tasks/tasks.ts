@@ -1,6 +1,6 @@
 import type { InFlightCall } from "../../../../conversation/interrupted-agent.ts";
 import { describeDamage, type TranscriptDamage } from "../../../../journal/transcript-damage.ts";
-import { callText, inFlightText } from "../../../../tasks/recovery/describe-in-flight.ts";
+import { callText, inFlightText } from "../../../../tasks/recovery/child-run.ts";
 import { findInterrupted, type Interrupted } from "../../../../tasks/recovery/find-interrupted.ts";
 import { type FoundTask, findTasks } from "../../../../tasks/recovery/find-tasks.ts";
 import { formatCost } from "../../../terminal/text/format.ts";
