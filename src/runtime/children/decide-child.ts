@@ -323,13 +323,18 @@ export function listedAgents(
   parent: RunPlan,
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
+  const known = new Map<string, ReadonlyMap<string, string>>();
   const refused = (definition: AgentDefinition): ReadonlyMap<string, string> => {
     const { model } = selectChildModel({}, { ...facts, definition });
-    const policy = childPolicy(parent.policy, {
-      definition: { mode: definition.permissionMode, scope: definition.source.scope },
-      projectMayWiden: facts.trusted,
-    });
-    return refusedTools({ policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+    const { permissionMode: mode, source } = definition;
+    const key = JSON.stringify([model.id, model.provider, mode, source.scope]);
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const given = { definition: { mode, scope: source.scope }, projectMayWiden: facts.trusted };
+    const policy = childPolicy(parent.policy, given);
+    const made = refusedTools({ policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+    known.set(key, made);
+    return made;
   };
   return startableAgents(definitions, { parent, available: facts.available, refused });
 }
