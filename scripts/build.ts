@@ -8,6 +8,7 @@ import { isBuiltin } from "node:module";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
+import { type ChunkGroup, joinChunks } from "./join-chunks.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const shared = {
@@ -95,6 +96,33 @@ function writeManual(): void {
   writeFileSync(`${root}/dist/man/retinue.1`, manual);
 }
 
+/** What the first run of a runtime loads. */
+const firstRun = [
+  "src/runtime/runtime-context.ts",
+  "src/runtime/servers/gather-mcp-servers.ts",
+  "src/skills/skill-catalog.ts",
+  "src/tasks/recovery/cleanup.ts",
+];
+const libraryGroups: readonly ChunkGroup[] = [
+  { name: "index", roots: ["src/index.ts"] },
+  { name: "run", roots: firstRun },
+];
+const printing = ["src/apps/cli/print/run-print.ts", "src/apps/cli/read-all.ts", ...firstRun];
+/** Every start needs the first, every command that reads definitions or settings the second, every run the third. */
+const commandGroups: readonly ChunkGroup[] = [
+  { name: "main", roots: ["src/apps/cli/main.ts", "src/apps/cli/run-program.ts"] },
+  {
+    name: "core",
+    roots: printing,
+    sharedWith: [
+      "src/apps/cli/commands/agents/agents-list.ts",
+      "src/apps/cli/commands/mcp/mcp-list.ts",
+      "src/apps/cli/commands/tasks/tasks.ts",
+    ],
+  },
+  { name: "run", roots: printing },
+];
+
 rmSync(`${root}/dist`, { recursive: true, force: true });
 const built = await Promise.all([
   build({
@@ -108,7 +136,8 @@ const built = await Promise.all([
       cluster: "src/cluster/index.ts",
       testing: "src/testing/index.ts",
     },
-    outdir: "dist/lib",
+    outdir: "dist/lib-chunks",
+    legalComments: "inline",
     // What users install with the library is shared with theirs; the rest becomes part of it.
     external: [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)],
     plugins: [requiredBuiltins],
@@ -119,7 +148,8 @@ const built = await Promise.all([
   build({
     ...shared,
     entryPoints: ["src/apps/cli/main.ts"],
-    outdir: "dist/cli",
+    outdir: "dist/cli-chunks",
+    legalComments: "inline",
     minifySyntax: true,
     // Less to read at each start; names stay, so that stack traces can be understood.
     minifyWhitespace: true,
@@ -145,6 +175,22 @@ const built = await Promise.all([
     metafile: true,
   }),
 ]);
+const [library, commandLine] = built;
+await joinChunks(library.metafile, libraryGroups, {
+  ...shared,
+  from: `${root}/dist/lib-chunks`,
+  outdir: "dist/lib",
+  sourcemap: true,
+  sourcesContent: false,
+});
+await joinChunks(commandLine.metafile, commandGroups, {
+  ...shared,
+  from: `${root}/dist/cli-chunks`,
+  outdir: "dist/cli",
+  minifySyntax: true,
+  minifyWhitespace: true,
+});
+for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recursive: true });
 writeLicences(built.map(({ metafile }) => metafile));
 writeManual();
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -169,6 +169,33 @@ describe("loading stays light", () => {
     expect(imports.map(({ kind, specifier }) => `${kind} ${specifier}`)).toEqual([
       "dynamic ../dist/cli/main.js",
     ]);
+  });
+
+  test.each([
+    [1, ["--help"]],
+    [6, ["-p", "hi", "--model", "offline"]],
+  ] as const)("at most %i files of the built program are read for retinue %j", (most, words) => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "retinue-files-")));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const hook = `process.getBuiltinModule("node:module").registerHooks({ load(url, context, next) {
+      if (url.includes("/dist/cli/")) process._rawDebug("read " + url);
+      return next(url, context);
+    } });`;
+    const { stderr } = spawnSync(
+      process.execPath,
+      [
+        "--import",
+        `data:text/javascript,${encodeURIComponent(hook)}`,
+        join(projectRoot, "bin/retinue.js"),
+        ...words,
+      ],
+      { cwd: folder, encoding: "utf8", env: { PATH: process.env["PATH"], HOME: folder } },
+    );
+    const read = stderr.split("\n").filter((line) => line.startsWith("read "));
+    expect(read.length).toBeGreaterThan(0);
+    expect(read.length, `${read.join("\n")}\nCorrect the groups in scripts/build.ts.`).toBeLessThanOrEqual(
+      most,
+    );
   });
 
   test("retinue --version answers without the built program, without packages and without another process", () => {
