@@ -151,7 +151,7 @@ export const requirements: readonly Requirement[] = [
   built("CMP-3", "Compaction parts no call from its result and keeps the task."),
   built("CMP-4", "A conversation the provider finds too long is compacted and tried once more."),
 
-  built("LIM-1", "The number of agents immediately is limited."),
+  built("LIM-1", "The number of concurrent agents is limited."),
   built("LIM-2", "At the turn limit an agent hands in what it has."),
   built("LIM-3", "Time, tokens and money are limited per agent and tree, reserved beforehand."),
   built("LIM-4", "Every task counts its tokens, tools, time and cost."),

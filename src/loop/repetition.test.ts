@@ -78,7 +78,7 @@ describe("[LIM-6] a call that comes again and again with the same result", () =>
     }
   });
 
-  test("what the model is notified is true: of one call, of several, of two in turns, and of what ends nothing", () => {
+  test("the note to the model is true: of one call, of several, of two in turns, and of what ends nothing", () => {
     const base = { times: 4, period: 1, calls: 1, isFutile: true };
     expect(describeRepetition(base, "You")).toBe(
       "You made the same call 4 times in a row, with the same result.",

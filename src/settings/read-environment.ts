@@ -95,7 +95,7 @@ export function choice<const T extends string>(...choices: readonly T[]): ValueR
   };
 }
 
-/** How calls are answered that nobody can be asked about. */
+/** What happens to calls that no one can be asked about. */
 export interface ApprovalsValue {
   readonly mode: "refuse" | "inbox";
   readonly webhook?: {

@@ -62,7 +62,7 @@ export type Effect =
   | { readonly prints: string }
   /** Two calls that differ in a guess have different results, so that a secret can be guessed piece by piece. */
   | { readonly distinguishes: true }
-  /** What the program prints has no this text. */
+  /** What the program prints does not contain this text. */
   | { readonly omits: string };
 
 export type Mode = "default" | "plan" | "dontAsk" | "acceptEdits" | "bypassPermissions";

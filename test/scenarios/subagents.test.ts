@@ -44,7 +44,7 @@ async function play(steps: readonly Step[], options: RuntimeOptions = {}) {
 }
 
 describe("a main agent with children, over the whole runtime", () => {
-  test("[SPN-5, AGT-3] three immediately, and their texts come back as results", async () => {
+  test("[SPN-5, AGT-3] three at the same time, and their texts come back as results", async () => {
     const prompts = ["TASK-ONE", "TASK-TWO", "TASK-THREE"];
     const { result, requests } = await play([
       main({ calls: prompts.map((prompt) => spawnCall(prompt)) }),

@@ -6,7 +6,7 @@ import { type Deed, doneDeeds, resultsOf } from "./torture-script.ts";
 export const childCount = 8;
 const stepsPerChild = 7;
 
-/** What child `k` does, answer by answer: mostly one deed, now and then three immediately. */
+/** What child `k` does, answer by answer: mostly one call, sometimes three at the same time. */
 export function childPlan(child: number): readonly (readonly Deed[])[] {
   return Array.from({ length: stepsPerChild }, (_, step): readonly Deed[] => {
     const deed = (part: string, tool: Deed["tool"]): Deed => ({ name: `step${child}x${step}${part}`, tool });

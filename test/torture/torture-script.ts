@@ -10,7 +10,7 @@ export interface Deed {
 
 export const steps = 30;
 
-/** What each answer of the model asks for: mostly one deed, now and then three immediately. */
+/** What each answer of the model asks for: mostly one call, sometimes three at the same time. */
 export const plan: readonly (readonly Deed[])[] = Array.from(
   { length: steps },
   (_, step): readonly Deed[] => {
