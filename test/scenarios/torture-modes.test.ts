@@ -29,7 +29,7 @@ test.skipIf(process.platform === "win32").each(["children", "embedded"] as const
   "with few file descriptors nothing crashes: %s [SDK-3]",
   async (subject) => {
     await using provider = await startTortureProvider("children");
-    const { outcome, output } = await runWithDescriptors(subject, 50, { url: provider.url, seconds: 3 });
+    const { outcome, output } = await runWithDescriptors(subject, 50, { url: provider.url, seconds: 1 });
     expect(outcome, output).not.toBe("crashed");
   },
   90_000,

@@ -9,11 +9,11 @@ test("[TRN-2, TRN-3] runs that are killed again and again load, continue, and re
   await using provider = await startTortureProvider();
   const random = createRandom(7);
   const kills: KillReport[] = [];
-  while (kills.length < 4) {
+  while (kills.length < 3) {
     await torturedRun({
       provider,
       random,
-      mayKill: () => kills.length < 4,
+      mayKill: () => kills.length < 3,
       report: (kill) => kills.push(kill),
     });
   }
@@ -26,7 +26,7 @@ test("[TRN-4, HKS-8] eight children that are killed with their parent again and 
   const { starts } = await torturedFamily({
     provider,
     random: createRandom(11),
-    mayKill: () => kills.length < 3,
+    mayKill: () => kills.length < 2,
     report: (kill) => kills.push(kill),
   });
   expect(starts).toBeGreaterThanOrEqual(8);
@@ -41,7 +41,7 @@ test.skipIf(process.platform !== "linux")(
       provider,
       random: createRandom(3),
       resumesByItself: false,
-      mayKill: () => kills.length < 3,
+      mayKill: () => kills.length < 2,
       report: (kill) => kills.push(kill),
     });
     expect(end).toEqual({ restarted: 0, doubled: 0, lost: 0, left: 0, unknownTasks: 0 });
