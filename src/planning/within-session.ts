@@ -1,5 +1,4 @@
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import type { ChildPlan } from "./plan-run.ts";
 import type { RunPlan } from "./run-plan.ts";
 
 /**
@@ -7,7 +6,10 @@ import type { RunPlan } from "./run-plan.ts";
  * a folder that is not trusted here is not trusted. The same rules are not added twice, so that a plan of the same settings
  * stays as it is. Never widens anything.
  */
-export function withinSession(plan: ChildPlan, session: Pick<RunPlan, "policy">): ChildPlan {
+export function withinSession<Plan extends Pick<RunPlan, "policy">>(
+  plan: Plan,
+  session: Pick<RunPlan, "policy">,
+): Plan {
   const { policy } = plan;
   const trusted = policy.trusted === true && session.policy.trusted === true;
   return {
@@ -21,7 +23,8 @@ export function withinSession(plan: ChildPlan, session: Pick<RunPlan, "policy">)
   };
 }
 
-function joined(own: readonly PolicyRule[], others: readonly PolicyRule[]): readonly PolicyRule[] {
+/** The rules of both, each once. */
+export function joined(own: readonly PolicyRule[], others: readonly PolicyRule[]): readonly PolicyRule[] {
   const known = new Set(own.map(keyOf));
   return [...own, ...others.filter((rule) => !known.has(keyOf(rule)))];
 }

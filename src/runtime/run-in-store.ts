@@ -40,7 +40,7 @@ export function runInStore<Output>(
   checkOptions("run", given);
   if (typeof prompt !== "string")
     throw invalid("The prompt of run() must be a string where a store is named.");
-  const { store, model, approver, agents, cwd = process.cwd(), env = process.env } = options;
+  const { store, model, approver, agents, home, cwd = process.cwd(), env = process.env } = options;
   const { signal, resume, ...session } = given;
   const sessionId = resume ?? session.sessionId ?? randomUUID();
   const request = {
@@ -49,6 +49,7 @@ export function runInStore<Output>(
     isResumed: resume !== undefined,
     options: { ...(model === undefined ? {} : { model }), ...session },
     directory: cwd,
+    ...(home === undefined ? {} : { home }),
     environment: env,
     ...(agents === undefined ? {} : { agents: byName(agents) }),
     ...(approver === undefined

@@ -24,6 +24,8 @@ export interface StoreRunRequest {
   readonly agents?: unknown;
   /** The folder of the runtime. */
   readonly directory: string;
+  /** Where the person's own files are; absent: the home folder. */
+  readonly home?: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Answers calls that wait for a person; without it the session waits for an answer from elsewhere. */
   readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
