@@ -1,5 +1,5 @@
-/** Measures agents on several workers over PostgreSQL: `node scripts/cluster-figures.ts [name…]`. */
-import { openServer } from "../bench/cluster/fleet-scene.ts";
+/** Measures agents on several workers over PostgreSQL, as one table: `node scripts/cluster-figures.ts [name…]`. */
+import { type Figure, openServer, renderFigures } from "../bench/cluster/fleet-scene.ts";
 import { measurements } from "../bench/cluster/measurements.ts";
 
 const names = process.argv.slice(2);
@@ -9,6 +9,12 @@ if (unknown.length > 0) {
   process.exitCode = 2;
 } else {
   await using server = await openServer();
-  for (const [name, measure] of measurements)
-    if (names.length === 0 || names.includes(name)) process.stdout.write(`${await measure(server)}\n`);
+  const figures: Figure[] = [];
+  for (const [name, measure] of measurements) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    process.stderr.write(`${name} …\n`);
+    figures.push(await measure(server));
+  }
+  process.stdout.write(renderFigures(figures));
+  if (figures.some(({ isReached }) => !isReached)) process.exitCode = 1;
 }

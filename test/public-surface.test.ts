@@ -49,10 +49,12 @@ const testingNames = [
 const clusterNames = [
   "describeWorkspace",
   "findWorkspace",
+  "followSession",
   "inspectAgent",
   "isConflict",
   "logConflict",
   "openStore",
+  "planMain",
   "postgres",
   "pruneAgents",
   "sendMessage",
@@ -63,6 +65,7 @@ const clusterNames = [
   "startPlan",
   "startSession",
   "stopAgent",
+  "storeApprovals",
   "waitForEnd",
   "watchAgent",
 ];

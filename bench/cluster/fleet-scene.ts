@@ -74,6 +74,26 @@ async function check(store: Store, agents: readonly string[], steps: number): Pr
   return { ended, lost, repeated };
 }
 
+/** One row of the table: what was measured, what it must reach, and what it did. */
+export interface Figure {
+  readonly what: string;
+  readonly limit: string;
+  readonly value: string;
+  readonly isReached: boolean;
+}
+
+/** The rows as a table that can be pasted into documentation. */
+export function renderFigures(figures: readonly Figure[]): string {
+  const rows = figures.map(({ what, limit, value, isReached }) => [
+    what,
+    limit,
+    value,
+    isReached ? "yes" : "NO",
+  ]);
+  const table = [["measured", "must reach", "reached", ""], ["---", "---", "---", "---"], ...rows];
+  return table.map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+}
+
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }

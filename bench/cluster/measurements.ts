@@ -16,10 +16,18 @@ import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import type { TestPostgres } from "../../test/cluster/test-postgres.ts";
 import { createTestProgram, readAborts, readEffects } from "../../test/cluster/test-program.ts";
-import { measureFirstRequest } from "./first-request.ts";
-import { median, milliseconds, openScene, quantile, type Scene } from "./fleet-scene.ts";
+import {
+  type Figure,
+  median,
+  milliseconds,
+  openScene,
+  quantile,
+  type Scene,
+  type Verdict,
+} from "./fleet-scene.ts";
+import { measureFirstRequest, measureParkedSessions, measureSessionTurn } from "./session-figures.ts";
 
-type Measurement = (server: TestPostgres) => Promise<string>;
+type Measurement = (server: TestPostgres) => Promise<Figure>;
 
 /** Each figure of the documentation, by name. */
 export const measurements: ReadonlyMap<string, Measurement> = new Map([
@@ -28,15 +36,17 @@ export const measurements: ReadonlyMap<string, Measurement> = new Map([
   ["storm", measureStorm],
   ["outage", measureOutage],
   ["turn", measureTurn],
+  ["session-turn", measureSessionTurn],
   ["start", measureStart],
   ["first-request", measureFirstRequest],
   ["stop", measureStop],
   ["parked", measureParked],
+  ["parked-sessions", measureParkedSessions],
   ["versions", measureVersions],
 ]);
 
 /** From the kill to the first effect of an agent that the killed worker had run. */
-async function measureHandOver(server: TestPostgres): Promise<string> {
+async function measureHandOver(server: TestPostgres): Promise<Figure> {
   const gaps: number[] = [];
   for (let round = 0; round < 7; round += 1) {
     await using scene = await openScene(server, 8);
@@ -56,10 +66,15 @@ async function measureHandOver(server: TestPostgres): Promise<string> {
     await until(isTaken);
     gaps.push((readEffects(scene.effects).find(isOrphanStep)?.at ?? 0) - killedAt - 50);
   }
-  return `hand-over after kill -9: median ${milliseconds(median(gaps))}, max ${milliseconds(Math.max(...gaps))} (7 kills)`;
+  return {
+    what: "hand-over after kill -9 of a worker",
+    limit: "median ≤ 1 s, at most 2 s",
+    value: `median ${milliseconds(median(gaps))}, at most ${milliseconds(Math.max(...gaps))} (7 kills)`,
+    isReached: median(gaps) <= 1_000 && Math.max(...gaps) <= 2_000,
+  };
 }
 
-async function measureFrozen(server: TestPostgres): Promise<string> {
+async function measureFrozen(server: TestPostgres): Promise<Figure> {
   const gaps: number[] = [];
   let late = 0;
   for (let round = 0; round < 3; round += 1) {
@@ -79,10 +94,15 @@ async function measureFrozen(server: TestPostgres): Promise<string> {
       ({ pid, at: when }) => pid === first.pid && when > thawed + 100,
     ).length;
   }
-  return `frozen worker replaced: max ${milliseconds(Math.max(...gaps))}; effects of the thawed one: ${late}`;
+  return {
+    what: "frozen worker (SIGSTOP) taken over, refused at its first write after the thaw",
+    limit: "≤ 6 s, nothing done",
+    value: `at most ${milliseconds(Math.max(...gaps))}, ${late} effects after the thaw (3 times)`,
+    isReached: Math.max(...gaps) <= 6_000 && late === 0,
+  };
 }
 
-async function measureStorm(server: TestPostgres): Promise<string> {
+async function measureStorm(server: TestPostgres): Promise<Figure> {
   const kills = Number(process.env["KILLS"] ?? 60);
   await using scene = await openScene(server, 5);
   const workers = await Promise.all([scene.fleet.start(), scene.fleet.start(), scene.fleet.start()]);
@@ -102,10 +122,16 @@ async function measureStorm(server: TestPostgres): Promise<string> {
   const ending = await waitForEnd(scene.store, "parent", { timeoutMs: 240_000 });
   const heard = ((ending?.result ?? []) as unknown as readonly { agent: string }[]).map(({ agent }) => agent);
   const verdict = await scene.check(children, 20);
-  return `storm: ${killed} kills, ${JSON.stringify(verdict)} of 30 × 20, effects ${readEffects(scene.effects).length}, parent heard ${heard.length} results of ${new Set(heard).size} children`;
+  const effects = readEffects(scene.effects).length;
+  return {
+    what: "storm: 3 workers, 30 agents × 20 turns, a kill every second",
+    limit: "60 kills: 0 lost, 0 repeated, one result per child",
+    value: `${killed} kills: ${describe(verdict)}, ${effects} effects, ${heard.length} results of ${new Set(heard).size} children`,
+    isReached: isWhole(verdict, 30) && effects === 600 && heard.length === 30 && new Set(heard).size === 30,
+  };
 }
 
-async function measureOutage(server: TestPostgres): Promise<string> {
+async function measureOutage(server: TestPostgres): Promise<Figure> {
   await using scene = await openScene(server, 5);
   await Promise.all([scene.fleet.start(), scene.fleet.start()]);
   const agents = names("agent", 10);
@@ -118,11 +144,17 @@ async function measureOutage(server: TestPostgres): Promise<string> {
   await until(() => readEffects(scene.effects).some(({ at }) => at > back));
   const gap = (readEffects(scene.effects).find(({ at }) => at > back)?.at ?? 0) - back;
   const verdict = await scene.check(agents, 20);
-  return `5 s without the database: ${JSON.stringify(verdict)} of 10 × 20, effects ${readEffects(scene.effects).length}, first step ${milliseconds(gap)} after it was back`;
+  const effects = readEffects(scene.effects).length;
+  return {
+    what: "PostgreSQL stopped for 5 s in the middle",
+    limit: "all continue, 0 lost, 0 repeated",
+    value: `${describe(verdict)}, ${effects} effects; first step ${milliseconds(gap)} after it was back`,
+    isReached: isWhole(verdict, 10) && effects === 200,
+  };
 }
 
 /** A turn is a record before, an effect, and a record after. */
-async function measureTurn(server: TestPostgres): Promise<string> {
+async function measureTurn(server: TestPostgres): Promise<Figure> {
   await using scene = await openScene(server, 1);
   const inPostgres = await turnsOf(scene.store, scene.effects);
   const folder = await mkdtemp(join(tmpdir(), "figures-files-"));
@@ -131,8 +163,12 @@ async function measureTurn(server: TestPostgres): Promise<string> {
   await files.close();
   await rm(folder, { recursive: true, force: true });
   const difference = median(inPostgres) - median(inFiles);
-  const fastest = quantile(inPostgres, 0.1) - quantile(inFiles, 0.1);
-  return `cost per turn: PostgreSQL ${milliseconds(median(inPostgres))}, files ${milliseconds(median(inFiles))}, difference ${milliseconds(difference)}, of the fastest tenth ${milliseconds(fastest)}`;
+  return {
+    what: "cost of a turn over the file store: one record before, one after",
+    limit: "≤ 3 ms median",
+    value: `${milliseconds(difference)} (${milliseconds(median(inPostgres))} against ${milliseconds(median(inFiles))})`,
+    isReached: difference <= 3,
+  };
 }
 
 async function turnsOf(store: Store, effects: string): Promise<readonly number[]> {
@@ -147,7 +183,7 @@ async function turnsOf(store: Store, effects: string): Promise<readonly number[]
   return times.slice(20).map((at, index) => (at - (times[index] ?? 0)) / 20);
 }
 
-async function measureStart(server: TestPostgres): Promise<string> {
+async function measureStart(server: TestPostgres): Promise<Figure> {
   await using scene = await openScene(server, 4);
   await Promise.all([scene.fleet.start(), scene.fleet.start()]);
   await pause(500);
@@ -160,10 +196,15 @@ async function measureStart(server: TestPostgres): Promise<string> {
     delays.push((readEffects(scene.effects).find((effect) => effect.agent === agent)?.at ?? 0) - began);
     await pause(20);
   }
-  return `spawn to first step: median ${milliseconds(median(delays))}, p95 ${milliseconds(quantile(delays, 0.95))}`;
+  return {
+    what: "spawn to first step of a small program, idle worker",
+    limit: "≤ 60 ms median",
+    value: `median ${milliseconds(median(delays))}, p95 ${milliseconds(quantile(delays, 0.95))}`,
+    isReached: median(delays) <= 60,
+  };
 }
 
-async function measureStop(server: TestPostgres): Promise<string> {
+async function measureStop(server: TestPostgres): Promise<Figure> {
   await using scene = await openScene(server, 4);
   await scene.fleet.start();
   const delays: number[] = [];
@@ -177,10 +218,15 @@ async function measureStop(server: TestPostgres): Promise<string> {
     await until(() => readAborts(scene.effects).length > round);
     delays.push(Math.max(...readAborts(scene.effects)) - began);
   }
-  return `stop reaches a running agent: median ${milliseconds(median(delays))}, max ${milliseconds(Math.max(...delays))}`;
+  return {
+    what: "cancel reaches a running agent on another worker",
+    limit: "≤ 50 ms",
+    value: `median ${milliseconds(median(delays))}, at most ${milliseconds(Math.max(...delays))}`,
+    isReached: Math.max(...delays) <= 50,
+  };
 }
 
-async function measureParked(server: TestPostgres): Promise<string> {
+async function measureParked(server: TestPostgres): Promise<Figure> {
   await using scene = await openScene(server, 10);
   const workers = await Promise.all([scene.fleet.start(), scene.fleet.start()]);
   const before = await Promise.all(workers.map((worker) => worker.memory()));
@@ -200,7 +246,12 @@ async function measureParked(server: TestPostgres): Promise<string> {
     delays.push(performance.now() - began);
   }
   await client.close();
-  return `1000 parked agents: memory of a worker +${Math.round(Math.max(...growth))} MiB, message to end median ${milliseconds(median(delays))}, p95 ${milliseconds(quantile(delays, 0.95))}`;
+  return {
+    what: "1,000 parked agents of a small program: memory, message to result",
+    limit: "≤ 40 MiB per worker, wake ≤ 100 ms",
+    value: `${Math.round(Math.max(...growth))} MiB more, median ${milliseconds(median(delays))}, p95 ${milliseconds(quantile(delays, 0.95))}`,
+    isReached: Math.max(...growth) <= 40 && median(delays) <= 100,
+  };
 }
 
 async function isParked({ store }: Scene, agent: string): Promise<boolean> {
@@ -208,12 +259,26 @@ async function isParked({ store }: Scene, agent: string): Promise<boolean> {
   return last !== undefined && toAgentRecord(last.record)?.type === "parked";
 }
 
-async function measureVersions(server: TestPostgres): Promise<string> {
+async function measureVersions(server: TestPostgres): Promise<Figure> {
   await using scene = await openScene(server, 4);
   await Promise.all([scene.fleet.start({ codeVersion: "1" }), scene.fleet.start({ codeVersion: "2" })]);
   const agents = names("agent", 10);
   for (const agent of agents) await scene.start(agent, { steps: 20, stepMs: 10 });
-  return `two versions concurrently: ${JSON.stringify(await scene.check(agents, 20))} of 10 × 20`;
+  const verdict = await scene.check(agents, 20);
+  return {
+    what: "two versions of the code as workers at the same time",
+    limit: "all agents finish",
+    value: `${describe(verdict)} of 10 × 20`,
+    isReached: isWhole(verdict, 10),
+  };
+}
+
+function describe({ ended, lost, repeated }: Verdict): string {
+  return `${ended} ended, ${lost} lost, ${repeated} repeated`;
+}
+
+function isWhole({ ended, lost, repeated }: Verdict, agents: number): boolean {
+  return ended === agents && lost === 0 && repeated === 0;
 }
 
 function names(prefix: string, count: number): readonly string[] {

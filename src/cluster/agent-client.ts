@@ -14,7 +14,14 @@ import {
   toAgentRecord,
   toJson,
 } from "./agent-records.ts";
-import { type ActivationStatus, isConflict, type JsonValue, type Store, type Subscription } from "./store.ts";
+import {
+  type ActivationStatus,
+  isConflict,
+  type JsonValue,
+  type LogEntry,
+  type Store,
+  type Subscription,
+} from "./store.ts";
 
 export interface StartRequest {
   readonly agent: string;
@@ -77,15 +84,16 @@ export async function readAgent({ log }: Store, agent: string): Promise<AgentSta
   return readAgentState(await log.read(agentLog(agent)));
 }
 
-/** What is known of an agent from the first and the last record of its log, however long that is. */
+/** What is known of an agent from the first and the last record of its log, however long that is; `last` where it is known. */
 export async function glanceAtAgent(
   { log }: Store,
   agent: string,
+  last?: LogEntry,
 ): Promise<{ readonly plan: JsonValue | undefined; readonly status: AgentStatus }> {
   const [first] = await log.read(agentLog(agent), 0, 1);
-  const [last] = await log.read(agentLog(agent), -1);
+  const [end] = last === undefined ? await log.read(agentLog(agent), -1) : [last];
   // An ending and parking are always the last record, because whatever follows begins with a claim.
-  const state = readAgentState([first, last].filter((entry) => entry !== undefined));
+  const state = readAgentState([first, end].filter((entry) => entry !== undefined));
   return { plan: state.plan, status: statusOf(state) };
 }
 

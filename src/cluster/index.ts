@@ -11,6 +11,7 @@ export {
 } from "./agent-client.ts";
 export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
 export type { AgentStatus, Ending, Message, OpenCall } from "./agent-records.ts";
+export { type FollowOptions, followSession } from "./follow-session.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { SetUpOptions } from "./postgres/set-up-postgres.ts";
 export { type PostgresOptions, postgres } from "./postgres.ts";
@@ -18,14 +19,23 @@ export { type PruneOptions, pruneAgents } from "./prune-agents.ts";
 export { type ServeAgentsOptions, serveAgents } from "./serve-agents.ts";
 export { type ServeSessionsOptions, serveSessions } from "./serve-sessions.ts";
 export type { Question, SessionMessage } from "./session/session-progress.ts";
+export { type StoreApproval, type StoreApprovals, storeApprovals } from "./session/store-approvals.ts";
 export { setUpStore } from "./set-up-store.ts";
-export { type PlanRequest, type SessionRequest, startPlan, startSession } from "./start-session.ts";
+export {
+  type PlannedMain,
+  type PlanRequest,
+  planMain,
+  type SessionRequest,
+  startPlan,
+  startSession,
+} from "./start-session.ts";
 export type {
   Activation,
   ActivationStatus,
   Bus,
   Engine,
   JsonValue,
+  ListOptions,
   Log,
   LogEntry,
   LogSummary,

@@ -1,14 +1,14 @@
 // @io
-import type { RunEvent } from "../conversation/run-event.ts";
-import { isRecord } from "../foundation/json-record.ts";
+import type { RunEnding } from "../conversation/run-event.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
+import { createRuntime } from "../runtime/create-runtime.ts";
+import { checkOutput } from "../runtime/options/typed-output.ts";
 import type { RuntimeStore, StoreRunRequest } from "../runtime/runtime-store.ts";
-import { readAgent, sendMessage, stopAgent, watchAgent } from "./agent-client.ts";
-import { agentLog, toAgentRecord } from "./agent-records.ts";
+import { readAgent, sendMessage, stopAgent } from "./agent-client.ts";
+import { followSession } from "./follow-session.ts";
 import { type OpenStoreOptions, openStore } from "./open-store.ts";
-import type { Question } from "./session/session-progress.ts";
-import { runEndingOf } from "./session/session-work.ts";
-import { startSession } from "./start-session.ts";
+import { readPlanAgents, toTravellingOptions } from "./session/session-plan.ts";
+import { type PlannedMain, planMain, startSession } from "./start-session.ts";
 import type { JsonValue, Store } from "./store.ts";
 import { findWorkspace, type WorkspaceType } from "./workspace/find-workspace.ts";
 
@@ -19,11 +19,14 @@ export interface PostgresOptions extends OpenStoreOptions {
   readonly workspace?: WorkspaceType;
   /** Only workers that serve this queue take its sessions. */
   readonly queue?: string;
+  /** False: events have whole messages only, and `textStream` has nothing. It saves the store a notice for each piece of text. */
+  readonly partialMessages?: boolean;
 }
 
 /** For `createRuntime({ store })`: the runs of the runtime are carried out by the workers of a store. */
 export function postgres(options: PostgresOptions = {}): RuntimeStore {
-  const { url = process.env["RETINUE_STORE"] ?? "", workspace = "pinned", queue, ...opening } = options;
+  const { url = process.env["RETINUE_STORE"] ?? "", workspace = "pinned", queue, ...more } = options;
+  const { partialMessages = true, ...opening } = more;
   if (url === "")
     throw new RetinueError("invalid-store-url", "No store is named.", {
       advice: "Write postgres({ url: 'postgres://user@host/database' }), or set RETINUE_STORE.",
@@ -40,8 +43,10 @@ export function postgres(options: PostgresOptions = {}): RuntimeStore {
   return {
     async *run(request, { signal }) {
       const store = await open();
-      const begin = () => startOrSend(store, request, { workspace, queue, signal });
-      yield* follow(store, request, { begin, signal });
+      const begin = () => startOrSend(store, request, { workspace, queue, partialMessages, signal });
+      const events = followSession(store, request.sessionId, { begin, signal, approve: request.approve });
+      for await (const event of events)
+        yield event.type === "run-ended" ? { ...event, ending: await checked(event.ending, request) } : event;
     },
     async stop(sessionId, reason) {
       await stopAgent(await open(), sessionId, reason);
@@ -55,24 +60,28 @@ export function postgres(options: PostgresOptions = {}): RuntimeStore {
 interface StartOptions {
   readonly workspace: WorkspaceType;
   readonly queue: string | undefined;
+  readonly partialMessages: boolean;
   readonly signal: AbortSignal;
 }
 
 /** Gives the number of the record after which the run's own records come. */
 async function startOrSend(
   store: Store,
-  { sessionId, prompt, isResumed, options, agents, directory, environment }: StoreRunRequest,
-  { workspace, queue, signal }: StartOptions,
+  request: StoreRunRequest,
+  { workspace, queue, partialMessages, signal }: StartOptions,
 ): Promise<number> {
+  const { sessionId, prompt, isResumed, options, agents, directory, environment } = request;
   if (isResumed) {
     const { lastSeq } = await readAgent(store, sessionId);
     await sendMessage(store, sessionId, { body: { type: "prompt", prompt } });
     return lastSeq;
   }
-  const workers = await store.engine.workers();
+  const [workers, planned] = await Promise.all([store.engine.workers(), planHere(request)]);
   await startSession(store, {
     prompt,
     options: { ...options, sessionId },
+    planned,
+    partialMessages,
     workspace: await findWorkspace({
       type: workspace,
       directory,
@@ -87,87 +96,29 @@ async function startOrSend(
   return 0;
 }
 
-interface Following {
-  readonly begin: () => Promise<number>;
-  readonly signal: AbortSignal;
-}
-
-/** How often the log is read when no event arrives: the bus may lose some. */
-const rereadMs = 1_000;
-
-/** What is heard of a session while it runs, and its end from the log, which nothing can lose. */
-async function* follow(
-  store: Store,
-  { sessionId, approve }: StoreRunRequest,
-  { begin, signal }: Following,
-): AsyncGenerator<RunEvent> {
-  const heard: RunEvent[] = [];
-  let wake: () => void = () => undefined;
-  const subscriptions = [
-    await watchAgent(store, sessionId, (event) => {
-      // Workers publish the events of their runs.
-      if (isRecord(event) && event["type"] !== "run-ended") heard.push(event as unknown as RunEvent);
-      wake();
-    }),
-    await store.bus.subscribe(agentLog(sessionId), () => wake()),
-  ];
-  const onAbort = (): void => wake();
-  signal.addEventListener("abort", onAbort, { once: true });
-  const answer = createAnswering(store, sessionId, approve);
-  try {
-    const from = await begin();
-    while (true) {
-      const woken = new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-      const [last] = await store.log.read(agentLog(sessionId), -1);
-      yield* heard.splice(0);
-      signal.throwIfAborted();
-      const record = last === undefined || last.seq <= from ? undefined : toAgentRecord(last.record);
-      if (record?.type === "ended") {
-        yield { type: "run-ended", ending: runEndingOf(record.ending) };
-        return;
-      }
-      if (record?.type === "parked") await answer(record.waitingFor);
-      await Promise.race([woken, pause(rereadMs)]);
-    }
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-    for (const subscription of subscriptions) subscription.close();
-  }
-}
-
-/** Asks the program about each question once, where it can answer. */
-function createAnswering(
-  store: Store,
-  agent: string,
-  approve: StoreRunRequest["approve"],
-): (waitingFor: JsonValue) => Promise<void> {
-  const asked = new Set<string>();
-  return async (waitingFor) => {
-    const question = isRecord(waitingFor)
-      ? (waitingFor["question"] as unknown as Question | undefined)
-      : undefined;
-    if (approve === undefined || question === undefined || asked.has(question.id)) return;
-    asked.add(question.id);
-    const { id, tool, input, reason, path } = question;
-    const given = await approve({
-      path: path.map((name) => ({ id: name, name })),
-      callId: id,
-      tool,
-      // Input of a call comes from a model's JSON.
-      input: input as Readonly<Record<string, unknown>>,
-      reason,
-      suggestedRules: [],
-    });
-    await sendMessage(store, agent, {
-      body: { type: "answer", question: id, answer: given as unknown as JsonValue },
-    });
-  };
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, milliseconds).unref();
+/** The session as this program would open it, decided without being opened. */
+async function planHere({
+  options,
+  agents,
+  directory,
+  home,
+  environment,
+}: StoreRunRequest): Promise<PlannedMain> {
+  await using runtime = createRuntime({
+    cwd: directory,
+    env: environment,
+    ...(home === undefined ? {} : { home }),
+    ...(agents === undefined ? {} : { agents: readPlanAgents(agents as JsonValue) }),
   });
+  await using session = await runtime.open({ ...toTravellingOptions(options), planOnly: true });
+  return planMain(session);
+}
+
+/** A worker has checked the output against a JSON Schema; the schema of the program may say more, or change the value. */
+async function checked(ending: RunEnding, { options: { output } }: StoreRunRequest): Promise<RunEnding> {
+  if (output === undefined || ending.output === undefined) return ending;
+  const { output: value, ...others } = ending;
+  const read = await checkOutput(output, value);
+  if (read.type === "valid") return { ...ending, output: read.value };
+  return { ...others, status: "failed", reason: "invalid_output", error: read.reason };
 }

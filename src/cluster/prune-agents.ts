@@ -16,13 +16,12 @@ export async function pruneAgents(
   { before, isDryRun = false }: PruneOptions,
 ): Promise<readonly string[]> {
   const { log, engine } = store;
-  const summaries = await log.list("run/");
+  const summaries = await log.list("run/", { last: true });
   const young = new Set<string>();
   const ended: { readonly agent: string; readonly tree: string }[] = [];
-  for (const { name, lastAt } of summaries) {
+  for (const { name, lastAt, last } of summaries) {
     const agent = name.slice("run/".length);
     const [first] = await log.read(name, 0, 1);
-    const [last] = await log.read(name, -1);
     if (first === undefined || last === undefined) continue;
     const { tree } = readAgentState([first]);
     const isOver =

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
+import type { AgentProgram } from "./agent-program.ts";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
 import { serveAgents } from "./serve-agents.ts";
 import { findAbilities } from "./session/find-abilities.ts";
@@ -19,14 +20,19 @@ export interface ServeSessionsOptions extends Pick<SessionProgramOptions, "runti
   readonly queues?: readonly string[];
   /** Folders that are the same on every worker. */
   readonly folders?: readonly string[];
+  /** Called with how many sessions run here whenever that changes. */
+  readonly onRunning?: (count: number) => void;
 }
 
 /** Makes this process a worker for sessions. What it has is found out now, so that it takes only what it can run. */
 export async function serveSessions(store: Store, options: ServeSessionsOptions): Promise<Worker> {
-  const { runtime, workspaces, folders = [], has = [], ...serve } = options;
+  const { runtime, workspaces, folders = [], has = [], onRunning, ...serve } = options;
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);
-  const program = createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder });
+  const program = whileCounting(
+    createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder }),
+    onRunning ?? (() => undefined),
+  );
   const abilities = await findAbilities(runtime);
   const shared = folders.map((folder) => folderNeed(resolve(folder)));
   const git = (await hasGit()) ? ["git"] : [];
@@ -41,6 +47,22 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
     await root.remove();
   };
   return { id: worker.id, drain, [Symbol.asyncDispose]: () => drain() };
+}
+
+function whileCounting(program: AgentProgram, onRunning: (count: number) => void): AgentProgram {
+  let running = 0;
+  const change = (by: number): void => {
+    running += by;
+    onRunning(running);
+  };
+  return async (context) => {
+    change(1);
+    try {
+      return await program(context);
+    } finally {
+      change(-1);
+    }
+  };
 }
 
 function hasGit(): Promise<boolean> {

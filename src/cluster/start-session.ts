@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { parseModelReference } from "../model/model-reference.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 import type { SessionOptions } from "../runtime/options/runtime-options.ts";
+import type { Session } from "../runtime/session.ts";
 import { startAgent } from "./agent-client.ts";
 import { queueNeed } from "./serve-agents.ts";
 import { anyModelNeed, modelNeeds, planNeeds } from "./session/plan-needs.ts";
@@ -18,10 +20,16 @@ export interface SessionRequest {
   readonly prompt: string;
   readonly workspace: WorkspacePlan;
   readonly options?: SessionOptions;
+  /** The plan of its main agent, decided in the folder of the workspace: `planMain()`. Absent: the worker decides it. */
+  readonly planned?: PlannedMain;
   /** Definitions keyed by name, as in `--agents`. */
   readonly agents?: JsonValue;
   /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
   readonly remoteChildren?: boolean;
+  /** Publish the answers while they are written; otherwise watchers hear of whole messages. */
+  readonly partialMessages?: boolean;
+  /** `wait`: what rules leave open waits for a person; `refuse`: it is refused. */
+  readonly approvals?: "wait" | "refuse";
   /** Only workers that serve this queue take it. */
   readonly queue?: string;
   /** What a worker must have, such as `tool:deploy`. */
@@ -30,18 +38,36 @@ export interface SessionRequest {
 
 /** Plans a session and hands it to the workers of a store; gives the id under which it can be watched, answered and stopped. */
 export async function startSession(store: Store, request: SessionRequest): Promise<string> {
-  const { prompt, workspace, options = {}, agents, remoteChildren, queue, needs = [] } = request;
-  const sessionId = options.sessionId ?? randomUUID();
+  const { prompt, workspace, options: given = {}, planned, agents, queue, needs = [] } = request;
+  const sessionId = given.sessionId ?? randomUUID();
+  const options = { ...(planned?.model === undefined ? {} : { model: planned.model }), ...given };
   const plan: SessionPlan = {
     type: "session",
     sessionId,
     prompt,
     options: toTravellingOptions(options),
+    ...(planned === undefined ? {} : { plan: planned.plan }),
     ...(agents === undefined ? {} : { agents }),
-    ...(remoteChildren === true ? { remoteChildren } : {}),
+    ...(request.remoteChildren === true ? { remoteChildren: true } : {}),
+    ...(request.partialMessages === true ? { partialMessages: true } : {}),
+    ...(request.approvals === "refuse" ? { approvals: "refuse" } : {}),
     workspace,
   };
   return startPlanned(store, plan, { queue, needs: [...needs, ...modelNeedsOf(options.model)] });
+}
+
+/** The plan of a main agent as it travels. */
+export interface PlannedMain {
+  readonly plan: RunPlan;
+  /** The model that settings or variables here name; absent where nothing does, so that the worker chooses. */
+  readonly model?: string;
+}
+
+/** What was decided for a session that was opened only for its plan. */
+export function planMain({ plan, model }: Pick<Session, "plan" | "model">): PlannedMain {
+  const isNamed = plan.model.from === "settings" || plan.model.from === "ANTHROPIC_MODEL";
+  if (!isNamed || model.provider === "offline") return { plan };
+  return { plan, model: model.provider === "anthropic" ? model.id : `${model.provider}/${model.id}` };
 }
 
 /** A model that is named without a provider, or not at all, is served by whichever provider the worker has. */

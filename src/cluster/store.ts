@@ -21,6 +21,13 @@ export interface LogSummary {
   readonly name: string;
   readonly lastSeq: number;
   readonly lastAt: number;
+  /** The last entry, where it was asked for. */
+  readonly last?: LogEntry;
+}
+
+export interface ListOptions {
+  /** Give the last entry of each log as well. */
+  readonly last?: boolean;
 }
 
 export interface AppendOptions {
@@ -47,7 +54,7 @@ export interface Log {
     options?: AppendOptions,
   ): Promise<number>;
   /** All logs whose name begins with the prefix, by name. */
-  list(prefix: string): Promise<readonly LogSummary[]>;
+  list(prefix: string, options?: ListOptions): Promise<readonly LogSummary[]>;
   /** Deletes the records up to a sequence number, or the whole log. What is kept keeps its numbers. */
   remove(name: string, upTo?: number): Promise<void>;
 }

@@ -39,7 +39,7 @@ export interface DecidingOptions {
   readonly maxTurns?: number;
 }
 
-const decidingKeys = [
+export const decidingKeys = [
   "effort",
   "permissionMode",
   "skipPermissions",

@@ -13,7 +13,6 @@ import {
   type ToolGrant,
   type WithheldTool,
 } from "../tools/grants/tool-grants.ts";
-import type { ChildPlan } from "./plan-run.ts";
 import { narrowByServers, serversOfRun } from "./servers-of-run.ts";
 
 /** What decides which tools a child gets. */
@@ -342,7 +341,10 @@ export function isReplaced(server: string | undefined, own: OwnServers | undefin
  * a folder that is not trusted here is not trusted. The same rules are not added twice, so that a plan of the same settings
  * stays as it is. Never widens anything.
  */
-export function withinSession(plan: ChildPlan, session: Pick<RunPlan, "policy">): ChildPlan {
+export function withinSession<Plan extends Pick<RunPlan, "policy">>(
+  plan: Plan,
+  session: Pick<RunPlan, "policy">,
+): Plan {
   const { policy } = plan;
   const trusted = policy.trusted === true && session.policy.trusted === true;
   return {
@@ -356,7 +358,8 @@ export function withinSession(plan: ChildPlan, session: Pick<RunPlan, "policy">)
   };
 }
 
-function joined(own: readonly PolicyRule[], others: readonly PolicyRule[]): readonly PolicyRule[] {
+/** The rules of both, each once. */
+export function joined(own: readonly PolicyRule[], others: readonly PolicyRule[]): readonly PolicyRule[] {
   const known = new Set(own.map(keyOf));
   return [...own, ...others.filter((rule) => !known.has(keyOf(rule)))];
 }

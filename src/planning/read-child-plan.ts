@@ -1,6 +1,7 @@
 import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
 import { type PermissionMode, parsePermissionMode } from "../permissions/permission-policy.ts";
 import type { ChildPlan } from "./plan-run.ts";
+import type { RunPlan } from "./plan-tools.ts";
 
 export type ChildPlanReading =
   | { readonly type: "plan"; readonly plan: ChildPlan }
@@ -71,6 +72,23 @@ const optionalChecks: readonly Check[] = [
   ]),
 ];
 
+/** Fields that only the plan of a child has. */
+const childOnly = /^(chosenModel|definition|task|sessionDirectory|spawn)(\.|$)/;
+
+export type MainPlanReading =
+  | { readonly type: "plan"; readonly plan: RunPlan }
+  | Extract<ChildPlanReading, { readonly type: "invalid" }>;
+
+/** Reads the plan of a main agent from JSON, with the checks of a child's plan as far as it has their fields. */
+export function readMainPlan(value: unknown): MainPlanReading {
+  if (!isRecord(value)) return { type: "invalid", at: "", expected: "an object", found: shown(value) };
+  const flaw = findFlaw(
+    value,
+    checks.filter(([at]) => !childOnly.test(at)),
+  );
+  return flaw ?? { type: "plan", plan: value as unknown as RunPlan };
+}
+
 /** Reads the plan of a child from JSON: the plan itself, or the answer of `retinue plan --json`, which has it as `plan`. */
 export function readChildPlan(value: unknown): ChildPlanReading {
   const plan = isRecord(value) && isRecord(value["plan"]) ? value["plan"] : value;
@@ -78,16 +96,21 @@ export function readChildPlan(value: unknown): ChildPlanReading {
   const { version } = value as JsonRecord;
   if (plan !== value && version !== 1)
     return { type: "invalid", at: "version", expected: "1", found: shown(version) };
+  // Every field that is acted on was checked; the others come from the same program.
+  return findFlaw(plan, checks) ?? { type: "plan", plan: plan as unknown as ChildPlan };
+}
+
+function findFlaw(
+  plan: JsonRecord,
+  required: readonly Check[],
+): Extract<ChildPlanReading, { readonly type: "invalid" }> | undefined {
   const fieldAt = (at: string): unknown => at.split(".").reduce<unknown>(fieldOf, plan);
   const flaw =
-    checks.find(([at, , test]) => !test(fieldAt(at))) ??
+    required.find(([at, , test]) => !test(fieldAt(at))) ??
     optionalChecks.find(([at, , test]) => fieldAt(at) !== undefined && !test(fieldAt(at)));
-  if (flaw !== undefined) {
-    const [at, expected] = flaw;
-    return { type: "invalid", at, expected, found: shown(fieldAt(at)) };
-  }
-  // Every field that is acted on was checked; the others come from the same program.
-  return { type: "plan", plan: plan as unknown as ChildPlan };
+  if (flaw === undefined) return undefined;
+  const [at, expected] = flaw;
+  return { type: "invalid", at, expected, found: shown(fieldAt(at)) };
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -236,7 +236,7 @@ async function planMain(
   gathered: GatheredSession,
 ): Promise<RunPlan> {
   const { definition, system, servers, preloaded, model, files } = gathered;
-  return decidePlan(world, options, gathered.chosen.sessionId, {
+  const plan = decidePlan(world, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
     canSearch: model.facts.supportsServerTools,
@@ -258,6 +258,7 @@ async function planMain(
       ...servers.notes,
     ],
   });
+  return world.wrapPlan?.(plan) ?? plan;
 }
 
 function openServices(

@@ -57,6 +57,8 @@ export interface RuntimeContext {
   readonly extraTools: readonly Tool[];
   /** Carries children out elsewhere, where the program does so. */
   readonly wrapExecutor?: (local: Executor) => Executor;
+  /** Replaces the plan of a main agent by one that was decided elsewhere, where the program does so. */
+  readonly wrapPlan?: (decided: RunPlan) => RunPlan;
   /** The key under which a call is known outside this process, where the program says so. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly additionalDirectories: readonly string[];

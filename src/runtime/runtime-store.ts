@@ -31,6 +31,8 @@ export interface StoreRunRequest {
   readonly agents?: unknown;
   /** The folder of the runtime. */
   readonly directory: string;
+  /** Where the person's own files are; absent: the home folder. */
+  readonly home?: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Answers calls that wait for a person; without it the session waits for an answer from elsewhere. */
   readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
@@ -69,7 +71,7 @@ export function runInStore<Output>(
   checkOptions("run", given);
   if (typeof prompt !== "string")
     throw invalid("The prompt of run() must be a string where a store is named.");
-  const { store, model, approver, agents, cwd = process.cwd(), env = process.env } = options;
+  const { store, model, approver, agents, home, cwd = process.cwd(), env = process.env } = options;
   const { signal, resume, ...session } = given;
   const sessionId = resume ?? session.sessionId ?? randomUUID();
   const request = {
@@ -78,6 +80,7 @@ export function runInStore<Output>(
     isResumed: resume !== undefined,
     options: { ...(model === undefined ? {} : { model }), ...session },
     directory: cwd,
+    ...(home === undefined ? {} : { home }),
     environment: env,
     ...(agents === undefined ? {} : { agents: byName(agents) }),
     ...(approver === undefined

@@ -239,6 +239,7 @@ type GivenPart =
   | "model"
   | "extraTools"
   | "wrapExecutor"
+  | "wrapPlan"
   | "idempotencyKey"
   | "disallowedTools"
   | "host"
@@ -250,7 +251,8 @@ type GivenPart =
 
 /** What a program supplied, as it is. */
 function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
-  const { settingSources, model, wrapExecutor, idempotencyKey, canUseTool, approver, live, notice } = options;
+  const { settingSources, model, wrapExecutor, wrapPlan, idempotencyKey } = options;
+  const { canUseTool, approver, live, notice } = options;
   return {
     extraTools: options.extraTools ?? [],
     disallowedTools: options.disallowedTools ?? [],
@@ -259,6 +261,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     ...(settingSources === undefined ? {} : { settingSources }),
     ...(model === undefined ? {} : { model }),
     ...(wrapExecutor === undefined ? {} : { wrapExecutor }),
+    ...(wrapPlan === undefined ? {} : { wrapPlan }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(canUseTool === undefined ? {} : { canUseTool }),
     ...(approver === undefined ? {} : { approver }),

@@ -150,6 +150,9 @@ function describeNames(withStore: WithStore, { test, expect }: TestRunner): void
       expect(await listed("run/%")).toEqual(["run/% 1"]);
       expect((await listed("")).length).toBe(5);
       expect(await listed("zzz")).toEqual([]);
+      const [, second] = await log.list("run/", { last: true });
+      expect([second?.last?.seq, second?.last?.record]).toEqual([2, 2]);
+      expect((await log.list("run/a"))[0]?.last === undefined).toBe(true);
     }));
 
   test("removing takes a whole log, or its beginning without changing the numbers of the rest", () =>

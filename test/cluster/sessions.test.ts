@@ -20,12 +20,14 @@ import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { postgres as connect } from "../../src/cluster/postgres.ts";
 import { serveSessions } from "../../src/cluster/serve-sessions.ts";
+import { withinWorker } from "../../src/cluster/session/within-worker.ts";
 import { startPlan, startSession } from "../../src/cluster/start-session.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
 import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { Approver } from "../../src/permissions/approver.ts";
+import type { RunPlan } from "../../src/planning/plan-tools.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { becomes } from "../../src/testing/becomes.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
@@ -198,7 +200,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     worker = await startWorker("two");
     for (const { code, out, err } of await Promise.all(answers)) {
       expect(code, err).toBe(0);
-      expect(JSON.parse(out)).toMatchObject({ result: "All files are written.", status: "completed" });
+      expect(JSON.parse(out)).toMatchObject({ type: "result", result: "All files are written." });
     }
     for (const prompt of ["Write eight files.", "Write eight planned files."]) {
       const last = provider.requests
@@ -281,15 +283,21 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const id = (await run(cwd, "-p", "Write three files.", "--workspace", "git", "--detach")).out.trim();
     await becomes(asks);
     expect((await run(cwd, "tasks")).out).toMatch(/ waiting +Write three files/);
-    expect((await run(cwd, "answer", id, "allow")).out).toContain("allow Write");
+    const approvals = JSON.parse((await run(cwd, "approvals", "--json")).out).approvals;
+    expect(approvals).toMatchObject([{ agent: id, state: "waiting", question: { tool: "Write" } }]);
+    expect((await run(cwd, "approve", approvals[0].id.slice(0, 6))).out).toContain("is allowed: Write of");
     await becomes(async () => branchFiles(origin).includes("file-1.txt") && (await asks()));
+    // The answer is given while no worker is there; the first one counts, and a worker of another version takes it up.
     worker.process.kill("SIGKILL");
+    expect((await run(cwd, "approve", id, "--for", "session")).out).toContain("is allowed: Write of");
+    expect((await run(cwd, "deny", id, "No.")).err).toContain("has been answered");
     worker = await startWorker("three");
-    expect((await run(cwd, "answer", id, "allow", "--for", "session")).out).toContain("allow Write");
     expect((await waitForEnd(store, id, { timeoutMs: 20_000 }))?.status).toBe("completed");
     expect(branchFiles(origin)).toEqual(["README.md", "file-1.txt", "file-2.txt", "file-3.txt"]);
     expect(existsSync(join(cwd, "file-1.txt"))).toBe(false);
-    expect((await run(cwd, "answer", id, "allow")).err).toContain("waits for no answer");
+    expect((await run(cwd, "approve", id)).err).toContain("Nothing waits for an answer");
+    expect((await run(cwd, "approvals")).err).toBe("Nothing waits for an answer in this store.\n");
+    expect((await run(cwd, "logs", id)).out).toMatch(/-- answered by .*: allow\n/);
   });
 
   test("a worker that gets SIGTERM hands over between two turns, and what it spent is gone [CLU-3, CLU-5]", async () => {
@@ -405,6 +413,72 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   async function stateOf(id: string): Promise<string> {
     return (await store.engine.status(id)).state;
   }
+
+  test("a session is printed as if it ran here: messages, text while it is written, and a typed result [CLU-2]", async () => {
+    const long = "word ".repeat(3_000);
+    respond = ({ messages, tools }) =>
+      tools.some(({ name }) => name === "StructuredOutput") && callsOf(messages).length === 0
+        ? { text: long, calls: [{ name: "StructuredOutput", input: { answer: 42 } }] }
+        : { text: "Done." };
+    const cwd = createProject("printed");
+    writeFileSync(join(cwd, "CLAUDE.md"), "Say a lot.");
+    const schema = JSON.stringify({ type: "object", properties: { answer: { type: "number" } } });
+    const format = ["--output-format", "stream-json", "--verbose", "--include-partial-messages"];
+    const { code, out, err } = await run(cwd, "-p", "Answer.", "--json-schema", schema, ...format);
+    expect(code, err).toBe(0);
+    const lines = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(lines[0]).toMatchObject({ type: "system", subtype: "init", cwd });
+    const pieces = lines.flatMap(({ type, event }) =>
+      type === "stream_event" && event.type === "content_block_delta" ? [event.delta.text ?? ""] : [],
+    );
+    expect(pieces.join("")).toBe(long);
+    // Far longer than one notification of the server can be.
+    const said = lines.find(({ type }) => type === "assistant");
+    expect(said.message.content[0]).toEqual({ type: "text", text: long });
+    expect(lines.at(-1)).toMatchObject({ type: "result", structured_output: { answer: 42 } });
+  });
+
+  test("the plan of a session travels: what the caller's own files say holds on the worker, and so does what the worker forbids [CLU-2]", async () => {
+    const seen: ModelRequest[] = [];
+    respond = (request) => {
+      seen.push(request);
+      return { text: "Done." };
+    };
+    const cwd = createProject("travels");
+    mkdirSync(join(root, ".claude"), { recursive: true });
+    writeFileSync(join(root, ".claude/CLAUDE.md"), "The caller likes short words.");
+    const id = crypto.randomUUID();
+    const limits = ["--session-id", id, "--disallowedTools", "Bash", "--max-turns", "7"];
+    const { code, err } = await run(cwd, "-p", "Speak.", ...limits).finally(() =>
+      rmSync(join(root, ".claude"), { recursive: true }),
+    );
+    expect(code, err).toBe(0);
+    expect(JSON.stringify(seen[0])).toContain("The caller likes short words.");
+    expect(seen[0]?.tools.map(({ name }) => name)).not.toContain("Bash");
+    const [planned] = await store.log.read(agentLog(id), 0, 1);
+    expect(planned?.record).toMatchObject({
+      plan: { plan: { maxTurns: { value: 7 }, policy: { mode: "default" }, directory: cwd } },
+    });
+    const { plan } = (planned?.record as unknown as { plan: { plan: RunPlan } }).plan;
+    const own = { ...plan, tools: plan.tools.filter(({ name }) => name !== "Read") };
+    const merged = withinWorker(plan, { ...own, maxTurns: { value: 3, from: "settings" }, spawn: "none" });
+    expect(merged.tools.map(({ name }) => name)).not.toContain("Read");
+    expect([merged.maxTurns?.value, merged.spawn]).toEqual([3, "none"]);
+  });
+
+  test("--approvals refuse refuses what rules leave open instead of waiting [CLU-4]", async () => {
+    respond = writeFiles(1);
+    const cwd = createProject("refusing");
+    const next = respond;
+    respond = (request, ...more) =>
+      callsOf(request.messages).length > 0 ? { text: "It was refused." } : next(request, ...more);
+    const { code, out, err } = await run(cwd, "-p", "Write a file.", "--approvals", "refuse");
+    expect({ code, out }, err).toEqual({ code: 0, out: "It was refused.\n" });
+    expect(existsSync(join(cwd, "file-1.txt"))).toBe(false);
+  });
 
   test("what cannot be honoured is refused before anything is started [CLU-2]", async () => {
     const cwd = createProject("refused");

@@ -57,10 +57,13 @@ export function createFileLog(folder: string, now: () => number): Log {
       heads.set(name, { lastSeq: last + records.length, lastAt: at });
       return last + records.length;
     },
-    async list(prefix) {
+    async list(prefix, { last = false } = {}) {
       return [...heads]
         .filter(([name]) => name.startsWith(prefix))
-        .map(([name, head]): LogSummary => ({ name, ...head }))
+        .map(([name, head]): LogSummary => {
+          const entry = last ? loadFile(pathOf(name)).entries.at(-1) : undefined;
+          return { name, ...head, ...(entry === undefined ? {} : { last: entry }) };
+        })
         .sort((a, b) => (a.name < b.name ? -1 : 1));
     },
     async remove(name, upTo) {

@@ -183,16 +183,36 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** What is wrong with the address or the account, for people. */
+/** What Node says of a certificate that it does not accept. */
+const certificateCodes = /^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|ERR_TLS_|HOSTNAME_MISMATCH)/;
+
+/** What is wrong with the address, the account or the protection of the connection, for people. */
 function refusedConnection(label: string, cause: unknown): RetinueError | undefined {
-  const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";
+  if (!(cause instanceof Error)) return undefined;
+  const code = "code" in cause ? String(cause.code) : "";
+  const detail = cause.message;
   if (code === "3D000")
     return new RetinueError("store-missing", `The database of ${label} does not exist.`, {
       advice: "Create it first (CREATE DATABASE …), then run: retinue store setup --store URL",
       cause,
     });
+  if (code === "42501")
+    return new RetinueError("store-forbidden", `The account of ${label} may not do this: ${detail}.`, {
+      advice:
+        "Use the account that owns the tables, or let the owner give this one what a worker needs: retinue store setup --role ROLE --store URL",
+      cause,
+    });
+  if (detail === "The server does not support SSL connections")
+    return new RetinueError("store-insecure", `The server of ${label} offers no TLS.`, {
+      advice: "Switch TLS on in the server; where the network itself is protected, add ?sslmode=disable.",
+      cause,
+    });
+  if (certificateCodes.test(code))
+    return new RetinueError("store-insecure", `The certificate of ${label} is not accepted: ${detail}.`, {
+      advice: "Name the authority that signed it with ?sslrootcert=FILE, and the server as it is certified.",
+      cause,
+    });
   if (!code.startsWith("28")) return undefined;
-  const detail = cause instanceof Error ? cause.message : "";
   return new RetinueError("store-forbidden", `The server of ${label} refused the account: ${detail}.`, {
     advice: "Check the user and the password in the address of the store.",
     cause,

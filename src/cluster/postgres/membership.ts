@@ -9,7 +9,7 @@ const lookMs = 250;
 /** A peer whose session is gone is given this long to come back before it counts as dead. */
 const confirmMs = 150;
 /** A peer that has not reported for this long counts as frozen, although its connection is open. */
-const frozenMs = 4_500;
+export const defaultFrozenMs = 4_500;
 /** After the server or the own connection came back, peers get this long to report before they are judged. */
 const graceMs = 3_000;
 
@@ -27,6 +27,7 @@ export interface MembershipOptions {
   readonly place: Place;
   readonly agents: AgentTable;
   readonly self: MemberDescription;
+  readonly frozenMs: number;
   readonly running: () => number;
   /** Gives the work of a dead worker back to the queue. */
   readonly recover: (worker: string) => Promise<void>;
@@ -42,9 +43,6 @@ export interface Membership {
   readonly reportedAt: number;
   leave(): Promise<void>;
 }
-
-/** For how long after a report a worker may be sure that no one has taken over. */
-export const reportLastsMs = frozenMs / 2;
 
 /**
  * Distinguishes live workers from dead ones. A worker holds a session lock, which the server frees immediately when the process is killed,
@@ -148,7 +146,7 @@ interface Peer {
 
 /** False when a peer has deleted the row of this worker, which it does after taking over. */
 async function report(state: State): Promise<boolean> {
-  const { place, self, running } = state.options;
+  const { place, self, running, frozenMs } = state.options;
   const { client } = sessionOf(state);
   const began = performance.now();
   const { rowCount } = await client.query({

@@ -5,11 +5,11 @@ import { thisProcess } from "../../storage/process-identity.ts";
 import type { Store } from "../store.ts";
 import { readConnectionString, type TlsOptions } from "./connection-options.ts";
 import { type Database, openDatabase } from "./database.ts";
-import { applicationNameOf } from "./membership.ts";
+import { applicationNameOf, defaultFrozenMs } from "./membership.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
 import { createPostgresEngine } from "./postgres-engine.ts";
 import { createPostgresLog } from "./postgres-log.ts";
-import { type Place, placeOf, schemaVersion } from "./schema.ts";
+import { defaultTenant, type Place, placeOf, schemaVersion } from "./schema.ts";
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:port/database?sslmode=verify-full` */
@@ -23,6 +23,8 @@ export interface PostgresStoreOptions {
   readonly maxConnections?: number;
   /** How long calls wait for a server that cannot be reached before they fail. */
   readonly outageMs?: number;
+  /** After how long without a report a worker counts as frozen and is replaced; the same for all workers; 4500 when absent. */
+  readonly frozenMs?: number;
   /** Names this process among the workers, for people; made unique by the store. */
   readonly workerName?: string;
 }
@@ -44,11 +46,17 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await checkLayout(database, place);
   } catch (error) {
     await database.close();
-    throw isForbidden(error) ? forbidden(database.label, place, error) : error;
+    throw error;
   }
   const bus = createPostgresBus(database, place);
   const self = { id, machine: machine.split(" ")[0] ?? machine, pid, version };
-  const engine = createPostgresEngine({ database, place, bus, self });
+  const engine = createPostgresEngine({
+    database,
+    place,
+    bus,
+    self,
+    frozenMs: options.frozenMs ?? defaultFrozenMs,
+  });
   let closed: Promise<void> | undefined;
   const close = (): Promise<void> => {
     closed ??= (async () => {
@@ -62,24 +70,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return { label: database.label, log, engine, bus, close, [Symbol.asyncDispose]: close };
 }
 
-/** The SQLSTATE for a missing privilege. */
-function isForbidden(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "42501";
-}
-
-function forbidden(label: string, { tenant }: Place, cause: unknown): RetinueError {
-  return new RetinueError(
-    "store-forbidden",
-    `The account of ${label} may not use the agents of the tenant ${tenant}.`,
-    {
-      advice:
-        "Give it what it needs, with an account that owns the tables: retinue store setup --role ROLE --store URL",
-      cause,
-    },
-  );
-}
-
-async function checkLayout(database: Database, { schema, dbosSchema }: Place): Promise<void> {
+async function checkLayout(database: Database, { schema, dbosSchema, tenant }: Place): Promise<void> {
   const text = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL AS found";
   const [row] = await database.query<{ found: boolean }>({
     text,
@@ -88,9 +79,9 @@ async function checkLayout(database: Database, { schema, dbosSchema }: Place): P
   if (row?.found !== true)
     throw new RetinueError(
       "store-not-set-up",
-      `The database ${database.label} has no tables for Retinue in the schema ${schema}.`,
+      `The database ${database.label} has no tables for Retinue in the schema ${schema}, for the tenant ${tenant}.`,
       {
-        advice: "Set it up once with an account that may create tables: retinue store setup --store URL",
+        advice: `Set it up once with an account that may create tables: retinue store setup${tenant === defaultTenant ? "" : ` --tenant ${tenant}`} --store URL`,
       },
     );
   const [layout] = await database.query<{ version: number }>({

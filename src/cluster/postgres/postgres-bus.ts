@@ -1,11 +1,15 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { sleep } from "../../foundation/abortable.ts";
+import { isRecord } from "../../foundation/json-record.ts";
 import type { Bus, JsonValue } from "../store.ts";
 import { connectSession, type Database, type Session } from "./database.ts";
 import type { Place } from "./schema.ts";
 
 /** NOTIFY takes less than 8000 bytes. */
 const maxPayloadBytes = 7_900;
+/** What a part of a larger event holds of it, in base64 a third longer, and how many parts there may be. */
+const partBytes = 5_700;
+const maxParts = 64;
 /** Events that could not be sent yet; more are dropped, oldest first. */
 const maxPending = 10_000;
 const reconnectMs = 200;
@@ -32,12 +36,10 @@ export function createPostgresBus(database: Database, { schema, tenant }: Place)
   return {
     channelOf,
     publish(topic, event) {
-      const text = JSON.stringify(event);
-      const bytes = Buffer.byteLength(text);
-      publisher.send(channelOf(topic), bytes <= maxPayloadBytes ? text : JSON.stringify({ oversize: bytes }));
+      for (const payload of toPayloads(JSON.stringify(event))) publisher.send(channelOf(topic), payload);
     },
     async subscribe(topic, hear) {
-      const stop = await listener.listen(channelOf(topic), (text) => hear(JSON.parse(text) as JsonValue));
+      const stop = await listener.listen(channelOf(topic), joinParts(hear));
       return { close: stop };
     },
     onGap: (hear) => listener.gaps.add(hear),
@@ -48,6 +50,41 @@ export function createPostgresBus(database: Database, { schema, tenant }: Place)
       publisher.close();
       await listener.close();
     },
+  };
+}
+
+/** One payload, or several parts of a text that does not fit into one. */
+function toPayloads(text: string): readonly string[] {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxPayloadBytes) return [text];
+  const count = Math.ceil(bytes.length / partBytes);
+  if (count > maxParts) return [JSON.stringify({ oversize: bytes.length })];
+  const id = randomUUID();
+  return Array.from({ length: count }, (_, at) =>
+    JSON.stringify({
+      part: [id, at, count],
+      data: bytes.subarray(at * partBytes, (at + 1) * partBytes).toString("base64"),
+    }),
+  );
+}
+
+/** Events of one channel arrive in order, but those of several publishers may come between the parts of one. */
+function joinParts(hear: (event: JsonValue) => void): Hear {
+  const begun = new Map<string, string[]>();
+  return (text) => {
+    const event = JSON.parse(text) as JsonValue;
+    const part = isRecord(event) ? event["part"] : undefined;
+    if (!isRecord(event) || !Array.isArray(part) || typeof event["data"] !== "string") return hear(event);
+    const [id, at, count] = part as [string, number, number];
+    const parts = at === 0 ? [] : begun.get(id);
+    // The beginning was published before this subscription.
+    if (parts === undefined) return;
+    parts.push(event["data"]);
+    begun.set(id, parts);
+    if (parts.length < count) return;
+    begun.delete(id);
+    const whole = Buffer.concat(parts.map((data) => Buffer.from(data, "base64"))).toString("utf8");
+    hear(JSON.parse(whole) as JsonValue);
   };
 }
 

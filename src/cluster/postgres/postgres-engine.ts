@@ -14,6 +14,7 @@ export interface PostgresEngineOptions {
   readonly place: Place;
   readonly bus: PostgresBus;
   readonly self: Omit<MemberDescription, "slots" | "has">;
+  readonly frozenMs: number;
 }
 
 export interface PostgresEngine extends Engine {

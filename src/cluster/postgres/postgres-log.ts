@@ -65,12 +65,15 @@ function createReading(database: Database, { schema, tenant }: Place): Pick<Log,
       const rows = await database.query<Row>(readStatement(table, [tenant, name], { from, limit }));
       return (from < 0 ? [...rows].reverse() : rows).slice(0, limit).map(toEntry);
     },
-    async list(prefix) {
-      const rows = await database.query<{ name: string; seq: number; at: string }>({
-        text: listStatement(table),
+    async list(prefix, { last = false } = {}) {
+      const rows = await database.query<Row & { readonly name: string }>({
+        text: listStatement(table, last ? "record" : "NULL"),
         values: [tenant, prefix],
       });
-      return rows.map(({ name, seq, at }): LogSummary => ({ name, lastSeq: seq, lastAt: Number(at) }));
+      return rows.map((row): LogSummary => {
+        const { name, seq, at } = row;
+        return { name, lastSeq: seq, lastAt: Number(at), ...(last ? { last: toEntry(row) } : {}) };
+      });
     },
     async remove(name, upTo) {
       const limit = upTo === undefined ? "" : " AND seq <= $3";
@@ -98,7 +101,7 @@ function readStatement(
 }
 
 /** From name to name by the index, without reading the records between. */
-function listStatement(table: string): string {
+function listStatement(table: string, record: "record" | "NULL"): string {
   return `
     WITH RECURSIVE names AS (
       (SELECT name FROM ${table} WHERE tenant = $1 AND name >= $2 ORDER BY name LIMIT 1)
@@ -106,9 +109,9 @@ function listStatement(table: string): string {
       SELECT (SELECT name FROM ${table} WHERE tenant = $1 AND name > names.name ORDER BY name LIMIT 1)
       FROM names WHERE starts_with(names.name, $2)
     )
-    SELECT names.name, last.seq, extract(epoch from last.at) * 1000 AS at FROM names
+    SELECT names.name, last.seq, extract(epoch from last.at) * 1000 AS at, last.record FROM names
     CROSS JOIN LATERAL (
-      SELECT seq, at FROM ${table} l WHERE l.tenant = $1 AND l.name = names.name ORDER BY seq DESC LIMIT 1
+      SELECT seq, at, ${record} AS record FROM ${table} l WHERE l.tenant = $1 AND l.name = names.name ORDER BY seq DESC LIMIT 1
     ) AS last
     WHERE starts_with(names.name, $2)`;
 }

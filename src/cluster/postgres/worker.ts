@@ -8,7 +8,7 @@ import type { Database } from "./database.ts";
 import { startDispatcher } from "./dispatcher.ts";
 import { type JobRunner, startJobRunner } from "./job-runner.ts";
 import { createLiveRuns, type LiveRuns } from "./live-runs.ts";
-import { joinMembership, type MemberDescription, type Membership, reportLastsMs } from "./membership.ts";
+import { joinMembership, type MemberDescription, type Membership } from "./membership.ts";
 import type { PostgresBus } from "./postgres-bus.ts";
 import { type RunSchedule, runJob, timerJob, timerQueue, wakeTopic } from "./run-schedule.ts";
 import type { Place } from "./schema.ts";
@@ -30,6 +30,7 @@ export interface WorkerOptions {
   readonly agents: AgentTable;
   readonly schedule: RunSchedule;
   readonly self: Omit<MemberDescription, "slots" | "has">;
+  readonly frozenMs: number;
   readonly run: RunActivation;
   readonly serve: ServeOptions;
 }
@@ -40,7 +41,8 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
   const onError = serve.onError ?? (() => undefined);
   const draining = new AbortController();
   let membership: Membership | undefined;
-  const isCertain = (): boolean => performance.now() - (membership?.reportedAt ?? 0) < reportLastsMs;
+  // For half of the time after which others replace it, a worker may be sure that no one has taken over.
+  const isCertain = (): boolean => performance.now() - (membership?.reportedAt ?? 0) < options.frozenMs / 2;
   const onRest = (): void => dispatcher.call();
   const live = createLiveRuns({
     worker: self.id,
@@ -120,11 +122,12 @@ async function wakeByTimer(schedule: RunSchedule, text: string): Promise<void> {
 }
 
 function join(options: WorkerOptions, { live, runner }: Machinery): Promise<Membership> {
-  const { database, place, agents, self, serve, bus } = options;
+  const { database, place, agents, self, serve, bus, frozenMs } = options;
   return joinMembership({
     database,
     place,
     agents,
+    frozenMs,
     self: { ...self, slots: serve.slots, has: serve.has ?? [] },
     running: () => live.size,
     async recover(worker) {

@@ -1,9 +1,15 @@
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import { readSessionAgents } from "../../definitions/read-definition-object.ts";
+import { parseJsonDocument } from "../../foundation/json-document.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { decidingKeys } from "../../journal/session-choices.ts";
 import { isSessionId } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import { readChildPlan } from "../../planning/read-child-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import { readChildPlan, readMainPlan } from "../../planning/read-child-plan.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
+import { outputForm } from "../../runtime/options/typed-output.ts";
 import type { JsonValue } from "../store.ts";
 import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-plan.ts";
 
@@ -11,18 +17,12 @@ import { readWorkspacePlan, type WorkspacePlan } from "../workspace/workspace-pl
 const optionNames = [
   "agent",
   "model",
-  "effort",
-  "permissionMode",
-  "skipPermissions",
-  "tools",
-  "allowedTools",
-  "disallowedTools",
-  "systemPrompt",
-  "appendSystemPrompt",
-  "maxTurns",
+  ...decidingKeys,
+  "appendSubagentSystemPrompt",
   "maxBudgetUsd",
   "limits",
   "slashCommands",
+  "output",
 ] as const satisfies readonly (keyof SessionOptions)[];
 
 export type TravellingOptions = Pick<SessionOptions, (typeof optionNames)[number]>;
@@ -33,10 +33,16 @@ export interface SessionPlan {
   readonly sessionId: string;
   readonly prompt: string;
   readonly options: TravellingOptions;
+  /** What was decided for the main agent where the session was started; absent: the worker decides it. */
+  readonly plan?: RunPlan;
   /** Definitions that were given with the request instead of in files of the workspace, keyed by name as in `--agents`. */
   readonly agents?: JsonValue;
   /** Its children are agents of the store, which any worker can carry out; otherwise they run with it. */
   readonly remoteChildren?: boolean;
+  /** Whoever started it wants to read the answers while they are written. */
+  readonly partialMessages?: boolean;
+  /** `refuse`: what rules leave open is refused. Absent: it waits for a person. */
+  readonly approvals?: "refuse";
   readonly workspace: WorkspacePlan;
 }
 
@@ -56,11 +62,23 @@ export function toTravellingOptions(options: SessionOptions): TravellingOptions 
     ([name, value]) => value !== undefined && name !== "sessionId",
   );
   const stray = given.find(([name, value]) => !known.includes(name) && value !== false);
-  if (stray !== undefined)
-    throw new RetinueError("not-portable", `The option ${stray[0]} cannot be carried out by a worker.`, {
-      advice: "Leave it out, or run the agent in this process, without a store.",
-    });
-  return Object.fromEntries(given.filter(([name]) => known.includes(name)));
+  if (stray !== undefined) throw notPortable(`The option ${stray[0]}`);
+  const { output, model, tools } = options;
+  if (model !== undefined && typeof model !== "string") throw notPortable("A model of the program");
+  const isList = tools === undefined || Array.isArray(tools);
+  if (!isList || tools?.some((tool: unknown) => typeof tool !== "string"))
+    throw notPortable("A tool of the program");
+  return {
+    ...Object.fromEntries(given.filter(([name]) => known.includes(name))),
+    // A schema of a library is a program's object; as a JSON Schema it can be written down.
+    ...(output === undefined ? {} : { output: outputForm(output) }),
+  };
+}
+
+function notPortable(what: string): RetinueError {
+  return new RetinueError("not-portable", `${what} cannot be carried out by a worker.`, {
+    advice: "Leave it out, or run the agent in this process, without a store.",
+  });
 }
 
 /** Reads a plan from the log; a worker of another version may have written it. */
@@ -76,14 +94,21 @@ export function readTravellingPlan(value: JsonValue): SessionPlan | PlannedChild
 
 /** Refuses what is not a complete plan of a child, with the field that is wrong. */
 export function checkChildPlan(value: unknown): ChildPlan {
-  const reading = readChildPlan(value);
+  return planOf(readChildPlan(value));
+}
+
+function planOf<Plan>(
+  reading:
+    | { readonly type: "plan"; readonly plan: Plan }
+    | { readonly type: "invalid"; readonly at: string; readonly expected: string; readonly found: string },
+): Plan {
   if (reading.type === "plan") return reading.plan;
   const { at, expected, found } = reading;
   throw unreadable(`${at === "" ? "it" : `\`${at}\``} must be ${expected}, but it is ${found}`);
 }
 
 function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: string): SessionPlan {
-  const { prompt, options, workspace, agents } = value;
+  const { prompt, options, workspace, agents, plan, approvals } = value;
   if (typeof prompt !== "string") throw unreadable("it has no prompt");
   if (!isRecord(options)) throw unreadable("its options are not an object");
   const known: readonly string[] = optionNames;
@@ -97,7 +122,11 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
     // The values are checked where a session is opened, as those of every program are.
     options: options as TravellingOptions,
     ...(agents === undefined ? {} : { agents: agents as JsonValue }),
+    ...(plan === undefined ? {} : { plan: planOf(readMainPlan(plan)) }),
     ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
+    ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
+    // Another word may be of a later version, and one that no one knows must not allow anything.
+    ...(approvals === undefined ? {} : { approvals: "refuse" }),
     workspace: readWorkspacePlan(workspace),
   };
 }
@@ -106,4 +135,14 @@ function unreadable(reason: string): RetinueError {
   return new RetinueError("unreadable-plan", `The plan of this agent cannot be carried out: ${reason}.`, {
     advice: "Update this worker to the version that planned the agent.",
   });
+}
+
+/** The agents that travel with a plan. */
+export function readPlanAgents(value: JsonValue): readonly AgentDefinition[] {
+  const { locate } = parseJsonDocument(JSON.stringify(value), "the plan");
+  const { definitions, diagnostics } = readSessionAgents(value, locate, "the plan");
+  const broken = diagnostics.find(({ severity }) => severity === "error");
+  if (broken !== undefined)
+    throw new RetinueError("unreadable-plan", `An agent in the plan cannot be used: ${broken.message}`);
+  return definitions;
 }

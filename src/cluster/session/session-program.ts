@@ -1,18 +1,12 @@
 // @io
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import { readSessionAgents } from "../../definitions/read-definition-object.ts";
-import { parseJsonDocument } from "../../foundation/json-document.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalAnswer } from "../../permissions/approver.ts";
-import { inWorktree } from "../../planning/in-worktree.ts";
 import { treeLimitsOf } from "../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { resultText } from "../../tasks/result-text.ts";
 import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
 import type { Message } from "../agent-records.ts";
-import type { JsonValue } from "../store.ts";
-import { openWorkspace, type Workspace } from "../workspace/open-workspace.ts";
-import { type PlannedChild, readTravellingPlan, type SessionPlan } from "./session-plan.ts";
+import { openWorkspace } from "../workspace/open-workspace.ts";
+import { type PlannedChild, readPlanAgents, readTravellingPlan, type SessionPlan } from "./session-plan.ts";
 import {
   type Question,
   readSessionMessage,
@@ -30,6 +24,7 @@ import {
   type SessionWork,
 } from "./session-work.ts";
 import { createStoreExecutor } from "./store-executor.ts";
+import { inWorkspace, withinWorker } from "./within-worker.ts";
 
 /** Runs sessions and plans of children as agents of a store. Only this file and `session-work.ts` know the runtime. */
 export function createSessionProgram(options: SessionProgramOptions): AgentProgram {
@@ -58,15 +53,21 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
 }
 
 function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcome> {
-  const { sessionId, options, agents, remoteChildren, workspace } = plan;
+  const { sessionId, options, agents, remoteChildren, partialMessages, approvals, workspace } = plan;
+  const decided = plan.plan === undefined ? undefined : inWorkspace(plan.plan, workspace, work.workspace);
   return runInRuntime(work, {
     sessionId,
+    ...(decided === undefined ? {} : { wrapPlan: (own) => withinWorker(decided, own) }),
+    ...(partialMessages === true ? { partialMessages } : {}),
+    ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
     ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
     maxBudgetUsd: options.maxBudgetUsd,
-    ...(agents === undefined ? {} : { agents: readAgents(agents) }),
+    ...(agents === undefined ? {} : { agents: readPlanAgents(agents) }),
     async start(runtime, signal) {
       const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
-      const session = await runtime.open({ ...options, ...own });
+      // The mode was decided with the plan; whether it is allowed here is decided here.
+      const mode = decided === undefined ? {} : { permissionMode: decided.policy.mode };
+      const session = await runtime.open({ ...options, ...mode, ...own });
       return session.stream(work.prompt.text, signal);
     },
   });
@@ -80,8 +81,7 @@ function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWor
     maxBudgetUsd: tree.usd,
     async start(runtime, signal) {
       const session = await runtime.open({ sessionId, childrenOnly: true, limits: { tree } });
-      const isGit = workspace.type === "git";
-      const placed = isGit ? inClone(plan, work.workspace) : inFolder(plan, work.workspace);
+      const placed = inWorkspace(plan, workspace, work.workspace);
       const handle = session.runPlan({ ...withPrompt(placed, work), sessionId });
       // Not as if somebody had stopped the agent itself: another worker continues it.
       const close = (): void => void session.close().catch(() => undefined);
@@ -95,25 +95,6 @@ function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWor
 function withPrompt(plan: ChildPlan, { progress, prompt }: SessionWork): ChildPlan {
   if (!progress.hasTranscript) return plan;
   return { ...plan, task: { ...plan.task, resumed: true, prompt: prompt.text } };
-}
-
-function inFolder(plan: ChildPlan, { directory }: Workspace): ChildPlan {
-  if (plan.sessionDirectory === directory) return plan;
-  throw new RetinueError(
-    "unreadable-plan",
-    `The plan was made for ${plan.sessionDirectory}, but the workspace is ${directory}.`,
-    { advice: "Plan it again in the folder of the workspace." },
-  );
-}
-
-/** The same plan in a copy of its repository, by the rule for working trees. */
-function inClone(plan: ChildPlan, { directory, root = directory }: Workspace): ChildPlan {
-  const below = directory.slice(root.length);
-  const { sessionDirectory } = plan;
-  const origin = sessionDirectory.endsWith(below)
-    ? sessionDirectory.slice(0, sessionDirectory.length - below.length)
-    : sessionDirectory;
-  return { ...inWorktree(plan, { path: root, directory, root: origin }), sessionDirectory: directory };
 }
 
 function firstPrompt(plan: SessionPlan | PlannedChild): string {
@@ -165,13 +146,4 @@ function restingOutcome({ isRunning, openQuestion, lastEnding, children }: Sessi
   if (isRunning && openQuestion !== undefined) return parkedFor(openQuestion);
   if (children.length > 0) return parkedForChildren(children);
   return { type: "ended", ending: endingOf(lastEnding) };
-}
-
-function readAgents(value: JsonValue): readonly AgentDefinition[] {
-  const { locate } = parseJsonDocument(JSON.stringify(value), "the plan");
-  const { definitions, diagnostics } = readSessionAgents(value, locate, "the plan");
-  const broken = diagnostics.find(({ severity }) => severity === "error");
-  if (broken !== undefined)
-    throw new RetinueError("unreadable-plan", `An agent in the plan cannot be used: ${broken.message}`);
-  return definitions;
 }

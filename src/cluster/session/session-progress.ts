@@ -25,6 +25,8 @@ export interface Question {
   readonly reason: string;
   /** From the main agent to the one that asks. */
   readonly path: readonly string[];
+  /** Rules that together would have allowed the call; absent in logs of earlier versions. */
+  readonly suggestedRules?: readonly string[];
 }
 
 /** What a message to a session says. */

@@ -1,4 +1,4 @@
-import { toolCallsOf } from "../../conversation/message.ts";
+import { type ModelEvent, toolCallsOf } from "../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
@@ -12,7 +12,6 @@ import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.t
 import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
 import type { AppendOptions, JsonValue, Store } from "../store.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
-import { createParkingApprover } from "./parking-approver.ts";
 import { storeHook } from "./plan-needs.ts";
 import {
   type Question,
@@ -20,6 +19,7 @@ import {
   type SessionEntry,
   type SessionProgress,
 } from "./session-progress.ts";
+import { createParkingApprover } from "./store-approvals.ts";
 import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.ts";
 
 export interface WorkerRuntimeOptions
@@ -58,6 +58,12 @@ export interface SessionRun {
   readonly agents?: AgentsInput;
   /** Carries children out elsewhere. */
   readonly wrapExecutor?: NonNullable<RuntimeOptions["wrapExecutor"]>;
+  /** Gives the plan that was decided elsewhere in place of this worker's own. */
+  readonly wrapPlan?: NonNullable<RuntimeOptions["wrapPlan"]>;
+  /** Answers are published while they are written. */
+  readonly partialMessages?: boolean;
+  /** What rules leave open is refused instead of waiting for a person. */
+  readonly refusesToAsk?: boolean;
   /** US dollars that the whole tree may cost. */
   readonly maxBudgetUsd?: number | undefined;
   /** Begins the run; its events are written down one after another. */
@@ -78,7 +84,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
   const runtime = createRuntime({
     ...options.runtime,
     cwd: workspace.directory,
-    approver: asking.approver,
+    ...(run.refusesToAsk === true ? {} : { approver: asking.approver }),
     transcripts: true,
     // The log is what survives; the files here are a copy for as long as this worker runs the agent.
     durability: "os",
@@ -98,6 +104,7 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
     idempotencyKey: (callId) => keys.get(callId),
     ...(run.agents === undefined ? {} : { agents: run.agents }),
     ...(run.wrapExecutor === undefined ? {} : { wrapExecutor: run.wrapExecutor }),
+    ...(run.wrapPlan === undefined ? {} : { wrapPlan: run.wrapPlan }),
   });
   const { paths } = await runtime.agents();
   const files = createTranscriptFiles(paths.transcripts, run.sessionId);
@@ -107,7 +114,8 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
     const signal = AbortSignal.any([context.signal, stop.signal]);
     const events = await run.start(runtime, signal);
     pen.write = write;
-    const ending = await drive(events, { context, write, signal });
+    const publish = createPublisher(context, run.partialMessages === true);
+    const ending = await drive(events, { context, write, signal, publish });
     const question = asking.question();
     if (question !== undefined) return parkedFor(question);
     signal.throwIfAborted();
@@ -245,7 +253,13 @@ async function drive(
     context,
     write,
     signal,
-  }: { readonly context: AgentContext; readonly write: Write; readonly signal: AbortSignal },
+    publish,
+  }: {
+    readonly context: AgentContext;
+    readonly write: Write;
+    readonly signal: AbortSignal;
+    readonly publish: (event: RunEvent) => void;
+  },
 ): Promise<JsonValue | undefined> {
   for await (const event of events) {
     // What an aborted run still says is no part of the conversation.
@@ -269,7 +283,40 @@ async function drive(
         await write([]);
         break;
     }
-    if (event.type !== "model-streamed") context.publish(JSON.parse(JSON.stringify(event)) as JsonValue);
+    publish(event);
   }
   return undefined;
 }
+
+/** Pieces of text that come within this time are published as one. */
+const partialMs = 50;
+
+/** Publishes events; text that is being written only where somebody wants it, and in pieces that are not too small. */
+function createPublisher(context: AgentContext, partial: boolean): (event: RunEvent) => void {
+  let held: TextPiece | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const send = (event: RunEvent): void => context.publish(JSON.parse(JSON.stringify(event)) as JsonValue);
+  const flush = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (held !== undefined) send({ type: "model-streamed", event: held });
+    held = undefined;
+  };
+  return (event) => {
+    if (event.type !== "model-streamed") {
+      flush();
+      return send(event);
+    }
+    if (!partial) return;
+    const { event: piece } = event;
+    if (piece.type !== "text-delta" && piece.type !== "thinking-delta") {
+      flush();
+      return send(event);
+    }
+    if (held !== undefined && (held.type !== piece.type || held.index !== piece.index)) flush();
+    held = held === undefined ? piece : { ...held, text: held.text + piece.text };
+    timer ??= setTimeout(flush, partialMs);
+  };
+}
+
+type TextPiece = Extract<ModelEvent, { readonly type: "text-delta" | "thinking-delta" }>;

@@ -61,6 +61,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   store: thing,
   wrapModel: call,
   wrapExecutor: call,
+  wrapPlan: call,
   idempotencyKey: call,
   settings: (value) =>
     typeof value === "string" || kindOf(value) === "an object"

@@ -111,6 +111,16 @@ export function createTypedOutput(
   };
 }
 
+/** A schema as the JSON Schema that a model sees, for a run elsewhere. */
+export function outputForm(schema: OutputSchema): Readonly<Record<string, unknown>> {
+  return readOutputSchema(schema).form;
+}
+
+/** What a run elsewhere has returned, checked against the schema itself, which may say more than its JSON Schema. */
+export function checkOutput(schema: OutputSchema, value: unknown): Promise<Checked> {
+  return readOutputSchema(schema).check(value);
+}
+
 function describeFlaws(issues: readonly z.core.$ZodIssue[]): string {
   const flaws = issues.slice(0, 10).map(({ path, message }) => {
     const where = path.length === 0 ? "the result" : `\`${path.map(String).join(".")}\``;

@@ -1,7 +1,7 @@
 import type { CliHost } from "../cli-host.ts";
 
 /** Commands that only make sense with a store. */
-const storeCommands = new Set(["serve", "store", "answer"]);
+const storeCommands = new Set(["serve", "store"]);
 /** Commands that look into a store where one is named. */
 const sharedCommands = new Set([
   "tasks",
@@ -13,6 +13,9 @@ const sharedCommands = new Set([
   "run-plan",
   "plan",
   "doctor",
+  "approvals",
+  "approve",
+  "deny",
 ]);
 
 /** Whether arguments are about agents in a store rather than in this process. */

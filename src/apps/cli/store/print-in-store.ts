@@ -1,14 +1,27 @@
 import { waitForEnd } from "../../../cluster/agent-client.ts";
-import { type SessionRequest, startPlan, startSession } from "../../../cluster/start-session.ts";
+import { followSession } from "../../../cluster/follow-session.ts";
+import type { StoreApproval } from "../../../cluster/session/store-approvals.ts";
+import { planMain, type SessionRequest, startPlan, startSession } from "../../../cluster/start-session.ts";
 import type { JsonValue, Store } from "../../../cluster/store.ts";
 import { findWorkspace, workspaceTypes } from "../../../cluster/workspace/find-workspace.ts";
+import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
+import type { Session } from "../../../runtime/session.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { loadPlan } from "../commands/run-plan.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
-import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
+import {
+  type PrintOptions,
+  type PrintRequest,
+  readApprovals,
+  readPrintOptions,
+} from "../print/print-options.ts";
+import { createPrinter } from "../print/printer.ts";
 import { readPrompt } from "../print/read-prompt.ts";
 import { misuse } from "../session-options.ts";
+import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
 import { withStore } from "./open-named-store.ts";
 import type { StoreContext } from "./store-program.ts";
 
@@ -20,7 +33,7 @@ export interface PrintInStoreOptions extends PrintOptions {
   readonly json?: boolean;
 }
 
-/** `retinue -p --store`: hands the prompt to the workers and waits for the result; leaving does not stop the agent. */
+/** `retinue -p --store`: hands the prompt to the workers and shows what they do; leaving does not stop the agent. */
 export async function printInStore(
   context: StoreContext,
   words: readonly string[],
@@ -31,25 +44,84 @@ export async function printInStore(
     throw misuse("There is no such command for a store.", "`retinue --help` lists them.");
   refuseStray({ ...session, ...options }, sessionOptions);
   checkSessionOptions(session, host.cwd);
-  const request = readPrintOptions(options, { words, cwd: host.cwd, session });
+  const shown = options.json === true ? { ...options, outputFormat: "json" } : options;
+  const request = readPrintOptions(shown, { words, cwd: host.cwd, session });
+  const { approvals } = readApprovals(options.approvals);
   const prompt = await readPrompt(words, host.stdin);
   const sessionId = request.session.sessionId ?? crypto.randomUUID();
-  return startAndWatch(
+  return inPlace(
     context,
-    { ...options, agent: sessionId, directory: host.cwd, output: request.output },
-    (store, place) =>
-      startSession(store, {
-        ...place,
-        prompt,
-        ...(options.remoteChildren === true ? { remoteChildren: true } : {}),
-        options: {
-          ...request.session,
-          sessionId,
-          ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
-        },
-        ...(session.agents === undefined ? {} : { agents: readAgents(session.agents, host.cwd) }),
-      }),
+    { ...options, agent: sessionId, directory: host.cwd },
+    async (store, place, signal) => {
+      await using runtime = createPrintRuntime(context, { sessionPersistence: false });
+      const given = { ...request.session, sessionId, planOnly: true };
+      await using planned = await openPrintSession(runtime, given, signal);
+      const begin = async (): Promise<number> => {
+        await startSession(store, {
+          ...place,
+          prompt,
+          planned: planMain(planned),
+          partialMessages: request.partial,
+          ...(approvals === "refuse" ? { approvals } : {}),
+          ...(options.remoteChildren === true ? { remoteChildren: true } : {}),
+          options: {
+            ...request.session,
+            sessionId,
+            ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
+          },
+          ...(session.agents === undefined ? {} : { agents: readAgents(session.agents, host.cwd) }),
+        });
+        return 0;
+      };
+      if (options.detach !== true) {
+        host.stderr.write(`retinue: agent ${sessionId}\n`);
+        return show(context, store, { request, session: planned, begin, signal });
+      }
+      await begin();
+      host.stdout.write(`${sessionId}\n`);
+      return 0;
+    },
   );
+}
+
+interface Shown {
+  readonly request: PrintRequest;
+  readonly session: Session;
+  readonly begin: () => Promise<number>;
+  readonly signal: AbortSignal;
+}
+
+/** Prints what is heard of a session as if it ran here. */
+async function show(
+  { host }: StoreContext,
+  store: Store,
+  { request, session, begin, signal }: Shown,
+): Promise<number> {
+  const { id } = session;
+  const printer = createPrinter(host, request, session, new Set(session.plan.notes));
+  const say = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
+  const onParked = ({ id: approval, question: { tool, input } }: StoreApproval): void => {
+    say(`waits for a person: ${tool} ${cutTo(JSON.stringify(input), 200)}`);
+    say(`answer with \`retinue approve ${approval} --store …\` or \`retinue deny ${approval} --store …\``);
+  };
+  let ending: RunEnding | undefined;
+  try {
+    let hasBegun = false;
+    for await (const event of followSession(store, id, { begin, signal, onParked })) {
+      if (!hasBegun) printer.begin();
+      hasBegun = true;
+      if (event.type === "run-ended") ending = event.ending;
+      else printer.show(event);
+    }
+  } catch (error) {
+    if (signal.aborted) say(`${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it`);
+    else printer.fail(error);
+    throw error;
+  }
+  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
+  printer.end(ending);
+  if (ending.status === "stopped" && ending.error === undefined) say("the agent was stopped");
+  return ending.status === "completed" ? 0 : 1;
 }
 
 /** `retinue run-plan FILE --store`: hands the plan of a child to the workers and waits for the result. */
@@ -63,22 +135,27 @@ export async function runPlanInStore(
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
   const plan = await loadPlan(host, file, options);
   const { sessionDirectory: directory } = plan;
-  const start = { ...options, agent: plan.agent.id, directory, output: request.output };
-  return startAndWatch(context, start, (store, place) => startPlan(store, { ...place, plan }));
+  return inPlace(context, { ...options, agent: plan.agent.id, directory }, async (store, place, signal) => {
+    const id = await startPlan(store, { ...place, plan });
+    const output = options.json === true ? "json" : request.output;
+    if (options.detach !== true) return watch(context, store, { id, output, signal });
+    host.stdout.write(`${id}\n`);
+    return 0;
+  });
 }
 
 interface Start extends PrintInStoreOptions {
   readonly agent: string;
   readonly directory: string;
-  readonly output: string;
 }
 
 type Place = Pick<SessionRequest, "workspace" | "queue">;
 
-async function startAndWatch(
+/** Opens the store and finds out where the files of the agent are. */
+async function inPlace(
   context: StoreContext,
   options: Start,
-  start: (store: Store, place: Place) => Promise<string>,
+  use: (store: Store, place: Place, signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
   const { host } = context;
   const stop = new AbortController();
@@ -94,11 +171,7 @@ async function startAndWatch(
         workers: await store.engine.workers(),
       });
       const [queue] = options.queue ?? [];
-      const id = await start(store, { workspace, ...(queue === undefined ? {} : { queue }) });
-      const output = options.json === true ? "json" : options.output;
-      if (options.detach !== true) return watch(context, store, { id, output, signal: stop.signal });
-      host.stdout.write(`${id}\n`);
-      return 0;
+      return use(store, { workspace, ...(queue === undefined ? {} : { queue }) }, stop.signal);
     });
   } finally {
     forget();
@@ -144,13 +217,14 @@ async function watch({ host }: StoreContext, store: Store, { id, output, signal 
 }
 
 const displayOptions =
-  "print outputFormat verbose store tenant workspace queue detach json sessionPersistence";
+  "print outputFormat includePartialMessages replayUserMessages verbose store tenant workspace queue detach json sessionPersistence";
 
 /** The options that are part of what travels to a worker, or that say how the result is shown here. */
 const sessionOptions: ReadonlySet<string> = new Set(
   `${displayOptions} model effort agent tools allowedTools disallowedTools permissionMode dangerouslySkipPermissions
-  maxTurns maxBudgetUsd maxTime systemPrompt systemPromptFile appendSystemPrompt appendSystemPromptFile sessionId
-  disableSlashCommands agents remoteChildren`.split(/\s+/),
+  maxTurns maxBudgetUsd maxTime systemPrompt systemPromptFile appendSystemPrompt appendSystemPromptFile
+  appendSubagentSystemPrompt appendSubagentSystemPromptFile sessionId jsonSchema approvals disableSlashCommands agents
+  remoteChildren`.split(/\s+/),
 );
 
 /** A plan is decided to the last field, so that nothing but where and how it is shown can be said about it. */

@@ -7,12 +7,11 @@ import {
 } from "../../../cluster/agent-client.ts";
 import { agentLog, toAgentRecord } from "../../../cluster/agent-records.ts";
 import { readTravellingPlan } from "../../../cluster/session/session-plan.ts";
-import type { Question } from "../../../cluster/session/session-progress.ts";
+import { describeAnswer, questionOf } from "../../../cluster/session/store-approvals.ts";
 import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
 import { describeWorkspace } from "../../../cluster/workspace/workspace-plan.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { misuse } from "../session-options.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
 import { withStore } from "./open-named-store.ts";
 import type { StoreContext } from "./store-program.ts";
@@ -27,14 +26,13 @@ export async function listAgents(
   { json }: JsonOption,
 ): Promise<number> {
   return withStore(address, async (store) => {
-    const summaries = await store.log.list("run/");
+    const summaries = await store.log.list("run/", { last: true });
     const rows = await Promise.all(
-      summaries.map(async ({ name, lastAt }) => {
+      summaries.map(async ({ name, lastAt, last }) => {
         const id = name.slice("run/".length);
-        const { plan, status } = await glanceAtAgent(store, id);
+        const { plan, status } = await glanceAtAgent(store, id, last);
         const activation = await store.engine.status(id);
-        const prompt = promptOf(plan);
-        return { id, status, activation, lastAt, prompt };
+        return { id, status, activation, lastAt, prompt: promptOf(plan) };
       }),
     );
     rows.sort((a, b) => b.lastAt - a.lastAt);
@@ -54,7 +52,7 @@ export async function listAgents(
 /** The prompt of a session, or of the child that a plan is for. */
 function promptOf(plan: JsonValue | undefined): string {
   if (!isRecord(plan)) return "";
-  const child = isRecord(plan["plan"]) ? plan["plan"]["task"] : plan;
+  const child = plan["type"] === "plan" && isRecord(plan["plan"]) ? plan["plan"]["task"] : plan;
   return isRecord(child) ? String(child["prompt"] ?? "") : "";
 }
 
@@ -99,7 +97,7 @@ export async function inspect(
         ? []
         : [
             `waits for a person: ${question.tool} ${JSON.stringify(question.input)} (${question.reason})`,
-            `answer it with: retinue answer ${id} allow --store …`,
+            `answer it with: retinue approve ${id} --store … (or retinue deny)`,
           ]),
     ];
     host.stdout.write(`${lines.map(stripControlCharacters).join("\n")}\n`);
@@ -144,6 +142,10 @@ function describeEntry({ at, record: value }: LogEntry): readonly string[] {
       return [`${time} -- on ${record.worker}, version ${record.version}`];
     case "parked":
       return [`${time} -- waits: ${stripControlCharacters(cutTo(JSON.stringify(record.waitingFor), 200))}`];
+    case "received": {
+      const answer = describeAnswer(record.message);
+      return answer === undefined ? [] : [`${time} -- ${stripControlCharacters(answer)}`];
+    }
     case "ended":
       return [`${time} -- ${record.ending.status}`];
     case "entry":
@@ -208,43 +210,6 @@ export async function resume(
     host.stdout.write(`${id} has the prompt.\n`);
     return 0;
   });
-}
-
-export interface AnswerOptions {
-  readonly word: string;
-  readonly for: string;
-  readonly message?: string;
-}
-
-/** `retinue answer ID allow|deny --store` */
-export async function answer(
-  { host, store: address }: StoreContext,
-  given: string,
-  options: AnswerOptions,
-): Promise<number> {
-  const { word, for: scope, message } = options;
-  if (word !== "allow" && word !== "deny")
-    throw misuse(`The answer is allow or deny, but got ${JSON.stringify(word)}.`);
-  if (!["call", "agent", "session"].includes(scope))
-    throw misuse(`--for is call, agent or session, but got ${JSON.stringify(scope)}.`);
-  return withStore(address, async (store) => {
-    const id = await findAgent(store, given);
-    const { waitingFor } = await inspectAgent(store, id);
-    const question = questionOf(waitingFor);
-    if (question === undefined)
-      throw new RetinueError("nothing-asked", `The agent ${id} waits for no answer.`);
-    const said = message === undefined ? {} : { message };
-    const reply = word === "allow" ? { type: word, for: scope } : { type: word, ...said };
-    await sendMessage(store, id, { body: { type: "answer", question: question.id, answer: reply } });
-    host.stdout.write(`${id} has the answer: ${word} ${question.tool}.\n`);
-    return 0;
-  });
-}
-
-function questionOf(waitingFor: JsonValue | undefined): Question | undefined {
-  if (!isRecord(waitingFor) || waitingFor["type"] !== "approval") return undefined;
-  // Written by the worker that parked the agent.
-  return waitingFor["question"] as unknown as Question;
 }
 
 /** By the whole id or its beginning. */

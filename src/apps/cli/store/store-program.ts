@@ -35,6 +35,7 @@ export async function runStoreProgram(arguments_: readonly string[], host: CliHo
     code = await task({ host, session: options, store: storeOf(options, host) });
   };
   addAgentCommands(program, run);
+  addApprovalCommands(program, run);
   addAdminCommands(program, run);
   program.action((words: readonly string[], options) =>
     run(async (context) => (await import("./print-in-store.ts")).printInStore(context, words, options)),
@@ -99,12 +100,38 @@ function addAgentCommands(program: Command, run: Run): void {
     (id: string, words: readonly string[]) =>
       run(async (context) => (await load()).resume(context, id, words)),
   );
-  describe(program.command("answer <id> <allow|deny>"), "Answers the call that an agent waits for.")
-    .option("--for <scope>", "call, agent or session", "call")
-    .option("--message <text>", "the message to the agent when it is denied")
-    .action((id: string, word: string, options) =>
-      run(async (context) => (await load()).answer(context, id, { ...options, word })),
+}
+
+/** The same words as for sessions of this folder. */
+function addApprovalCommands(program: Command, run: Run): void {
+  const load = () => import("./approvals-in-store.ts");
+  const approvals = describe(program.command("approvals"), "Lists the calls that wait for a person.")
+    .option("--all", "also those that are answered and not taken up yet")
+    .action((_, command: Command) =>
+      run(async (context) => (await load()).approvalsInStore(context, command.optsWithGlobals())),
     );
+  describe(approvals.command("list", { isDefault: true }), "Lists the calls that wait for a person.").action(
+    (_, command: Command) =>
+      run(async (context) => (await load()).approvalsInStore(context, command.optsWithGlobals())),
+  );
+  describe(approvals.command("show <id>"), "Shows one of them in full.").action(
+    (id: string, _, command: Command) =>
+      run(async (context) => (await load()).showInStore(context, id, command.optsWithGlobals())),
+  );
+  describe(program.command("approve <id>"), "Allows the call that an agent waits for.")
+    .option("--for <scope>", "call, agent or session: whose further calls it covers", "call")
+    .option("--rule <rule>", "with --for: the further calls; otherwise the same call again", collect)
+    .option("--suggested", "with --for: the rules that the question suggests")
+    .option("--until <time>")
+    .option("--uses <n>")
+    .option("--usd <amount>")
+    .action((id: string, options) =>
+      run(async (context) => (await load()).approveInStore(context, id, options)),
+    );
+  describe(program.command("deny <id> [message...]"), "Refuses it; the agent reads the message.").action(
+    (id: string, words: readonly string[]) =>
+      run(async (context) => (await load()).denyInStore(context, id, words.join(" "))),
+  );
 }
 
 function addAdminCommands(program: Command, run: Run): void {

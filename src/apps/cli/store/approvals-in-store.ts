@@ -1,0 +1,141 @@
+import { userInfo } from "node:os";
+import { type StoreApproval, storeApprovals } from "../../../cluster/session/store-approvals.ts";
+import type { ApprovalAnswer } from "../../../permissions/approver.ts";
+import { refuseAgents } from "../commands/approvals.ts";
+import { misuse } from "../session-options.ts";
+import { describeAge } from "../views/describe-age.ts";
+import { createPaint } from "../views/paint.ts";
+import { type Column, renderTable } from "../views/render-table.ts";
+import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
+import { withStore } from "./open-named-store.ts";
+import type { StoreContext } from "./store-program.ts";
+
+interface ListOptions {
+  readonly json?: boolean;
+  /** Also those that are answered and that no worker has taken yet. */
+  readonly all?: boolean;
+}
+
+/** `retinue approvals --store` */
+export async function approvalsInStore(
+  { host, store: address }: StoreContext,
+  { json, all }: ListOptions,
+): Promise<number> {
+  return withStore(address, async (store) => {
+    const found = await storeApprovals(store).list();
+    const shown = all === true ? found : found.filter(({ state }) => state === "waiting");
+    if (json === true) {
+      host.stdout.write(`${JSON.stringify({ version: 1, approvals: shown }, undefined, 2)}\n`);
+      return 0;
+    }
+    if (shown.length === 0) {
+      host.stderr.write("Nothing waits for an answer in this store.\n");
+      return 0;
+    }
+    const now = Date.now();
+    const rows = shown.map((approval) => rowOf(approval, now).map(stripControlCharacters));
+    const paint = createPaint(host.stdout.isColourAllowed);
+    host.stdout.write(renderTable({ columns, rows, width: host.stdout.columns, paint }));
+    return 0;
+  });
+}
+
+const columns: readonly Column[] = [
+  { heading: "ID", atLeast: 12, style: "name" },
+  { heading: "STATE", atLeast: 7 },
+  { heading: "AGE", atLeast: 4 },
+  { heading: "TOOL", atLeast: 6, atMost: 20 },
+  { heading: "AGENT", atLeast: 8, atMost: 36 },
+  { heading: "CALL", atLeast: 16, elseBelow: 30, style: "dim" },
+];
+
+function rowOf({ id, state, agent, question, at }: StoreApproval, now: number): readonly string[] {
+  const call = cutTo(JSON.stringify(question.input), 200);
+  return [id, state, describeAge(now - at), question.tool, agent, call];
+}
+
+/** `retinue approvals show ID --store` */
+export async function showInStore(
+  { host, store: address }: StoreContext,
+  id: string,
+  { json }: ListOptions,
+): Promise<number> {
+  return withStore(address, async (store) => {
+    const approval = await storeApprovals(store).find(id);
+    if (json === true) {
+      host.stdout.write(`${JSON.stringify({ version: 1, approval }, undefined, 2)}\n`);
+      return 0;
+    }
+    const { question, agent, state, at } = approval;
+    const { tool, input, reason, path, suggestedRules = [] } = question;
+    const lines = [
+      `${approval.id}: ${state} since ${new Date(at).toISOString()}`,
+      `agent     ${agent} (${path.join(" → ")})`,
+      `tool      ${tool}`,
+      ...JSON.stringify(input, undefined, 2).split("\n"),
+      `reason    ${reason}`,
+      ...(suggestedRules.length === 0 ? [] : [`rules     ${suggestedRules.join(" and ")}`]),
+    ];
+    host.stdout.write(`${lines.map(stripControlCharacters).join("\n")}\n`);
+    return 0;
+  });
+}
+
+export interface ApproveInStoreOptions {
+  readonly for: string;
+  readonly rule?: readonly string[];
+  readonly suggested?: boolean;
+  readonly until?: string;
+  readonly uses?: string;
+  readonly usd?: string;
+}
+
+/** `retinue approve ID --store` */
+export async function approveInStore(
+  context: StoreContext,
+  id: string,
+  options: ApproveInStoreOptions,
+): Promise<number> {
+  const scope = readScope(options);
+  return give(context, id, ({ question }) => {
+    const { suggestedRules = [] } = question;
+    if (options.suggested === true && suggestedRules.length === 0)
+      throw misuse("The question suggests no rules, so --suggested cannot be followed.");
+    const rules = [...(options.rule ?? []), ...(options.suggested === true ? suggestedRules : [])];
+    if (scope === "call" && rules.length > 0)
+      throw misuse("Rules cover further calls, so they need --for agent or --for session.");
+    if (scope === "call") return { type: "allow", for: scope };
+    return { type: "allow", for: scope, ...(rules.length === 0 ? {} : { rules }) };
+  });
+}
+
+/** A limit that no worker would keep is refused. */
+function readScope(options: ApproveInStoreOptions): "call" | "agent" | "session" {
+  const { for: scope } = options;
+  const limit = (["until", "uses", "usd"] as const).find((name) => options[name] !== undefined);
+  if (limit !== undefined)
+    throw misuse(`--${limit} is not kept for agents of a store.`, "Allow the call alone, with --for call.");
+  if (scope === "call" || scope === "agent" || scope === "session") return scope;
+  throw misuse(`--for is call, agent or session for agents of a store, but got ${JSON.stringify(scope)}.`);
+}
+
+/** `retinue deny ID [message] --store` */
+export function denyInStore(context: StoreContext, id: string, message = ""): Promise<number> {
+  return give(context, id, () => ({ type: "deny", ...(message === "" ? {} : { message }) }));
+}
+
+async function give(
+  { host, store: address }: StoreContext,
+  id: string,
+  decide: (approval: StoreApproval) => ApprovalAnswer,
+): Promise<number> {
+  refuseAgents(host);
+  return withStore(address, async (store) => {
+    const approvals = storeApprovals(store);
+    const answer = decide(await approvals.find(id));
+    const { question, agent, id: answered } = await approvals.answer(id, answer, { by: userInfo().username });
+    const word = answer.type === "allow" ? "allowed" : "denied";
+    host.stdout.write(`${stripControlCharacters(`${answered} is ${word}: ${question.tool} of ${agent}.`)}\n`);
+    return 0;
+  });
+}
