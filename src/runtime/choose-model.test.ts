@@ -85,13 +85,25 @@ describe("[MDL-4] with no key and no model named", () => {
 
   test.each<[string, RuntimeOptions["env"], string | undefined]>([
     ["RETINUE_LOCAL_MODELS is 0", { RETINUE_LOCAL_MODELS: "0" }, undefined],
-    ["a model is named", {}, "sonnet"],
+    ["the offline model is named", {}, "offline"],
     ["the variable names one", { ANTHROPIC_MODEL: "opus" }, undefined],
   ])("it is not looked for when %s", async (_, environment, model) => {
     const { runtime } = await createStage([], environment === undefined ? {} : { env: environment });
     await using session = await runtime.open(model === undefined ? {} : { model });
     expect(session.model.provider).toBe("offline");
     expect(session.plan.notes).toEqual([]);
+  });
+
+  test.each([
+    "sonnet",
+    "sonet",
+    "gpt-5",
+  ])("a run that names %s fails and does not answer offline", async (model) => {
+    const { runtime } = await createStage([], { env: {} });
+    await expect(runtime.run("Hi.", { model }).result).rejects.toMatchObject({
+      code: "no-credentials",
+      message: expect.stringContaining(model),
+    });
   });
 
   test("a key that is set is used immediately, and no one on this machine is asked", async () => {

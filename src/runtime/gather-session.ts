@@ -49,6 +49,7 @@ export async function gatherSession(
   const { paths } = world.discovered;
   const definition = findMainAgent(world.discovered, options.agent);
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
+  refuseUnserved(world, options.model, chosenModel);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const manager = createTaskManager({ ...childLimits(world), now: world.now });
@@ -203,6 +204,15 @@ export function isServed({ model, models }: RuntimeContext, chosen: ChosenModel)
   return (
     model !== undefined || chosen.provider === "offline" || models.describe(chosen).adapter !== "offline"
   );
+}
+
+/** A model that the caller named is never replaced by the offline model. */
+function refuseUnserved(world: RuntimeContext, named: string | undefined, chosen: ChosenModel): void {
+  if (named === undefined || /^\s*(?:offline(?:\/.*)?)?$/i.test(named) || isServed(world, chosen)) return;
+  const asked = `the model ${JSON.stringify(named)} was asked for`;
+  throw new RetinueError("no-credentials", `There is no key for a model, and ${asked}.`, {
+    advice: "Set ANTHROPIC_API_KEY or the key of another provider, or choose the model `offline`.",
+  });
 }
 
 type Serving = Pick<ModelForSession, "model" | "chosen" | "notes"> & { readonly from: string };
