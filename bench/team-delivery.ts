@@ -44,7 +44,8 @@ export async function benchTeamDelivery(): Promise<boolean> {
   ]);
 }
 
-const isMember = ({ system }: ModelRequest): boolean => system.join("\n").includes('You are "ada", a teammate');
+const isMember = ({ system }: ModelRequest): boolean =>
+  system.join("\n").includes('You are "ada", a teammate');
 const last = ({ messages }: ModelRequest): string => JSON.stringify(messages.at(-1));
 
 /** The lead sends a message, waits until the teammate is idle again, and sends the next. */
@@ -74,7 +75,10 @@ async function deliveries(teammateMode: "in-process" | "process"): Promise<reado
     respond: (request) => (isMember(request) ? member(request) : lead(request)),
   });
   const settings = JSON.stringify({ teams: true, teammateMode });
-  await runSubject({ arguments: [programFile, "-p", "Begin.", "--settings", settings], url: provider.url }, place);
+  await runSubject(
+    { arguments: [programFile, "-p", "Begin.", "--settings", settings], url: provider.url },
+    place,
+  );
   if (times.length !== samples) throw new Error(`${times.length} of ${samples} messages arrived.`);
   return times;
 }

@@ -24,6 +24,7 @@ import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { LiveControls } from "./agent/live-controls.ts";
 import type { ApprovalSettings } from "./approvals/open-inbox.ts";
 import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
+import type { PortableOptions } from "./teams/portable-options.ts";
 
 /** What all sessions of a runtime share. */
 export interface RuntimeContext {
@@ -67,6 +68,10 @@ export interface RuntimeContext {
   readonly readOnlySandbox: ReadOnlySandbox;
   /** Set where agents may form teams. */
   readonly teams?: TeamRuntime;
+  /** What members of a team in processes of their own are started with. */
+  readonly portable: PortableOptions;
+  /** Models are wrapped by the program. */
+  readonly wrapsModels?: true;
   readonly keepsTranscripts: boolean;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;

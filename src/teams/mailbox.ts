@@ -173,7 +173,9 @@ function createMarker({ store, name, commit, report }: MailboxOptions) {
         });
     },
     after(change: Promise<void>): void {
-      before = change.catch((error: unknown) => report?.(error instanceof Error ? error.message : String(error)));
+      before = change.catch((error: unknown) =>
+        report?.(error instanceof Error ? error.message : String(error)),
+      );
     },
     async settled(): Promise<void> {
       while (work !== undefined) {

@@ -229,9 +229,7 @@ function createFileReader<Value>(file: string, read: (text: string | undefined) 
   return () => {
     const status = statSync(file, { throwIfNoEntry: false });
     const mark =
-      status === undefined
-        ? "absent"
-        : [status.ino, status.mtimeMs, status.ctimeMs, status.size].join(" ");
+      status === undefined ? "absent" : [status.ino, status.mtimeMs, status.ctimeMs, status.size].join(" ");
     if (known?.mark === mark) return known.value;
     const value = read(loadText(file));
     known = { mark, value };

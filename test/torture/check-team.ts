@@ -31,7 +31,11 @@ export function checkTeam(place: TeamPlace, size?: TeamSize): TeamCount {
   const agents = agentsOf(place, store);
   const calls = agents.flatMap(({ records }) => callsIn(records));
   const delivered = agents.map((agent) => checkMail(agent, store));
-  checkMessages(calls, store, agents.map(({ name }) => name));
+  checkMessages(
+    calls,
+    store,
+    agents.map(({ name }) => name),
+  );
   const completed = checkTasks(calls, store, size);
   if (size !== undefined) checkLeftovers(place, store);
   return { delivered: delivered.reduce((sum, count) => sum + count, 0), completed };
@@ -99,7 +103,8 @@ function checkMessages(calls: readonly Call[], store: TeamStore, names: readonly
       const count = mail.filter((text) => text === message).length;
       if (count > 1) throw new Error(`The message ${id} is ${count} times in the inbox of ${name}.`);
       // Who had not joined yet is not among all.
-      if (count === 0 && isError === false && to !== "*") throw new Error(`The message ${id} to ${name} is lost.`);
+      if (count === 0 && isError === false && to !== "*")
+        throw new Error(`The message ${id} to ${name} is lost.`);
     }
   }
 }

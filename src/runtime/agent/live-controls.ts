@@ -4,6 +4,7 @@ import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
 import type { Model } from "../../model/model.ts";
 import { ModelError } from "../../model/model-error.ts";
 import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
+import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import type { Capability } from "./capability.ts";
 
@@ -25,6 +26,8 @@ export interface LiveControls {
   readonly elicit?: McpConnectionOptions["ask"];
   /** Files that the main agent knows without having read them, by real path. */
   readonly seenFile?: (path: string) => SeenFile | undefined;
+  /** Keeps what all agents together may take, where another process has the account. */
+  readonly tree?: TreeBudget;
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
 }

@@ -5,6 +5,7 @@ import type { Model } from "../../model/model.ts";
 import type { Executor } from "../../tasks/executor.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { LiveControls } from "../agent/live-controls.ts";
+import type { PortableOptions } from "../teams/portable-options.ts";
 import type { RuntimeOptions, SessionOptions } from "./runtime-options.ts";
 
 /** Options that have another name or shape once they were checked. */
@@ -40,6 +41,8 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly mcpServers?: Readonly<Record<string, unknown>>;
   readonly hooks?: readonly HookFunction[];
   readonly notice?: (text: string) => void;
+  /** What members of a team in processes of their own are started with. */
+  readonly portable?: PortableOptions;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
 }

@@ -201,7 +201,9 @@ async function forgetOffers(store: TeamStore, ids: readonly string[]): Promise<v
   if (ids.length === 0) return;
   const without = ({ offered, ...member }: TeamMember): TeamMember =>
     offered === undefined ? member : { ...member, offered: offered.filter((id) => !ids.includes(id)) };
-  await store.update((now) => (now === undefined ? undefined : { ...now, members: now.members.map(without) }));
+  await store.update((now) =>
+    now === undefined ? undefined : { ...now, members: now.members.map(without) },
+  );
 }
 
 /** A member in a process of its own ends with its lead, but not in the same moment. */

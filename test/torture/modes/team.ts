@@ -39,7 +39,9 @@ export const run: TortureMode = async ({ rounds = 100, random, say }) => {
     }
   }
   const leads = kills.filter((victim) => victim === "lead").length;
-  say(`${kills.length} kills, ${leads} of them of the lead. ${teams} teams finished whole: all tasks completed`);
+  say(
+    `${kills.length} kills, ${leads} of them of the lead. ${teams} teams finished whole: all tasks completed`,
+  );
   say(`once, ${delivered} messages delivered once and in order.`);
   return true;
 };
