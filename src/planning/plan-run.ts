@@ -11,7 +11,7 @@ import type { EarlierRun } from "./earlier-run.ts";
 import { inWorktree, type WorktreePlace } from "./in-worktree.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./limit-plan.ts";
 import { type OwnServers, serversOfChild } from "./own-servers.ts";
-import { type PlannedRights, planRights, withSkill } from "./plan-rights.ts";
+import { type PlannedRights, planRights, policyForMembers, withSkill } from "./plan-rights.ts";
 import type { RunPlan } from "./run-plan.ts";
 import { wantsToRunUnwatched } from "./runs-in-background.ts";
 import { selectChildModel } from "./select-child-model.ts";
@@ -324,7 +324,7 @@ function membershipOf(
 ): Pick<ChildPlan["task"], "team"> {
   if (team === undefined) return {};
   const isPlanning = mode === "plan" && parent.policy.mode !== "plan";
-  return { team: isPlanning ? { ...team, approvedMode: parent.policy.mode } : team };
+  return { team: isPlanning ? { ...team, approvedMode: policyForMembers(parent.policy).mode } : team };
 }
 
 function describeTask(

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
+import type { ScriptedCall, ScriptedStep, Step } from "../../src/testing/script.ts";
 import { answerTeam } from "../torture/team-script.ts";
 import { type TeamVictim, torturedTeam } from "../torture/tortured-team.ts";
 import { countedServer } from "./counted-server.ts";
@@ -15,7 +15,8 @@ const isAda = ({ system }: ModelRequest): boolean => system.join("\n").includes(
 const isLead = (request: ModelRequest): boolean => !isAda(request);
 const last = (request: ModelRequest): string => JSON.stringify(request.messages.at(-1));
 const call = (name: string, input: object): ScriptedCall => ({ name, input });
-const startAda = call("Agent", { description: "work", prompt: "TASK", name: "ada" });
+const startInput = { description: "work", prompt: "TASK", name: "ada" };
+const startAda = call("Agent", startInput);
 const settings = ["--settings", JSON.stringify({ teams: true, teammateMode: "process" })];
 
 async function provide(script: readonly Step[]) {
@@ -152,7 +153,7 @@ test("what the lead was started with reaches a teammate in a process: settings, 
   const environment = await provide([
     {
       match: isLead,
-      calls: [call("Agent", { ...(startAda.input as object), subagent_type: "helper" })],
+      calls: [call("Agent", { ...startInput, subagent_type: "helper" })],
     },
     { match: isLead, text: "Waiting.", times: "any" },
     {
@@ -189,6 +190,80 @@ test("what the lead was started with reaches a teammate in a process: settings, 
   const seen = readFileSync(join(place.cwd, "seen.txt"), "utf8");
   expect(seen).toContain('"tool_name":"mcp__counted__echo"');
   await server.gone();
+});
+
+test("plans, hooks and shutdown work with a teammate in a process as they do with one of the lead's [TEA-3, TEA-6, TEA-8]", async () => {
+  const place = createPlace();
+  const answer = (approve: boolean, message: string) => ({
+    respond: (request: ModelRequest) => ({
+      calls: [
+        call("SendMessage", {
+          to: "ada",
+          type: "plan_approval_response",
+          request_id: /plan-[0-9a-f]{8}@ada/.exec(last(request))?.[0],
+          approve,
+          message,
+        }),
+      ],
+    }),
+  });
+  const plan = (text: string) => call("ExitPlanMode", { plan: text });
+  const complete = call("TaskUpdate", { taskId: "1", status: "completed" });
+  const on = (who: (request: ModelRequest) => boolean, text: string, step: ScriptedStep): Step => ({
+    match: (request: ModelRequest) => who(request) && last(request).includes(text),
+    ...step,
+  });
+  const environment = await provide([
+    on(isLead, "PLAN ONE", answer(false, "Too vague.")),
+    on(isLead, "PLAN TWO", answer(true, "Good.")),
+    on(isLead, "REPORT", { calls: [call("SendMessage", { to: "ada", type: "shutdown_request" })] }),
+    on(isLead, "has shut down", { calls: [call("TeamDelete", {})] }),
+    on(isLead, "was deleted", { text: "Over." }),
+    {
+      match: isLead,
+      calls: [
+        call("TaskCreate", { subject: "s", description: "d" }),
+        call("Agent", { ...startInput, mode: "plan" }),
+      ],
+    },
+    { match: isLead, text: "Waiting.", times: "any" },
+    on(isAda, "is rejected: Too vague", { calls: [plan("PLAN TWO")] }),
+    on(isAda, "is approved: Good", {
+      calls: [call("Write", { file_path: "out.txt", content: "x" }), complete],
+    }),
+    on(isAda, "not changed: NOT-YET", { calls: [complete] }),
+    on(isAda, "MORE-WORK", { calls: [call("SendMessage", { to: "team-lead", message: "REPORT" })] }),
+    on(isAda, "Shutdown request", {
+      respond: (request) => ({
+        calls: [
+          call("SendMessage", {
+            to: "team-lead",
+            type: "shutdown_response",
+            request_id: /shutdown-\d+@ada/.exec(last(request))?.[0],
+            approve: true,
+          }),
+        ],
+      }),
+    }),
+    { match: isAda, calls: [call("Write", { file_path: "early.txt", content: "x" }), plan("PLAN ONE")] },
+    { match: isAda, text: "Done.", times: "any" },
+  ]);
+  const hook = (command: string) => [{ hooks: [{ type: "command", command }] }];
+  const once = (file: string, word: string) =>
+    `test -e ${file} || { touch ${file}; echo ${word} >&2; exit 2; }`;
+  const hooks = {
+    TaskCompleted: hook(once("c1", "NOT-YET")),
+    // Not while it waits for the answer to its plan.
+    TeammateIdle: hook(`test ! -e out.txt || ${once("i1", "MORE-WORK")}`),
+  };
+  const words = ["--settings", JSON.stringify({ teams: true, teammateMode: "process", hooks })];
+  const ended = await runCommand(place, ["-p", "go", ...words, "--permission-mode", "acceptEdits"], {
+    environment,
+  });
+  expect(ended).toMatchObject({ code: 0, out: "Over.\n" });
+  expect(existsSync(join(place.cwd, "early.txt"))).toBe(false);
+  expect(existsSync(join(place.cwd, "out.txt"))).toBe(true);
+  expect(readdirSync(join(place.home, ".claude/teams"))).toEqual([]);
 });
 
 test("the budget of the tree holds for a teammate in a process too [TEA-8, LIM-5]", async () => {

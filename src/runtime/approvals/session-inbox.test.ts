@@ -348,7 +348,7 @@ it("a question of an agent in another process counts while that agent runs [APR-
     {
       callId: "c",
       reason: "it writes",
-      request: { tool: "Bash", effect: "execute", input: { command: "touch x" } },
+      request: { tool: "Bash", effect: "execute", input: { command: "touch x" }, paths: [] },
     },
     { path: [there.main, { id: "a1", name: "ada" }], policy, directory },
     { signal: stop.signal },

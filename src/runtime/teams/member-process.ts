@@ -94,7 +94,11 @@ export async function* runMemberProcess(
   const exited = new Promise<string>((resolve) => {
     child.on("close", (code, killedBy) => resolve(killedBy ?? `exit code ${code}`));
   });
-  const say = (line: object): void => void stdin.write(`${JSON.stringify(line)}\n`);
+  // A process that has died is noticed by its end.
+  stdin.on("error", () => undefined);
+  const say = (line: object): void => {
+    if (stdin.writable) stdin.write(`${JSON.stringify(line)}\n`);
+  };
   const errors = createErrorTail(stderr, options.report);
   const kill = stopOnAbort(child, say, signal);
   const over = new AbortController();
@@ -113,6 +117,8 @@ export async function* runMemberProcess(
         await control.takePlace?.(signal).catch(() => undefined);
       isIdle = message.event.type === "run-idled";
       hasEnded ||= message.event.type === "run-ended";
+      // It has nothing more to hear, and ends when its own record is closed.
+      if (hasEnded) kill();
       yield message.event;
     }
     const how = await exited;

@@ -2,6 +2,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { LimitReached } from "../../loop/limit-reached.ts";
 import { type Amount, amountOf, type CallNeed } from "../../tasks/budget/need-estimator.ts";
 import {
+  type AgentBudget,
   createTreeBudget,
   type Reservation,
   type Reserved,
@@ -31,43 +32,40 @@ export function createRemoteBudget(send: (request: BudgetRequest) => void): {
   /** Takes a line of the other process. */
   take(line: JsonRecord): void;
 } {
-  const waiting = new Map<number, (answer: BudgetAnswer) => void>();
+  const link = createLink(send);
   const own = createTreeBudget(undefined);
-  let count = 0;
-  const nextId = (): number => {
-    count += 1;
-    return count;
-  };
-  const ask = (request: Exclude<BudgetRequest, { readonly op: "settle" }>): Promise<BudgetAnswer> => {
-    const answer = Promise.withResolvers<BudgetAnswer>();
-    waiting.set(request.id, answer.resolve);
-    send(request);
-    return answer.promise;
-  };
-
-  async function reserveThere(need: CallNeed, signal: AbortSignal): Promise<Reserved> {
-    signal.throwIfAborted();
-    const id = nextId();
-    const settle = (spent: Amount): void => send({ op: "settle", reservation: id, spent });
-    const stopped = Promise.withResolvers<never>();
-    // Also where it is granted in this moment: what is settled is given back.
-    const stop = (): void => {
-      settle(nothing);
-      stopped.reject(signal.reason);
-    };
-    signal.addEventListener("abort", stop, { once: true });
-    try {
-      const { reserved } = await Promise.race([ask({ op: "reserve", id, need }), stopped.promise]);
-      if (reserved === undefined || reserved.type === "refused") return reserved ?? noAnswer;
-      const renew = async (spent: Amount): Promise<LimitReached | undefined> =>
-        (await ask({ op: "renew", id: nextId(), reservation: id, spent })).limit;
-      return { ...reserved, renew, settle };
-    } finally {
-      signal.removeEventListener("abort", stop);
-    }
-  }
-
   return {
+    take: link.take,
+    budget: {
+      spent: own.spent,
+      refusal: () => undefined,
+      agent: (limits) => agentBudget(own.agent(limits), link),
+    },
+  };
+}
+
+interface BudgetLink {
+  readonly send: (request: BudgetRequest) => void;
+  readonly nextId: () => number;
+  readonly ask: (request: Exclude<BudgetRequest, { readonly op: "settle" }>) => Promise<BudgetAnswer>;
+  readonly take: (line: JsonRecord) => void;
+}
+
+function createLink(send: BudgetLink["send"]): BudgetLink {
+  const waiting = new Map<number, (answer: BudgetAnswer) => void>();
+  let count = 0;
+  return {
+    send,
+    nextId() {
+      count += 1;
+      return count;
+    },
+    ask(request) {
+      const answer = Promise.withResolvers<BudgetAnswer>();
+      waiting.set(request.id, answer.resolve);
+      send(request);
+      return answer.promise;
+    },
     take(line) {
       const { id } = line;
       if (typeof id !== "number") return;
@@ -75,36 +73,58 @@ export function createRemoteBudget(send: (request: BudgetRequest) => void): {
       waiting.get(id)?.(line as unknown as BudgetAnswer);
       waiting.delete(id);
     },
-    budget: {
-      spent: own.spent,
-      refusal: () => undefined,
-      agent(limits) {
-        const here = own.agent(limits);
-        return {
-          isLimited: true,
-          refusal: here.refusal,
-          async reserve(need, { signal }) {
-            const mine = await here.reserve(need, { signal });
-            if (mine.type === "refused") return mine;
-            try {
-              const theirs = await reserveThere({ ...need, maxOutput: mine.maxOutput }, signal);
-              if (theirs.type === "reserved") return bothOf(mine, theirs);
-              mine.settle(nothing);
-              return theirs;
-            } catch (error) {
-              mine.settle(nothing);
-              throw error;
-            }
-          },
-          async takeCalls(wanted) {
-            const mine = await here.takeCalls(wanted);
-            const { taken } = await ask({ op: "calls", id: nextId(), count: mine.granted });
-            return taken === undefined || taken.limit === undefined ? mine : taken;
-          },
-        };
-      },
+  };
+}
+
+function agentBudget(here: AgentBudget, link: BudgetLink): AgentBudget {
+  return {
+    isLimited: true,
+    refusal: here.refusal,
+    async reserve(need, { signal }) {
+      const mine = await here.reserve(need, { signal });
+      if (mine.type === "refused") return mine;
+      try {
+        const theirs = await reserveThere({ ...need, maxOutput: mine.maxOutput }, signal, link);
+        if (theirs.type === "reserved") return bothOf(mine, theirs);
+        mine.settle(nothing);
+        return theirs;
+      } catch (error) {
+        mine.settle(nothing);
+        throw error;
+      }
+    },
+    async takeCalls(wanted) {
+      const mine = await here.takeCalls(wanted);
+      const { taken } = await link.ask({ op: "calls", id: link.nextId(), count: mine.granted });
+      return taken?.limit === undefined ? mine : taken;
     },
   };
+}
+
+async function reserveThere(
+  need: CallNeed,
+  signal: AbortSignal,
+  { send, ask, nextId }: BudgetLink,
+): Promise<Reserved> {
+  signal.throwIfAborted();
+  const id = nextId();
+  const settle = (spent: Amount): void => send({ op: "settle", reservation: id, spent });
+  const stopped = Promise.withResolvers<never>();
+  // Also where it is granted in this moment: what is settled is given back.
+  const stop = (): void => {
+    settle(nothing);
+    stopped.reject(signal.reason);
+  };
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    const { reserved } = await Promise.race([ask({ op: "reserve", id, need }), stopped.promise]);
+    if (reserved === undefined || reserved.type === "refused") return reserved ?? noAnswer;
+    const renew = async (spent: Amount): Promise<LimitReached | undefined> =>
+      (await ask({ op: "renew", id: nextId(), reservation: id, spent })).limit;
+    return { ...reserved, renew, settle };
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }
 
 const noAnswer: Reserved = { type: "refused", reason: "max_budget", error: "The lead keeps no budget." };

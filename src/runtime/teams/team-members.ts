@@ -190,9 +190,10 @@ export async function reportEnd({ child, state, text }: EndedMember, { live }: F
   await offerTasks(store, released);
   const given =
     released.length === 0 ? "" : ` Its tasks are free again: ${released.map(({ id }) => id).join(", ")}.`;
+  const why = reason === "idle_timeout" ? ", because it was idle too long" : "";
   const message = isShutDown
     ? `${name} has shut down.${given}`
-    : `${name} has ended; a message to it resumes it.${given}\n\n${text}`;
+    : `${name} has ended${why}; a message to it resumes it.${given}\n\n${text}`;
   await store.send(leadName, { from: systemName, body: { type: "teammate_terminated", name, message } });
   live.mailbox?.look();
 }

@@ -38,6 +38,8 @@ export async function runTeammate(context: CommandContext): Promise<number> {
     return await runMember(given, { host, say, stop, ask: questions.ask, tree: account.budget });
   } finally {
     forget();
+    // Nothing more is read, so that the process ends when its work does.
+    stop.abort(new RetinueError("member-over", "The member has ended."));
   }
 }
 
@@ -74,14 +76,20 @@ async function runMember(
   );
   await using session = await runtime.open({ sessionId: plan.sessionId, childrenOnly: true });
   const handle = session.runPlan(plan);
-  // It can be resumed like one whose process died.
-  const end = (): void => void session.close().catch(() => undefined);
+  const end = (): void => {
+    const by = stoppers.find((one) => stop.signal.reason?.code === `stopped-by-${one}`);
+    // Who is stopped for good ends as such; who loses its lead can be resumed like one whose process died.
+    const ending = by === undefined ? session.close() : session.tasks.stop(plan.agent.id, by);
+    ending.catch(() => undefined);
+  };
   stop.signal.addEventListener("abort", end, { once: true });
   if (stop.signal.aborted) end();
   for await (const event of handle.events) say({ type: "event", event });
   await handle.result;
   return 0;
 }
+
+const stoppers = ["user", "parent", "program"] as const;
 
 /** Without the lead there is nobody to work for, and nobody who would take the member up. */
 async function listen(
@@ -91,10 +99,13 @@ async function listen(
 ): Promise<void> {
   for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
     const line = readLine(next.value);
-    if (line?.["type"] === "stop") break;
+    if (line?.["type"] === "stop") {
+      stop.abort(new RetinueError(String(line["code"]), "The lead asked the member to stop."));
+      return;
+    }
     if (line !== undefined) take(line);
   }
-  stop.abort(new RetinueError("interrupted", "The lead ended, or asked the member to stop."));
+  stop.abort(new RetinueError("interrupted", "The lead has ended."));
 }
 
 /** Puts questions to the lead, each with a number that its answer repeats. */
