@@ -27,7 +27,7 @@ function granted(reserved: Reserved) {
   return reserved;
 }
 
-test("a member in another process waits for what others hold, and gives back what it did not need [TEA-8, LIM-5]", async () => {
+test("a member in another process waits for what others hold, and gives back what it did not need [TEA-8, LIM-3]", async () => {
   const { tree, member } = connect({ tokens: limit(6000) });
   const first = granted(await tree.agent(undefined).reserve(need, { signal }));
   let second: Reserved | undefined;
@@ -45,7 +45,7 @@ test("a member in another process waits for what others hold, and gives back wha
   expect(granted(await member.reserve(need, { signal })).maxOutput).toBe(3000);
 });
 
-test("what is not left is refused there, with the words of the tree [TEA-8, LIM-5]", async () => {
+test("what is not left is refused there, with the words of the tree [TEA-8, LIM-3]", async () => {
   const { tree, member } = connect({ tokens: limit(1500), toolCalls: limit(3) });
   expect(await member.reserve(need, { signal })).toMatchObject({
     type: "refused",
@@ -56,14 +56,14 @@ test("what is not left is refused there, with the words of the tree [TEA-8, LIM-
   expect(tree.refusal()).toMatchObject({ reason: "max_tool_calls" });
 });
 
-test("an attempt that failed is paid, and ends the call when the rest is not enough [TEA-8, LIM-5]", async () => {
+test("an attempt that failed is paid, and ends the call when the rest is not enough [TEA-8, LIM-3]", async () => {
   const { member } = connect({ tokens: limit(6000) });
   const held = granted(await member.reserve(need, { signal }));
   expect(await held.renew({ usd: 0, tokens: 900 })).toBeUndefined();
   expect(await held.renew({ usd: 0, tokens: 900 })).toMatchObject({ reason: "max_total_tokens" });
 });
 
-test("a member that is stopped while it waits, or dies with a call, keeps nothing from others [TEA-8, LIM-5]", async () => {
+test("a member that is stopped while it waits, or dies with a call, keeps nothing from others [TEA-8, LIM-3]", async () => {
   const { tree, server, member } = connect({ tokens: limit(6000) });
   const held = granted(await member.reserve(need, { signal }));
   const stop = new AbortController();
