@@ -8,6 +8,7 @@ import { benchLongRun } from "./long-run.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
 import { benchSubagents } from "./subagents.ts";
+import { benchTeamDelivery } from "./team-delivery.ts";
 import { benchTelemetry } from "./telemetry.ts";
 import { benchTerminal } from "./terminal.ts";
 
@@ -21,6 +22,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["prompt-cache", benchPromptCache],
   ["subagents", benchSubagents],
   ["long-run", benchLongRun],
+  ["team-delivery", benchTeamDelivery],
   ["telemetry", benchTelemetry],
   ["terminal", benchTerminal],
 ]);

@@ -34,8 +34,10 @@ const modes: Readonly<Record<string, Mode>> = {
   children: { rounds: 300, run: tortureFamilies },
   /** A main agent with children, ended by every signal. */
   signals: { rounds: 400, run: tortureSignals },
-  /** Members of a team in processes, killed while they claim and complete tasks that wait for each other. */
+  /** A lead and members in processes, killed while they work on tasks that wait for each other. */
   team: { rounds: 100, run: tortureTeam },
+  /** Eight members that send so many messages, and no kill: nothing is lost, and memory does not grow with them. */
+  "team-soak": { rounds: 2000, run: tortureSoak },
   /** Killed while worktrees are made. */
   worktrees: { rounds: 10, run: tortureWorktrees },
   /** Power cuts on an ext4 file system of its own; needs root. `--durability os` shows what they do without syncs. */
@@ -68,6 +70,10 @@ async function tortureWorktrees(): Promise<void> {
 
 async function tortureTeam(): Promise<void> {
   await tortureBy((await import("../test/torture/modes/team.ts")).run);
+}
+
+async function tortureSoak(): Promise<void> {
+  await tortureBy((await import("../test/torture/modes/team-soak.ts")).run);
 }
 
 async function tortureBy(run: TortureMode): Promise<void> {

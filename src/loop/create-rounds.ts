@@ -42,7 +42,9 @@ export function createRounds({ ports, tally, signal }: RoundOptions) {
     { isCut }: { readonly isCut: boolean },
   ): AsyncGenerator<RunEvent, Round> {
     const whole = isCut ? calls.slice(0, -1) : calls;
-    const { granted, limit } = ports.limits?.takeCalls(whole.length) ?? { granted: whole.length };
+    const { granted, limit } = (await ports.limits?.takeCalls(whole.length)) ?? {
+      granted: whole.length,
+    };
     const run = whole.slice(0, granted);
     const results = yield* callTools(run, ports, signal);
     tally.addCalls(calls.length, results.denials);

@@ -124,10 +124,15 @@ export interface LoopPorts {
   readonly now: () => number;
 }
 
+interface TakenCalls {
+  readonly granted: number;
+  readonly limit?: LimitReached;
+}
+
 /** Limits that others share or that need a clock. */
 export interface LoopLimits {
   /** How many of so many tool calls may still be made, and the limit where it is not all of them. */
-  readonly takeCalls: (count: number) => { readonly granted: number; readonly limit?: LimitReached };
+  readonly takeCalls: (count: number) => TakenCalls | Promise<TakenCalls>;
   /** The limit that made the last answer shorter than it was asked for. */
   readonly shortened: () => LimitReached | undefined;
   /** Equal rounds of futile calls after which the run ends; a default when absent. */

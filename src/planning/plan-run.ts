@@ -15,6 +15,7 @@ import {
   membershipText,
   type PlannedRights,
   planRights,
+  policyForMembers,
   type SkillOfSpawn,
   type SpawnRequest,
   selectChildModel,
@@ -327,7 +328,7 @@ function membershipOf(
 ): Pick<ChildPlan["task"], "team"> {
   if (team === undefined) return {};
   const isPlanning = mode === "plan" && parent.policy.mode !== "plan";
-  return { team: isPlanning ? { ...team, approvedMode: parent.policy.mode } : team };
+  return { team: isPlanning ? { ...team, approvedMode: policyForMembers(parent.policy).mode } : team };
 }
 
 function describeTask(

@@ -78,6 +78,7 @@ export function planRights(
   { background, model }: { readonly background: boolean; readonly model: ChosenModel },
 ): PlannedRights | { readonly type: "refused"; readonly reason: string } {
   const { definition, parent } = facts;
+  const above = request.team === undefined ? parent.policy : policyForMembers(parent.policy);
   const memory = memoryFacts(definition, facts.memory);
   const wishes: ChildWishes = {
     ...callMode(request, facts.earlier),
@@ -86,7 +87,7 @@ export function planRights(
     background,
   };
   const search: SearchFacts = {
-    policy: withSkill(childPolicy(parent.policy, wishes), request.skill),
+    policy: withSkill(childPolicy(above, wishes), request.skill),
     model: model.id,
     canSearch: facts.canSearch?.(model) !== false,
   };
@@ -96,12 +97,12 @@ export function planRights(
     skillDeny: request.skill?.deny ?? [],
     refused: refusedTools(search),
     background,
-    ...(request.team === undefined ? {} : { forTeam: teamTools(search.policy.mode, parent.policy.mode) }),
+    ...(request.team === undefined ? {} : { forTeam: teamTools(search.policy.mode, above.mode) }),
   });
   const grant = keptGrant(planned.grant, request, facts.earlier);
   if (grant.type === "refused") return { type: "refused", reason: grant.reason };
   const { tools } = grant;
-  const policy = childPolicy(parent.policy, {
+  const policy = childPolicy(above, {
     ...wishes,
     tools: { anchor: parent.directory, tools, ...memory.scope, ...grant.exclusions },
   });
@@ -116,6 +117,11 @@ export function planRights(
     // The parent reads these beside the result; mere remarks are shown where files are checked.
     notes: grant.notes.flatMap(({ severity, message }) => (severity === "note" ? [] : [message])),
   };
+}
+
+/** A lead in `delegate` mode only coordinates. Its members do the work, and have what `default` gives them. */
+export function policyForMembers(policy: PermissionPolicy): PermissionPolicy {
+  return policy.mode === "delegate" ? { ...policy, mode: "default" } : policy;
 }
 
 function teamTools(mode: PermissionMode, parent: PermissionMode): readonly string[] {

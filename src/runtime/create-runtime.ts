@@ -25,6 +25,7 @@ import {
   type ProgramContext,
   type SessionPool,
 } from "./session-pool.ts";
+import { portableOptions } from "./teams/portable-options.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
 import { createWorld } from "./world.ts";
 
@@ -75,7 +76,8 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
   const { store } = options;
   if (store !== undefined) refuseWorkerOptions(options);
   const normalized = normalizeRuntimeOptions(options);
-  const world = createWorld({ ...normalized.setup, ...(live === undefined ? {} : { live }) });
+  const portable = portableOptions(options);
+  const world = createWorld({ ...normalized.setup, portable, ...(live === undefined ? {} : { live }) });
   const program = createProgramContext(world, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
@@ -261,7 +263,10 @@ export function createTidying(signal: AbortSignal, now: () => number): Tidying {
   }: Parameters<Tidying["begin"]>[0]): Promise<void> {
     const { cleanUp } = await import("../tasks/recovery/cleanup.ts");
     const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
-    await cleanUp({ ...paths, olderThanDays, now: now(), dryRun: false, environment, signal });
+    const cleanup = { ...paths, olderThanDays, now: now(), dryRun: false, environment, signal };
+    await cleanUp(cleanup);
+    const { cleanUpTeams } = await import("./teams/clean-up-teams.ts");
+    await cleanUpTeams(cleanup);
   }
   return {
     begin(world) {

@@ -65,7 +65,7 @@ export async function openSession<Output>(
   const limited = limitFacts(world, options);
   const services: AgentServices = {
     ...openServices(world, plan, { gathered, environment, options }),
-    tree: createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
+    tree: world.live?.tree ?? createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
   };
   const childOutputs = createChildOutputs(outputRetries(world));
   let opened: Session<Output> | undefined;

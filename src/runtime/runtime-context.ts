@@ -33,6 +33,7 @@ import type { GatheredMcp, McpAnswer } from "./servers/gather-mcp-servers.ts";
 import { createPromptTool } from "./servers/session-servers.ts";
 import type { Session } from "./session.ts";
 import { refuseBrokenRestrictions } from "./session-rules.ts";
+import type { PortableOptions } from "./teams/portable-options.ts";
 
 /** What all sessions of a runtime share. */
 export interface RuntimeContext {
@@ -78,6 +79,10 @@ export interface RuntimeContext {
   readonly readOnlySandbox: ReadOnlySandbox;
   /** Set where agents may form teams. */
   readonly teams?: TeamRuntime;
+  /** What members of a team in processes of their own are started with. */
+  readonly portable: PortableOptions;
+  /** Models are wrapped by the program. */
+  readonly wrapsModels?: true;
   readonly keepsTranscripts: boolean;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;

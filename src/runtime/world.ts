@@ -214,6 +214,7 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
     programServers: programServers(options.mcpServers ?? {}),
+    portable: options.portable ?? {},
     trusted,
     environment,
     platform: place.platform,
@@ -238,6 +239,7 @@ type GivenPart =
   | "settingSources"
   | "model"
   | "extraTools"
+  | "wrapsModels"
   | "wrapExecutor"
   | "wrapPlan"
   | "idempotencyKey"
@@ -260,6 +262,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     hooks: options.hooks ?? [],
     ...(settingSources === undefined ? {} : { settingSources }),
     ...(model === undefined ? {} : { model }),
+    ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
     ...(wrapExecutor === undefined ? {} : { wrapExecutor }),
     ...(wrapPlan === undefined ? {} : { wrapPlan }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),

@@ -81,7 +81,8 @@ export function withBudget(model: Model, options: BudgetedOptions): Model {
             estimator.learn(contextTokens(event.usage));
             reserved.settle(paid(event.usage));
           }
-          const limit = event.type === "attempt-failed" ? reserved.renew(paid(attempt.take())) : undefined;
+          const limit =
+            event.type === "attempt-failed" ? await reserved.renew(paid(attempt.take())) : undefined;
           yield event;
           if (limit !== undefined) throw limitError(limit);
         }

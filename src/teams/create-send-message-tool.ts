@@ -225,7 +225,7 @@ async function answerPlan({ to, requestId, approve, text }: ProtocolCall, seat: 
   const feedback = text === undefined ? {} : { feedback: text };
   const body = { type: "plan_approval_response", requestId, approve, ...feedback } as const;
   // The config decides about its rights; the message only tells it.
-  await store.update((now = config) => {
+  await store.update((now) => {
     const current = now === undefined ? undefined : findMember(now, member.name);
     if (now === undefined || current === undefined) throw memberGone(member.name);
     const { planRequest: _answered, ...rest } = current;

@@ -85,27 +85,37 @@ function plainText(text: string): string {
 
 /** Reads the text of an inbox file. Total: what is no list of mail is one invalid entry. */
 export function readInbox(text: string): InboxReading {
-  const value = parse(text);
-  if (!Array.isArray(value)) return { mail: [], invalid: text.trim() === "" ? [] : [value ?? text] };
-  const counts = new Map<string, number>();
-  const mail: Mail[] = [];
-  const invalid: unknown[] = [];
-  for (const entry of value) {
-    const one = readEntry(entry, counts);
-    if (one === undefined) invalid.push(entry);
-    else mail.push(one);
-  }
-  return { mail, invalid };
+  const { entries, invalid } = readInboxEntries(text);
+  return { mail: entries.map(({ mail }) => mail), invalid };
 }
 
-function readEntry(entry: unknown, counts: Map<string, number>): Mail | undefined {
-  if (!isRecord(entry)) return undefined;
-  const { from, text, timestamp, summary, color, kind } = entry;
+/** Mail with the entry that it was read from. */
+export interface InboxEntry {
+  readonly entry: JsonRecord;
+  readonly mail: Mail;
+}
+
+export function readInboxEntries(text: string): {
+  readonly entries: readonly InboxEntry[];
+  readonly invalid: readonly unknown[];
+} {
+  const value = parse(text);
+  if (!Array.isArray(value)) return { entries: [], invalid: text.trim() === "" ? [] : [value ?? text] };
+  const counts = new Map<string, number>();
+  const entries: InboxEntry[] = [];
+  const invalid: unknown[] = [];
+  for (const entry of value) {
+    const mail = isRecord(entry) ? readEntry(entry, counts) : undefined;
+    if (mail === undefined) invalid.push(entry);
+    else entries.push({ entry, mail });
+  }
+  return { entries, invalid };
+}
+
+function readEntry(entry: JsonRecord, counts: Map<string, number>): Mail | undefined {
+  const { from, text, timestamp, summary, color, kind, id } = entry;
   if (typeof from !== "string" || typeof text !== "string" || typeof timestamp !== "string") return undefined;
-  const hash = createHash("sha256")
-    .update(JSON.stringify([from, text, timestamp]))
-    .digest("hex");
-  const base = typeof entry["id"] === "string" && entry["id"] !== "" ? entry["id"] : hash.slice(0, 24);
+  const base = typeof id === "string" && id !== "" ? id : hashOf([from, text, timestamp]);
   const count = counts.get(base) ?? 0;
   counts.set(base, count + 1);
   const protocol = kind === "text" ? undefined : readProtocol(readJson(text));
@@ -121,13 +131,15 @@ function readEntry(entry: unknown, counts: Map<string, number>): Mail | undefine
   };
 }
 
-/** An inbox entry with `read` set where its key is among those given; in the order of `readInbox`. */
-export function withRead(entries: readonly unknown[], keys: ReadonlySet<string>): readonly unknown[] {
-  const counts = new Map<string, number>();
-  return entries.map((entry) => {
-    const mail = readEntry(entry, counts);
-    return mail !== undefined && keys.has(mail.key) && isRecord(entry) ? { ...entry, read: true } : entry;
-  });
+/** The key of an entry of another program, which has no id. */
+function hashOf(fields: readonly string[]): string {
+  return createHash("sha256").update(JSON.stringify(fields)).digest("hex").slice(0, 24);
+}
+
+/** The same entry with `read` set, where its key is among those given. */
+export function withRead(one: InboxEntry, keys: ReadonlySet<string>): InboxEntry {
+  if (one.mail.read || !keys.has(one.mail.key)) return one;
+  return { entry: { ...one.entry, read: true }, mail: { ...one.mail, read: true } };
 }
 
 /** Other programs spell some fields differently. */

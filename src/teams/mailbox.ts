@@ -11,6 +11,10 @@ export interface Mailbox extends AsyncDisposable {
   recorded(keys: readonly string[]): void;
   /** What was taken and did not get into the conversation can be taken again. */
   giveBack(): void;
+  /** Marks mail as read only behind this, so that others see that the agent works before they see its mail as read. */
+  markAfter(work: Promise<void>): void;
+  /** Resolves when all mail that was recorded is marked as read. */
+  settled(): Promise<void>;
   /** Lets those that wait look again. */
   look(): void;
   /** Resolves when there is new mail, or when `isAwake` says so after a change; `timeout` after so many milliseconds. */
@@ -85,6 +89,8 @@ export function openMailbox(options: MailboxOptions): Mailbox {
       marker.mark(keys);
     },
     giveBack: () => taken.clear(),
+    markAfter: marker.after,
+    settled: marker.settled,
     look,
     wait: (wait) => waitForMail(wait, { hasMail, bells }),
     async [Symbol.asyncDispose]() {
@@ -120,17 +126,30 @@ async function waitForMail(
   }
 }
 
+/** Between the record of mail and its mark as read, so that files do not delay the request that answers it. */
+const markDelayMs = 30;
+
 /** Marks mail as read behind the work, one step at a time. */
 function createMarker({ store, name, commit, report }: MailboxOptions) {
   let waiting = new Set<string>();
   let isWanted = false;
   let work: Promise<void> | undefined;
+  let before: Promise<void> = Promise.resolve();
+  let hurry: (() => void) | undefined;
 
   async function run(): Promise<void> {
     while (isWanted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, markDelayMs);
+        hurry = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
       const keys = waiting;
       waiting = new Set();
       isWanted = false;
+      await before;
       await commit?.();
       const aside = await store.markRead(name, keys);
       if (aside !== undefined)
@@ -153,7 +172,18 @@ function createMarker({ store, name, commit, report }: MailboxOptions) {
           work = undefined;
         });
     },
-    settled: async () => work,
+    after(change: Promise<void>): void {
+      before = change.catch((error: unknown) =>
+        report?.(error instanceof Error ? error.message : String(error)),
+      );
+    },
+    async settled(): Promise<void> {
+      while (work !== undefined) {
+        hurry?.();
+        await work;
+      }
+      await before;
+    },
   };
 }
 

@@ -148,6 +148,7 @@ function createStandby({
     recorded: mailbox.recorded,
     async report(ending) {
       mailbox.giveBack();
+      await mailbox.settled();
       await becomeIdle(ending, { options, state, seat });
       state.hasReported = false;
       state.rounds = 0;
@@ -158,7 +159,8 @@ function createStandby({
       while ((await mailbox.wait({ signal, limitMs: idleLimitMs })) !== "timeout") {
         const mail = mailbox.take();
         if (mail === undefined) continue;
-        await setMember(store, name, { isActive: true, state: "working" });
+        // Beside the work: nothing but the journal comes between mail and the request that answers it.
+        mailbox.markAfter(setMember(store, name, { isActive: true, state: "working" }));
         return mail;
       }
       return undefined;
@@ -204,11 +206,9 @@ function memberOf(store: TeamStore, name: string): TeamMember | undefined {
 
 /** Changes the entry of a member, where it is still one. */
 export async function setMember(store: TeamStore, name: string, change: Partial<TeamMember>): Promise<void> {
-  const config = store.config();
-  if (config === undefined || findMember(config, name) === undefined) return;
-  await store.update((now = config) => {
-    const member = findMember(now, name);
-    return member === undefined ? now : withMember(now, { ...member, ...change });
+  await store.update((now) => {
+    const member = now === undefined ? undefined : findMember(now, name);
+    return now === undefined || member === undefined ? undefined : withMember(now, { ...member, ...change });
   });
 }
 

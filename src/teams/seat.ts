@@ -67,7 +67,7 @@ export async function offerTasks(store: TeamStore, free: readonly BoardTask[]): 
   if (config === undefined || chooseOffers(config, free).size === 0) return;
   await store.update((now) => {
     // The team may have been deleted meanwhile; then there is no one to offer anything to.
-    if (now === undefined) return config;
+    if (now === undefined) return undefined;
     for (const [name, task] of chooseOffers(now, free)) offers.set(name, task);
     return [...offers].reduce((next, [name, task]) => withOffer(next, name, task.id), now);
   });

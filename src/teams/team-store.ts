@@ -2,11 +2,21 @@
 import { randomUUID } from "node:crypto";
 import { appendFileSync, type FSWatcher, mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { errorCode, fileError, replaceWholeFile } from "../storage/file-error.ts";
 import type { OwnerLock } from "../storage/owner-lock.ts";
 import { type BoardStore, createBoardStore } from "./board-store.ts";
-import { type InboxReading, type Mail, mailEntry, type OutgoingMail, readInbox, withRead } from "./mail.ts";
+import {
+  type InboxEntry,
+  type InboxReading,
+  type Mail,
+  mailEntry,
+  type OutgoingMail,
+  readInbox,
+  readInboxEntries,
+  withRead,
+} from "./mail.ts";
 import { readTeamConfig, type TeamConfig } from "./team-config.ts";
 import { withFileLock } from "./with-file-lock.ts";
 
@@ -23,8 +33,11 @@ export interface TeamStore {
   readonly board: BoardStore;
   /** The config as it is now; undefined when the team does not exist. */
   config(): TeamConfig | undefined;
-  /** Changes the config in one step for all processes; the change sees undefined when there is none. */
-  update(change: (config: TeamConfig | undefined) => TeamConfig): Promise<TeamConfig>;
+  /**
+   * Changes the config in one step for all processes; the change sees undefined when there is none, and leaves everything as it
+   * is by returning undefined. Gives the config as it is then.
+   */
+  update(change: ConfigChange): Promise<TeamConfig | undefined>;
   /** Puts mail into an inbox, behind what is in it. */
   send(to: string, mail: OutgoingMail): Promise<void>;
   inbox(name: string): InboxReading;
@@ -33,6 +46,8 @@ export interface TeamStore {
   /** Calls back whenever inboxes, board or config may have changed; the result ends it. */
   watch(onChange: () => void): () => void;
 }
+
+type ConfigChange = (config: TeamConfig | undefined) => TeamConfig | undefined;
 
 export interface MovedAside {
   readonly file: string;
@@ -48,6 +63,8 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
   const configFile = join(directory, "config.json");
   const inboxFile = (member: string): string => join(inboxes, `${member}.json`);
   const local = new Set<() => void>();
+  const loadConfig = createFileReader(configFile, (text) => readConfigText(text, configFile, name));
+  const loadInbox = createInboxReader(inboxFile);
   const board = createBoardStore(join(places.tasks, list));
   const ring = (): void => {
     for (const listener of local) listener();
@@ -62,9 +79,9 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
     name,
     directory,
     board: notifying(board, ring),
-    config: () => loadConfig(configFile, name),
+    config: loadConfig,
     async update(change) {
-      const config = await changeConfig(configFile, name, change);
+      const config = await changeConfig(configFile, loadConfig, change);
       ring();
       return config;
     },
@@ -75,14 +92,15 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
       });
       ring();
     },
-    inbox: (member) => readInbox(loadText(inboxFile(member)) ?? ""),
+    inbox: loadInbox,
     async markRead(member, keys) {
       const aside = await withFileLock(join(inboxes, member), (lock) => {
-        const { invalid } = readInbox(loadText(inboxFile(member)) ?? "");
-        const entries = withRead(listEntries(inboxFile(member)), keys);
-        const mail = entries.filter((entry) => readInbox(JSON.stringify([entry])).mail.length === 1);
+        const { entries: before, invalid } = readInboxEntries(loadText(inboxFile(member)) ?? "");
+        const entries = before.map((one) => withRead(one, keys));
+        const isChanged = invalid.length > 0 || entries.some((one, index) => one !== before[index]);
+        if (!isChanged && archivable(entries) === 0) return undefined;
         const moved = moveAside(join(inboxes, `${member}.invalid.jsonl`), invalid);
-        rewrite(member, lock, archive(join(inboxes, `${member}.history.jsonl`), mail));
+        rewrite(member, lock, archive(join(inboxes, `${member}.history.jsonl`), entries));
         return moved;
       });
       ring();
@@ -101,11 +119,13 @@ export function openTeamStore(places: TeamPlaces, name: string, list: string = n
 
 function changeConfig(
   file: string,
-  name: string,
-  change: (config: TeamConfig | undefined) => TeamConfig,
-): Promise<TeamConfig> {
+  load: () => TeamConfig | undefined,
+  change: ConfigChange,
+): Promise<TeamConfig | undefined> {
   return withFileLock(file, (lock) => {
-    const next = change(loadConfig(file, name));
+    const before = load();
+    const next = change(before);
+    if (next === undefined || next === before) return before;
     if (!lock.isHeld()) throw fileError("write", file, new Error("the lock was taken over"));
     replaceWholeFile(file, `${JSON.stringify(next, undefined, 2)}\n`);
     return next;
@@ -140,8 +160,7 @@ function notifying(board: BoardStore, ring: () => void): BoardStore {
   };
 }
 
-function loadConfig(file: string, name: string): TeamConfig | undefined {
-  const text = loadText(file);
+function readConfigText(text: string | undefined, file: string, name: string): TeamConfig | undefined {
   if (text === undefined) return undefined;
   const config = readTeamConfig(parse(text), name);
   if (typeof config !== "string") return config;
@@ -166,16 +185,20 @@ function moveAside(file: string, invalid: readonly unknown[]): MovedAside | unde
   return { file, count: invalid.length };
 }
 
-/** Moves the oldest mail to the history once it is read and there is more than a reader looks at. */
-function archive(file: string, entries: readonly unknown[]): readonly unknown[] {
-  const firstUnread = entries.findIndex(
-    (entry) => readInbox(JSON.stringify([entry])).mail[0]?.read === false,
-  );
+/** How many of the oldest entries may move to the history: they are read, and there is more than a reader looks at. */
+function archivable(entries: readonly InboxEntry[]): number {
+  const firstUnread = entries.findIndex(({ mail }) => !mail.read);
   const movable = firstUnread === -1 ? entries.length : firstUnread;
-  if (movable <= maxKept) return entries;
-  const old = entries.slice(0, movable - maxKept / 2);
-  appendFileSync(file, old.map((entry) => `${JSON.stringify(entry)}\n`).join(""), { mode: 0o600 });
-  return entries.slice(old.length);
+  return movable <= maxKept ? 0 : movable - maxKept / 2;
+}
+
+/** Moves old mail to the history; gives the entries that stay. */
+function archive(file: string, entries: readonly InboxEntry[]): readonly JsonRecord[] {
+  const all = entries.map(({ entry }) => entry);
+  const old = all.slice(0, archivable(entries));
+  if (old.length > 0)
+    appendFileSync(file, old.map((entry) => `${JSON.stringify(entry)}\n`).join(""), { mode: 0o600 });
+  return all.slice(old.length);
 }
 
 /** All mail of a member, also what was moved to the history; oldest first. */
@@ -183,6 +206,34 @@ export function loadMailHistory(store: TeamStore, member: string): readonly Mail
   const text = loadText(join(store.directory, "inboxes", `${member}.history.jsonl`)) ?? "";
   const old = text.split("\n").flatMap((line) => readInbox(`[${line}]`).mail);
   return [...old, ...store.inbox(member).mail];
+}
+
+function createInboxReader(fileOf: (member: string) => string): (member: string) => InboxReading {
+  const readers = new Map<string, () => InboxReading>();
+  return (member) => {
+    const known = readers.get(member);
+    if (known !== undefined) return known();
+    const reader = createFileReader(fileOf(member), (text = "") => readInbox(text));
+    readers.set(member, reader);
+    return reader();
+  };
+}
+
+/**
+ * Reads a file only when it has changed since the last time. It is looked at after every change of the team, and each
+ * change replaces one file as a whole, so its number and times tell.
+ */
+function createFileReader<Value>(file: string, read: (text: string | undefined) => Value): () => Value {
+  let known: { readonly mark: string; readonly value: Value } | undefined;
+  return () => {
+    const status = statSync(file, { throwIfNoEntry: false });
+    const mark =
+      status === undefined ? "absent" : [status.ino, status.mtimeMs, status.ctimeMs, status.size].join(" ");
+    if (known?.mark === mark) return known.value;
+    const value = read(loadText(file));
+    known = { mark, value };
+    return value;
+  };
 }
 
 function loadText(file: string): string | undefined {

@@ -31,6 +31,16 @@ function leaveSession(place: Place, id: string, days: number): string {
   return files[0] ?? "";
 }
 
+function leaveTeam({ home }: Place, days: number): string {
+  const folder = join(home, ".claude/teams/squad");
+  const file = join(folder, "config.json");
+  const time = new Date(Date.now() - days * dayMs);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, JSON.stringify({ name: "squad", leadSessionId: old, members: [] }));
+  utimesSync(file, time, time);
+  return folder;
+}
+
 describe("[TRN-6] retinue clean", () => {
   test("a dry run shows what would go and leaves everything", async () => {
     const place = createPlace();
@@ -50,10 +60,13 @@ describe("[TRN-6] retinue clean", () => {
     const kept = leaveSession(place, young, 2);
     const used = leaveSession(place, "33333333-3333-4333-8333-333333333333", 90);
     const answer = takeOwnerLock(used);
+    const team = leaveTeam(place, 40);
     const { code, out } = await runCommand(place, ["clean", "--json"]);
     if (answer.type === "taken") answer.lock.release();
     expect(code).toBe(0);
     expect(JSON.parse(out).sessions).toMatchObject({ removed: [file], inUse: [used], isComplete: true });
+    expect(JSON.parse(out).teams).toEqual({ removed: [team], inUse: [], failed: [] });
+    expect(existsSync(team)).toBe(false);
     expect(existsSync(join(folderOf(place), old))).toBe(false);
     expect([existsSync(kept), existsSync(used)]).toEqual([true, true]);
   });

@@ -1,13 +1,44 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import { main } from "../../src/apps/cli/main.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
-import { createPlace, runCommand } from "./run-command.ts";
+import { createPlace, type Place, runCommand } from "./run-command.ts";
 
 const isAda = ({ system }: ModelRequest): boolean => system.join("\n").includes('You are "ada", a teammate');
 const call = (name: string, input: object): ScriptedCall => ({ name, input });
+
+/** A command that only looks at files, without a process of its own. */
+async function runHere({ cwd, home }: Place, words: readonly string[]) {
+  const written = { out: "", err: "" };
+  const output = (key: "out" | "err") => ({
+    write(text: string) {
+      written[key] += text;
+    },
+    isTerminal: false,
+    isColourAllowed: false,
+    columns: 100,
+  });
+  const host: CliHost = {
+    stdout: output("out"),
+    stderr: output("err"),
+    stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
+    onInterrupt: () => () => {},
+    canAsk: false,
+    ask: () => Promise.reject(new Error("No one is there.")),
+    endQuestions: () => {},
+    environment: { PATH: process.env["PATH"], HOME: home },
+    cwd,
+    home,
+    platform: process.platform,
+    nodeVersion: process.version,
+    version: () => "9.9.9",
+  };
+  return { code: await main(words, host), ...written };
+}
 
 test("retinue teams lists, shows, writes to, stops and removes a team that another process leads [TEA-2, TEA-9, CLI-1]", async () => {
   const place = createPlace();
@@ -45,32 +76,33 @@ test("retinue teams lists, shows, writes to, stops and removes a team that anoth
     ANTHROPIC_API_KEY: "x",
     CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS: "1",
   };
-  const running = runCommand(place, ["-p", "go"], { environment });
+  // The member has a process of its own, so that three take part.
+  const settings = ["--settings", JSON.stringify({ teammateMode: "process" })];
+  const running = runCommand(place, ["-p", "go", ...settings], { environment });
   await working.promise;
-  const teams = (...words: readonly string[]) => runCommand(place, ["teams", ...words]);
-  const [list, show, board, sent, clean] = await Promise.all([
-    teams(),
-    teams("show", "squad"),
-    teams("board", "squad"),
-    teams("send", "squad", "ada", "Hurry", "up."),
-    teams("clean"),
-  ]);
+  const teams = (...words: readonly string[]) => runHere(place, ["teams", ...words]);
+  const list = await teams();
+  const show = await teams("show", "squad");
+  const board = await teams("board", "squad");
+  const sent = await teams("send", "squad", "ada", "Hurry", "up.");
+  const clean = await teams("clean");
   expect(list.out).toMatch(/squad\s+running\s+1 working\s+0\/1/);
   expect(show.out).toMatch(/Finds things.*ada\s+working, general-purpose/s);
   expect(board.out).toBe("#1 [in_progress] look around (ada)\n");
   expect(sent).toMatchObject({ code: 0, out: "Sent to ada.\n" });
   expect(clean.out).toBe("kept  squad (a running process leads it)\n");
-  const [messages, unknown, nobody] = await Promise.all([
-    teams("messages", "squad", "ada"),
-    teams("show", "other"),
-    teams("send", "squad", "bob", "Hi"),
-  ]);
+  const messages = await teams("messages", "squad", "ada");
+  const unknown = await teams("show", "other");
+  const nobody = await teams("send", "squad", "bob", "Hi");
   expect(messages.out).toMatch(/user → ada {2}\(unread\)\n {2}Hurry up\./);
   expect(unknown).toMatchObject({ code: 1, err: expect.stringContaining('There is no team "other"') });
   expect(nobody.err).toContain("Its members are team-lead, ada");
-  expect(await teams("stop", "squad")).toMatchObject({ code: 0, out: "ada was stopped.\n" });
+  expect(await runCommand(place, ["teams", "stop", "squad"])).toMatchObject({
+    code: 0,
+    out: "ada was stopped.\n",
+  });
   expect(await running).toMatchObject({ code: 0, out: "Ada is gone.\n" });
-  const inspected = await runCommand(place, ["inspect"]);
+  const inspected = await runHere(place, ["inspect"]);
   expect(inspected.out).toMatch(/TEAM squad\n.*ada: ended.*#1 look around: pending/s);
   expect(inspected.out).toMatch(/MAIL AND BOARD\n.*team-lead TaskCreate.*system → team-lead: ada has ended/s);
   expect(await teams("clean", "squad")).toMatchObject({ code: 0, out: "removed  squad\n" });

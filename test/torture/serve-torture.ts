@@ -2,6 +2,7 @@
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { answerFamily } from "./children-script.ts";
 import { answerStorm } from "./storm-script.ts";
+import { answerTeam } from "./team-script.ts";
 import { answerTortured } from "./torture-script.ts";
 import { answerWorktrees } from "./worktree-script.ts";
 
@@ -9,6 +10,7 @@ const models = {
   alone: answerTortured,
   children: answerFamily,
   storm: answerStorm,
+  team: answerTeam,
   worktrees: answerWorktrees,
 };
 const name = process.argv[2] ?? "";

@@ -8,7 +8,7 @@ export interface TortureProvider extends AsyncDisposable {
   nextAnswer(skipped: number): Promise<void>;
 }
 
-export type TortureModel = "alone" | "children" | "storm" | "worktrees";
+export type TortureModel = "alone" | "children" | "storm" | "team" | "worktrees";
 
 /** Which model it serves: of one agent alone, or of one with children in some situation. */
 export async function startTortureProvider(of: TortureModel = "alone"): Promise<TortureProvider> {

@@ -6,6 +6,7 @@ import type { Model, ServerTool } from "../../model/model.ts";
 import { ModelError } from "../../model/model-error.ts";
 import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
@@ -246,6 +247,8 @@ export interface LiveControls {
   readonly elicit?: McpConnectionOptions["ask"];
   /** Files that the main agent knows without having read them, by real path. */
   readonly seenFile?: (path: string) => SeenFile | undefined;
+  /** Keeps what all agents together may take, where another process has the account. */
+  readonly tree?: TreeBudget;
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
 }

@@ -13,6 +13,7 @@ import type { ModelRequest } from "../../model/model.ts";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import type { Step } from "../../testing/script.ts";
 import type { RuntimeOptions } from "../options/runtime-options.ts";
+import { openSessionInbox } from "./session-inbox.ts";
 
 const write = (file_path: string, content = "new") => ({ name: "Write", input: { file_path, content } });
 const agent = (prompt: string, more: object = {}) => ({
@@ -323,4 +324,37 @@ describe("a grant", () => {
     expect(readFileSync(inbox.sample.workspace.path("log"), "utf8")).toBe("x\nx\n");
     expect(readdirSync(inbox.sample.workspace.path("."))).toContain("log");
   });
+});
+
+it("a question of an agent in another process counts while that agent runs [APR-1, TEA-8]", async () => {
+  await using sample = await createSampleRuntime([]);
+  const directory = join(sample.home, "approvals");
+  const open = () => {
+    const main = { id: "main", name: "main" };
+    return openSessionInbox({ directory, sessionId: "s", main, now: Date.now });
+  };
+  const policy = {
+    mode: "default",
+    allow: [],
+    ask: [],
+    deny: [],
+    workingDirectories: [],
+    home: "/",
+  } as const;
+  using here = open();
+  using there = open();
+  const stop = new AbortController();
+  const asked = there.ask(
+    {
+      callId: "c",
+      reason: "it writes",
+      request: { tool: "Bash", effect: "execute", input: { command: "touch x" }, paths: [] },
+    },
+    { path: [there.main, { id: "a1", name: "ada" }], policy, directory },
+    { signal: stop.signal },
+  );
+  expect(here.isAsking((id) => id === "a1")).toBe(true);
+  expect(here.isAsking(() => false)).toBe(false);
+  stop.abort();
+  await expect(asked).rejects.toThrow();
 });

@@ -36,8 +36,8 @@ export interface SessionInbox extends Disposable {
   granted(call: CallToAsk, asker: InboxAsker): PersonsAnswer | undefined;
   /** Writes the question down and waits until somebody has answered it. */
   ask(call: CallToAsk, asker: InboxAsker, options: { readonly signal: AbortSignal }): Promise<PersonsAnswer>;
-  /** How many calls wait now. */
-  waiting(): number;
+  /** Whether a call waits here, or one of such an agent in another process. */
+  isAsking(isRunning: (agentId: string) => boolean): boolean;
   /** The model, with what its answers cost counted for grants that are limited by money. */
   count(model: Model): Model;
 }
@@ -79,7 +79,14 @@ export function openSessionInbox(options: SessionInboxOptions): SessionInbox {
   let waiting = 0;
   return {
     main: options.main,
-    waiting: () => waiting,
+    isAsking: (isRunning) =>
+      waiting > 0 ||
+      files
+        .read()
+        .some(
+          ({ question, answer }) =>
+            answer === undefined && question.places.some(({ agent }) => isRunning(agent)),
+        ),
     count: (model) => counted(model, spent),
     granted: (call, asker) => takeAnswer(inbox, aboutOf(call, asker)),
     async ask(call, asker, { signal }) {

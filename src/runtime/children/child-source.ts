@@ -134,7 +134,7 @@ async function openDecided(
 /** A member that another process carries out: that one opens its record, its servers and its model. */
 async function openProcess(
   plan: ChildPlan,
-  { parts, held, options }: Opening,
+  { parts, held, options, definition }: Opening & { readonly definition?: AgentDefinition },
 ): Promise<OpenedChild | RefusedChild> {
   await held.servers?.release();
   delete held.servers;
@@ -148,7 +148,8 @@ async function openProcess(
     record: () => undefined,
     news: [],
     run: (control, signal) => processes.run(plan, control, signal),
-    async close() {
+    async close(state) {
+      if (state !== undefined && definition !== undefined) await reportEnd(state, definition, parts.report);
       await parts.release(plan.agent.id);
       return undefined;
     },

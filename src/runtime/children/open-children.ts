@@ -157,6 +157,7 @@ export function openChildren(parts: ChildrenParts): Children {
   const { spawn, owesTeamNotices: owesNotices } = spawner;
   const team = openTeamOf(parts, { spawn, authorizedSpawn: starts.start, owesNotices });
   const { transcripts } = world.discovered.paths;
+  const isRunning = (id: string): boolean => tasks.list().some((task) => task.id === id && !hasEnded(task));
   const messenger = createMessenger({
     tasks,
     find: () =>
@@ -179,7 +180,7 @@ export function openChildren(parts: ChildrenParts): Children {
       mail,
       team,
       isBusy: () => spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task)),
-      hasQuestions: () => (parts.services.inbox?.waiting() ?? 0) > 0,
+      hasQuestions: () => parts.services.inbox?.isAsking(isRunning) === true,
       limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
       notice: world.notice,
       isInteractive: parts.interactive !== undefined,

@@ -1,5 +1,6 @@
 import type { ChildPlan, ProgramFunction } from "../../planning/plan-run.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
+import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
@@ -44,6 +45,7 @@ export function refusePlan(
     ...servers.resourceTools().map(({ name }) => name),
     "Skill",
     webSearchName,
+    ...(plan.task.team === undefined ? [] : [...memberTools, handInPlanTool]),
   ]);
   const unknown = plan.tools
     .map(({ name }) => name)

@@ -17,6 +17,7 @@ import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
 import type { LiveControls } from "../agent/open-agent.ts";
 import type { RuntimeStore } from "../runtime-store.ts";
+import type { PortableOptions } from "../teams/portable-options.ts";
 import type { OutputSchema } from "./typed-output.ts";
 
 /** A model that answers: an alias, an id or `provider/model`, a model of the AI SDK, or one that the program wrote. */
@@ -272,6 +273,8 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly mcpServers?: Readonly<Record<string, unknown>>;
   readonly hooks?: readonly HookFunction[];
   readonly notice?: (text: string) => void;
+  /** What members of a team in processes of their own are started with. */
+  readonly portable?: PortableOptions;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
 }

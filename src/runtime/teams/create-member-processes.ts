@@ -15,6 +15,7 @@ import {
   refuseMemberProcess,
   runMemberProcess,
 } from "./member-process.ts";
+import { refusePorting } from "./portable-options.ts";
 
 /** Members of a session's team in processes of their own; their questions reach the same program and person. */
 export function createMemberProcesses(services: AgentServices, main: RunPlan): MemberProcesses {
@@ -23,7 +24,7 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
   const files = sessionFiles(paths.transcripts, main.sessionId);
   const canAsk = world.canUseTool !== undefined || asking !== undefined;
   return {
-    refuse: (plan) => refuseMemberProcess(plan) ?? refusePane(world),
+    refuse: (plan) => refuseMemberProcess(plan) ?? refusePorting(world) ?? refusePane(world),
     outputFile: (agentId) => agentOutputFile(files, agentId),
     run: (plan, control, signal) =>
       runMemberProcess(plan, {
@@ -32,6 +33,9 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
         environment: world.environment,
         home: paths.home,
         trusted: world.trusted,
+        options: world.portable,
+        tree: services.tree,
+        asksPerson: asking !== undefined,
         report: world.notice,
         onStart(pid) {
           const { team } = plan.task;
@@ -62,9 +66,10 @@ async function answerFor(
     return said.behavior === "allow"
       ? { behavior: "allow", ...(said.updatedInput === undefined ? {} : { updatedInput: said.updatedInput }) }
       : { behavior: "deny", ...(said.message === undefined ? {} : { message: said.message }) };
-  const answer = await asking?.askFor(plan, { callId, tool, input, reason }, signal);
-  if (answer?.type === "allow") return { behavior: "allow" };
-  const message = answer?.message?.trim() ?? "";
+  if (asking === undefined) return { behavior: "ask" };
+  const answer = await asking.askFor(plan, { callId, tool, input, reason }, signal);
+  if (answer.type === "allow") return { behavior: "allow" };
+  const message = answer.message?.trim() ?? "";
   return {
     behavior: "deny",
     message: message === "" ? "the person refused it" : `the person refused it and says: ${message}`,

@@ -9,7 +9,10 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { runProcess } from "../../foundation/run-process.ts";
 import { spawnProcess } from "../../foundation/spawn-process.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { PortableOptions } from "./portable-options.ts";
+import { type BudgetRequest, serveBudget } from "./remote-budget.ts";
 
 /** A call of a member that has to be asked about, as it comes from its process. */
 export interface MemberQuestion {
@@ -21,7 +24,8 @@ export interface MemberQuestion {
 }
 
 export interface MemberAnswer {
-  readonly behavior: "allow" | "deny";
+  /** `ask`: the program leaves it open, and no person is there. */
+  readonly behavior: "allow" | "deny" | "ask";
   readonly message?: string;
   readonly updatedInput?: Readonly<Record<string, unknown>>;
 }
@@ -30,26 +34,43 @@ export interface MemberProcessOptions {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly home: string;
   readonly trusted: boolean;
-  /** Absent where no one can be asked. */
+  /** What the lead's own runtime was started with. */
+  readonly options: PortableOptions;
+  /** What all agents of the session may take together. */
+  readonly tree: TreeBudget;
+  /** Absent where neither a program nor a person can be asked. */
   readonly ask?: (question: MemberQuestion, signal: AbortSignal) => Promise<MemberAnswer>;
+  /** Whether a person answers what the program leaves open. */
+  readonly asksPerson: boolean;
   readonly report?: ((text: string) => void) | undefined;
   /** Called with the number of the process when it runs. */
   readonly onStart: (pid: number) => void;
 }
 
-/** Kinds of functions of the program that reach a process of its own: those that answer questions. */
-const forwarded: ReadonlySet<string> = new Set(["approver", "canUseTool", "ask", "onEnd"]);
+/** What the lead tells the process of a member first. */
+export interface MemberStart {
+  readonly type: "start";
+  readonly plan: ChildPlan;
+  readonly options: PortableOptions;
+  readonly trusted: boolean;
+  readonly asks: { readonly program: boolean; readonly person: boolean };
+  /** The lead keeps the budget of the tree. */
+  readonly hasBudget: boolean;
+}
+
+/** Kinds of functions of the program that reach a process of its own: those that answer questions, and those that the lead calls. */
+const forwarded: ReadonlySet<string> = new Set(["approver", "canUseTool", "onEnd"]);
 
 /** Why a member cannot run in a process of its own. */
 export function refuseMemberProcess(plan: ChildPlan): string | undefined {
-  const stuck = (plan.functions ?? []).filter(({ kind }) => !forwarded.has(kind));
-  if (stuck.length > 0) {
-    const list = stuck.map(({ kind, name }) => `${kind} ${JSON.stringify(name)}`).join(", ");
-    return `it needs functions of this program, which another process does not have: ${list}; use teammateMode "in-process"`;
-  }
-  const { cost, tokens } = plan.treeLimits ?? {};
-  if (cost === undefined && tokens === undefined) return undefined;
-  return 'a budget of the whole tree is only kept within one process; use teammateMode "in-process"';
+  // What this tool asks reaches the person only from the process of the lead.
+  const asksItself = plan.tools.some(({ name }) => name === "AskUserQuestion");
+  const stuck = (plan.functions ?? []).filter(
+    ({ kind }) => !forwarded.has(kind) && (kind !== "ask" || asksItself),
+  );
+  if (stuck.length === 0) return undefined;
+  const list = stuck.map(({ kind, name }) => `${kind} ${JSON.stringify(name)}`).join(", ");
+  return `it needs functions of this program, which another process does not have: ${list}; use teammateMode "in-process"`;
 }
 
 /** Carries out the plan of a member in a process of its own, and passes on what happens there. */
@@ -61,15 +82,11 @@ export async function* runMemberProcess(
     ...options
   }: MemberProcessOptions & { readonly control: TaskControl; readonly signal: AbortSignal },
 ): AsyncGenerator<RunEvent> {
-  const child = await spawnProcess(
-    process.execPath,
-    [findProgram(), "run-teammate", ...(options.trusted ? ["--trust"] : [])],
-    {
-      cwd: plan.sessionDirectory,
-      env: { ...options.environment, HOME: options.home },
-      stdio: ["pipe", "pipe", "pipe"],
-    },
-  );
+  const child = await spawnProcess(process.execPath, [findProgram(), "run-teammate"], {
+    cwd: plan.sessionDirectory,
+    env: { ...options.environment, HOME: options.home },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
   const { stdin, stdout, stderr } = child;
   if (stdin === null || stdout === null || stderr === null)
     throw new RetinueError("no-pipes", "It has no pipes.");
@@ -77,24 +94,31 @@ export async function* runMemberProcess(
   const exited = new Promise<string>((resolve) => {
     child.on("close", (code, killedBy) => resolve(killedBy ?? `exit code ${code}`));
   });
-  const say = (line: object): void => void stdin.write(`${JSON.stringify(line)}\n`);
+  // A process that has died is noticed by its end.
+  stdin.on("error", () => undefined);
+  const say = (line: object): void => {
+    if (stdin.writable) stdin.write(`${JSON.stringify(line)}\n`);
+  };
   const errors = createErrorTail(stderr, options.report);
   const kill = stopOnAbort(child, say, signal);
   const over = new AbortController();
+  using budget = serveBudget(options.tree, (line) => say({ type: "budget", ...line }));
   let isIdle = false;
   let hasEnded = false;
   try {
-    const { team: { isProcess: _here, ...team } = {}, ...task } = plan.task;
-    say({ type: "start", plan: { ...plan, task: { ...task, team } }, asks: options.ask !== undefined });
+    say(startLine(plan, options));
     for await (const line of createInterface({ input: stdout })) {
       const message = readMessage(line);
       if (message?.type === "ask")
         void answer(message.question, { ask: options.ask, say, signal: over.signal });
+      if (message?.type === "budget") budget.take(message.request);
       if (message?.type !== "event") continue;
       if (isIdle && message.event.type !== "run-ended")
         await control.takePlace?.(signal).catch(() => undefined);
       isIdle = message.event.type === "run-idled";
       hasEnded ||= message.event.type === "run-ended";
+      // It has nothing more to hear, and ends when its own record is closed.
+      if (hasEnded) kill();
       yield message.event;
     }
     const how = await exited;
@@ -103,6 +127,21 @@ export async function* runMemberProcess(
     over.abort();
     kill();
   }
+}
+
+function startLine(plan: ChildPlan, options: MemberProcessOptions): MemberStart {
+  const { functions: _here, ...rest } = plan;
+  const { team, ...task } = plan.task;
+  const { isProcess: _mark, ...membership } = team ?? { team: "", member: "", taskList: "" };
+  const { cost, tokens, toolCalls } = plan.treeLimits ?? {};
+  return {
+    type: "start",
+    plan: { ...rest, task: { ...task, ...(team === undefined ? {} : { team: membership }) } },
+    options: options.options,
+    trusted: options.trusted,
+    asks: { program: options.ask !== undefined, person: options.asksPerson },
+    hasBudget: [cost, tokens, toolCalls].some((limit) => limit !== undefined),
+  };
 }
 
 const paneLimitMs = 10_000;
@@ -178,7 +217,8 @@ async function answer(
 
 type MemberMessage =
   | { readonly type: "event"; readonly event: RunEvent }
-  | { readonly type: "ask"; readonly question: MemberQuestion };
+  | { readonly type: "ask"; readonly question: MemberQuestion }
+  | { readonly type: "budget"; readonly request: BudgetRequest };
 
 /** Lines of our own program; anything else on its output is passed over. */
 function readMessage(line: string): MemberMessage | undefined {
@@ -186,7 +226,7 @@ function readMessage(line: string): MemberMessage | undefined {
     const value: unknown = JSON.parse(line);
     if (!isRecord(value)) return undefined;
     // Both ends are the same version of the same program.
-    if (value["type"] === "event" || value["type"] === "ask") return value as unknown as MemberMessage;
+    if (["event", "ask", "budget"].includes(String(value["type"]))) return value as unknown as MemberMessage;
   } catch {
     // Not one of ours.
   }

@@ -9,6 +9,7 @@ import { createBoardTools } from "../../teams/create-board-tools.ts";
 import { createTeamTools } from "../../teams/create-team-tools.ts";
 import { openMailbox } from "../../teams/mailbox.ts";
 import type { Seat } from "../../teams/seat.ts";
+import { findMember, stateOf } from "../../teams/team-config.ts";
 import { implicitTeamName, leadName, personName } from "../../teams/team-names.ts";
 import type { TeamRuntime } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
@@ -188,14 +189,25 @@ function createHostMail(live: Live): Pick<SessionTeam, "hold" | "takeHeld" | "on
   };
 }
 
-/** Also those that are idle and have mail: they are about to work. */
+/**
+ * Also those that are idle and have mail: they are about to work. A member in another process says in the config that it
+ * works, before it marks its mail as read and before its first event arrives here.
+ */
 function workingMembers(tasks: Pick<TaskManager, "list">, store: TeamStore | undefined): readonly string[] {
-  return tasks.list().flatMap((task) => {
-    if (task.team === undefined || hasEnded(task)) return [];
-    const { member, isIdle } = task.team;
-    const isWoken = isIdle && store?.inbox(member).mail.some(({ read }) => !read) === true;
-    return isIdle && !isWoken ? [] : [member];
+  const running = tasks.list().filter((task) => task.team !== undefined && !hasEnded(task));
+  return running.flatMap(({ team }) => {
+    if (team === undefined) return [];
+    const { member, isIdle } = team;
+    return isIdle && !isWoken(member, store) ? [] : [member];
   });
+}
+
+function isWoken(name: string, store: TeamStore | undefined): boolean {
+  // In this order: the mark comes after the state.
+  if (store?.inbox(name).mail.some(({ read }) => !read) === true) return true;
+  const config = store?.config();
+  const member = config === undefined ? undefined : findMember(config, name);
+  return member !== undefined && stateOf(member) === "working";
 }
 
 /** Wakes a lead that waits, when a member becomes idle or ends. */

@@ -61,7 +61,7 @@ export async function spawnInTeam(request: SpawnRequest, spawning: Spawning): Pr
     options,
   );
   if (outcome.type === "refused")
-    await store.update((config) => withoutMember(config ?? joined.config, name));
+    await store.update((now) => (now === undefined ? undefined : withoutMember(now, name)));
   return outcome;
 }
 
@@ -91,7 +91,7 @@ async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...f
     taskId: `a${randomBytes(8).toString("hex")}`,
   };
   let refusal: string | undefined;
-  const config = await store.update((now) => {
+  await store.update((now) => {
     if (now === undefined) throw new RetinueError("team-gone", "The team was deleted meanwhile.");
     const reason = refuseMemberName(
       name,
@@ -101,7 +101,7 @@ async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...f
       reason === undefined ? undefined : `${reason}; write to it with SendMessage, or choose another name`;
     return reason === undefined ? withMember(now, member) : now;
   });
-  return refusal ?? { store, member, config };
+  return refusal ?? { store, member };
 }
 
 function membershipOf(store: TeamStore, { name }: TeamMember, settings: TeamSettings) {
@@ -175,7 +175,7 @@ export async function reportEnd({ child, state, text }: EndedMember, { live }: F
   if (store === undefined || name === undefined || wasCutOff(state) || store.config() === undefined) return;
   const reason = state.ending?.reason ?? "no_end";
   const isShutDown = reason === "shutdown";
-  if (isShutDown) await store.update((now) => withoutMember(now ?? lost(), name));
+  if (isShutDown) await store.update((now) => (now === undefined ? undefined : withoutMember(now, name)));
   else
     await setMember(store, name, {
       isActive: false,
@@ -190,27 +190,21 @@ export async function reportEnd({ child, state, text }: EndedMember, { live }: F
   await offerTasks(store, released);
   const given =
     released.length === 0 ? "" : ` Its tasks are free again: ${released.map(({ id }) => id).join(", ")}.`;
+  const why = reason === "idle_timeout" ? ", because it was idle too long" : "";
   const message = isShutDown
     ? `${name} has shut down.${given}`
-    : `${name} has ended; a message to it resumes it.${given}\n\n${text}`;
+    : `${name} has ended${why}; a message to it resumes it.${given}\n\n${text}`;
   await store.send(leadName, { from: systemName, body: { type: "teammate_terminated", name, message } });
   live.mailbox?.look();
 }
 
-function lost(): never {
-  throw new RetinueError("team-gone", "The team was deleted meanwhile.");
-}
-
 async function forgetOffers(store: TeamStore, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await store.update((now = lost()) => ({
-    ...now,
-    members: now.members.map((member) =>
-      member.offered === undefined
-        ? member
-        : { ...member, offered: member.offered.filter((id) => !ids.includes(id)) },
-    ),
-  }));
+  const without = ({ offered, ...member }: TeamMember): TeamMember =>
+    offered === undefined ? member : { ...member, offered: offered.filter((id) => !ids.includes(id)) };
+  await store.update((now) =>
+    now === undefined ? undefined : { ...now, members: now.members.map(without) },
+  );
 }
 
 /** A member in a process of its own ends with its lead, but not in the same moment. */

@@ -4,16 +4,22 @@ import type { RunLimits } from "../../planning/plan-tools.ts";
 import { type Amount, affordableOutput, amountOf, type CallNeed } from "./need-estimator.ts";
 
 /** Held until the call is over, so that no one else can spend it. */
-interface Reservation {
+export interface Reservation {
   readonly type: "reserved";
   /** The longest answer that is paid for. */
   readonly maxOutput: number;
   /** Set when the answer has to be shorter than was asked for, with the limit that made it so. */
   readonly shortened?: LimitReached;
   /** An attempt failed but cost something: it is paid, and the same is held again for the next, if there is as much. */
-  renew(spent: Amount): LimitReached | undefined;
+  renew(spent: Amount): LimitReached | undefined | Promise<LimitReached | undefined>;
   /** Pays what the call really took and gives the rest back. Counts once. */
   settle(spent: Amount): void;
+}
+
+/** How many calls may be made, and the limit where it is not all of them. */
+export interface TakenCalls {
+  readonly granted: number;
+  readonly limit?: LimitReached;
 }
 
 export type Reserved = Reservation | (LimitReached & { readonly type: "refused" });
@@ -25,7 +31,7 @@ export interface AgentBudget {
   /** Waits while others hold what is missing; refuses only when giving back could not help. */
   reserve(need: CallNeed, options: { readonly signal: AbortSignal }): Promise<Reserved>;
   /** How many of so many tool calls may still be made, and the limit where it is not all of them. */
-  takeCalls(count: number): { readonly granted: number; readonly limit?: LimitReached };
+  takeCalls(count: number): TakenCalls | Promise<TakenCalls>;
   /** Why not even the shortest answer could be had now, whatever others give back. */
   refusal(need: CallNeed): LimitReached | undefined;
 }
@@ -199,7 +205,7 @@ function halfOf({ usd, tokens }: Amount): Amount {
   return { usd: usd / 2, tokens: Math.floor(tokens / 2) };
 }
 
-function takeCalls(accounts: readonly Account[], count: number): ReturnType<AgentBudget["takeCalls"]> {
+function takeCalls(accounts: readonly Account[], count: number): TakenCalls {
   const granted = Math.min(count, ...accounts.map((account) => account.callsLeft()));
   for (const account of accounts) account.takeCalls(granted);
   const limit = granted < count ? accounts.find((account) => account.callsLeft() === 0) : undefined;

@@ -1,91 +1,47 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { spawnGuarded } from "../../../src/foundation/spawn-process.ts";
-import { openTeamStore } from "../../../src/teams/team-store.ts";
-import { projectRoot } from "../../project-files.ts";
+import { setTimeout as wait } from "node:timers/promises";
+import { fullTeam } from "../team-script.ts";
+import { startTortureProvider } from "../torture-provider.ts";
+import { type TeamVictim, torturedTeam } from "../tortured-team.ts";
 import type { TortureMode } from "./torture-mode.ts";
 
-const memberCount = 4;
-const taskCount = 40;
+/** The part of the kills that hit the lead, which takes its members along. */
+const leadShare = 0.25;
 
 /**
- * Four members in processes, 40 tasks of which each waits for two others, and random kill -9 of members. Every round a member
- * is killed; its tasks are given back and it is started again. At the end every task is completed, none is reported twice, and
- * the mail is in order.
+ * A lead and four members in processes, 40 tasks that wait for each other, and random kill -9 of members and of the lead, which
+ * is continued. At the end every task is completed once, and every message was delivered once and in order.
  */
 export const run: TortureMode = async ({ rounds = 100, random, say }) => {
-  const totals = { kills: 0, teams: 0, released: 0 };
-  let hasHeld = true;
-  while (totals.kills < rounds) {
-    const root = mkdtempSync(join(tmpdir(), "torture-team-"));
+  await using provider = await startTortureProvider("team");
+  const kills: TeamVictim[] = [];
+  let [teams, delivered] = [0, 0];
+  const nextKill = async (signal: AbortSignal): Promise<TeamVictim> => {
+    if (kills.length >= rounds) return "nothing";
+    const isByTime = random() < 0.5;
+    const reached = isByTime ? wait(200 + random() * 1800) : provider.nextAnswer(Math.floor(random() * 40));
+    const over = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    await Promise.race([reached, over]);
+    await wait(random() * 12);
+    return random() < leadShare ? "lead" : Math.floor(random() * fullTeam.members);
+  };
+  while (kills.length < rounds) {
+    const onKill = (victim: TeamVictim): void => {
+      kills.push(victim);
+      if (kills.length % 10 === 0) say(`  ${kills.length} kills, ${teams} teams finished`);
+    };
     try {
-      const flaw = await torturedTeam(root, { random, totals, rounds });
-      if (flaw !== undefined) {
-        say(`FAILED: ${flaw} (${root})`);
-        hasHeld = false;
-      }
-      totals.teams += 1;
-    } finally {
-      if (hasHeld) rmSync(root, { recursive: true, force: true, maxRetries: 3 });
+      const count = await torturedTeam({ provider, size: fullTeam, nextKill, onKill });
+      delivered += count.delivered;
+      teams += 1;
+    } catch (error) {
+      say(`FAILED: ${error instanceof Error ? error.message : error}`);
+      return false;
     }
   }
-  say(`${totals.kills} kills, ${totals.released} tasks given back, ${totals.teams} teams finished whole.`);
-  return hasHeld;
+  const leads = kills.filter((victim) => victim === "lead").length;
+  say(
+    `${kills.length} kills, ${leads} of them of the lead. ${teams} teams finished whole: all tasks completed`,
+  );
+  say(`once, ${delivered} messages delivered once and in order.`);
+  return true;
 };
-
-interface Totals {
-  kills: number;
-  teams: number;
-  released: number;
-}
-
-async function torturedTeam(
-  root: string,
-  {
-    random,
-    totals,
-    rounds,
-  }: { readonly random: () => number; readonly totals: Totals; readonly rounds: number },
-): Promise<string | undefined> {
-  const places = { teams: join(root, "teams"), tasks: join(root, "tasks") };
-  mkdirSync(places.teams, { recursive: true });
-  const store = openTeamStore(places, "squad");
-  for (let id = 1; id <= taskCount; id += 1) {
-    const blockedBy = id <= 4 ? [] : [String(id - 4), String(id - 3)];
-    await store.board.create({ subject: `task ${id}`, description: "", blockedBy });
-  }
-  const isDone = (): boolean =>
-    [...store.board.read().values()].every(({ status }) => status === "completed");
-  const program = join(projectRoot, "test/torture/team-worker.ts");
-  const members = Array.from({ length: memberCount }, async (_, index) => {
-    const name = `m${index}`;
-    while (!isDone()) {
-      const child = spawnGuarded(process.execPath, [program, "work", places.teams, places.tasks, name, "0"], {
-        stdio: "ignore",
-      });
-      const mayKill = totals.kills < rounds;
-      const timer = mayKill ? setTimeout(() => child.kill("SIGKILL"), 200 + random() * 2500) : undefined;
-      const killed = await new Promise<boolean>((resolve) =>
-        child.on("close", (_code, signal) => resolve(signal !== null)),
-      );
-      clearTimeout(timer);
-      if (!killed) continue;
-      totals.kills += 1;
-      totals.released += (await store.board.release(name)).length;
-    }
-  });
-  await Promise.all(members);
-  return findFlaw(store);
-}
-
-function findFlaw(store: ReturnType<typeof openTeamStore>): string | undefined {
-  const { mail, invalid } = store.inbox("team-lead");
-  if (invalid.length > 0) return `${invalid.length} entries are no mail`;
-  const done = mail.map(({ text }) => text.replace(/ by .*/, ""));
-  const twice = done.find((text, index) => done.indexOf(text) !== index);
-  if (twice !== undefined) return `${twice} was reported twice`;
-  const times = mail.map(({ timestamp }) => Date.parse(timestamp));
-  const isOrdered = times.every((time, index) => index === 0 || time >= (times[index - 1] ?? 0));
-  return isOrdered ? undefined : "mail is out of order";
-}

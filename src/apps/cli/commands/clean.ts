@@ -1,3 +1,4 @@
+import { type CleanedTeams, cleanUpTeams } from "../../../runtime/teams/clean-up-teams.ts";
 import { loadSettings } from "../../../settings/load-settings.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { findRepositoryRoot } from "../../../settings/trust-store.ts";
@@ -14,7 +15,7 @@ export interface CleanOptions {
 
 const defaultDays = 30;
 
-/** `retinue clean`: removes sessions and worktrees no one has touched for longer than the period; never what is in use. */
+/** `retinue clean`: removes sessions, teams and worktrees no one has touched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
   const repositoryRoot = await findRepositoryRoot(host.cwd);
   const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
@@ -22,7 +23,7 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
-    const cleaned = await cleanUp({
+    const wanted = {
       ...paths,
       olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? defaultDays,
       now: Date.now(),
@@ -31,11 +32,13 @@ export async function clean({ host }: CommandContext, options: CleanOptions): Pr
       environment: host.environment,
       signal: stop.signal,
       limit: Number.POSITIVE_INFINITY,
-    });
+    };
+    const cleaned = { ...(await cleanUp(wanted)), teams: await cleanUpTeams(wanted) };
     const text =
       options.json === true ? describeAsJson(cleaned) : describe(cleaned, host, options.dryRun === true);
     host.stdout.write(text);
-    return cleaned.sessions.failed.length > 0 || !cleaned.sessions.isComplete ? 1 : 0;
+    const { sessions, teams } = cleaned;
+    return sessions.failed.length + teams.failed.length > 0 || !sessions.isComplete ? 1 : 0;
   } finally {
     forget();
   }
@@ -56,12 +59,14 @@ function readDays(written: string | undefined): number | undefined {
   );
 }
 
-function describeAsJson(cleaned: Cleaned): string {
+type EverythingCleaned = Cleaned & { readonly teams: CleanedTeams };
+
+function describeAsJson(cleaned: EverythingCleaned): string {
   return `${JSON.stringify({ version: 1, ...cleaned }, undefined, 2)}\n`;
 }
 
 function describe(
-  { sessions, worktrees, locks, commands, temporaries }: Cleaned,
+  { sessions, teams, worktrees, locks, commands, temporaries }: EverythingCleaned,
   places: DisplayPlaces,
   isDryRun: boolean,
 ): string {
@@ -73,16 +78,19 @@ function describe(
         `${isDryRun ? "would end" : "ended"}  process group ${group}: ${stripControlCharacters(shortened(command))} (its session's process is gone)`,
     ),
     ...sessions.removed.map((path) => `${verb}  ${named(path)}`),
+    ...teams.removed.map((path) => `${verb}  ${named(path)}`),
     ...worktrees.removed.map(({ path, reason }) => `${verb}  ${named(path)} (${reason})`),
     ...locks.map((path) => `${verb}  ${named(path)} (its process is gone)`),
     ...temporaries.map((path) => `${verb}  ${named(path)} (half written when its process died)`),
     ...sessions.inUse.map((path) => `kept  ${named(path)} (a running process writes it)`),
+    ...teams.inUse.map((path) => `kept  ${named(path)} (a running process leads it)`),
     ...worktrees.kept.map(({ path, reason }) => `kept  ${named(path)} (${reason})`),
-    ...sessions.failed.map(({ path, why }) => `failed  ${named(path)}: ${why}`),
+    ...[...sessions.failed, ...teams.failed].map(({ path, why }) => `failed  ${named(path)}: ${why}`),
     ...(worktrees.diagnostic === undefined ? [] : [`Worktrees were not looked at: ${worktrees.diagnostic}`]),
     ...(sessions.isComplete ? [] : ["Stopped before the end; run it again to continue."]),
   ];
-  const count = [sessions.removed, worktrees.removed, locks, commands, temporaries].flat().length;
+  const count = [sessions.removed, teams.removed, worktrees.removed, locks, commands, temporaries].flat()
+    .length;
   const sum = count === 0 ? "Nothing is old enough to go." : `${count} ${isDryRun ? "would go" : "gone"}.`;
   return `${[...lines, sum].join("\n")}\n`;
 }

@@ -1,10 +1,13 @@
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import type { ChildPlan } from "../../../planning/plan-run.ts";
 import { readChildPlan } from "../../../planning/read-child-plan.ts";
 import type { CanUseTool } from "../../../runtime/agent/create-authorize.ts";
-import type { MemberAnswer } from "../../../runtime/teams/member-process.ts";
-import { createNotice, createPrintRuntime } from "../print/open-print-session.ts";
+import { createHostedRuntime } from "../../../runtime/create-runtime.ts";
+import type { MemberAnswer, MemberStart } from "../../../runtime/teams/member-process.ts";
+import { createRemoteBudget } from "../../../runtime/teams/remote-budget.ts";
+import type { TreeBudget } from "../../../tasks/budget/tree-budget.ts";
+import type { CliHost } from "../cli-host.ts";
+import { createNotice } from "../print/open-print-session.ts";
 import type { CommandContext } from "../session-options.ts";
 
 /**
@@ -24,56 +27,69 @@ export async function runTeammate(context: CommandContext): Promise<number> {
         "plan-invalid",
         `The plan is not usable: ${reading.at} must be ${reading.expected}.`,
       );
-    const questions = createQuestions((line) => host.stdout.write(`${JSON.stringify(line)}\n`));
-    void listen(lines, questions.take, stop);
-    return await runMember(reading.plan, {
-      context,
-      stop,
-      canUseTool: start?.["asks"] === true ? questions.ask : undefined,
-    });
+    const say = (line: object): void => host.stdout.write(`${JSON.stringify(line)}\n`);
+    const questions = createQuestions(say);
+    const account = createRemoteBudget((request) => say({ type: "budget", request }));
+    const take = (line: JsonRecord): void =>
+      line["type"] === "budget" ? account.take(line) : questions.take(line);
+    void listen(lines, take, stop);
+    // Both ends are the same version of the same program, and the plan was checked.
+    const given = { ...(start as unknown as MemberStart), plan: reading.plan };
+    return await runMember(given, { host, say, stop, ask: questions.ask, tree: account.budget });
   } finally {
     forget();
+    // Nothing more is read, so that the process ends when its work does.
+    stop.abort(new RetinueError("member-over", "The member has ended."));
   }
 }
 
+interface MemberParts {
+  readonly host: CliHost;
+  readonly say: (line: object) => void;
+  readonly stop: AbortController;
+  readonly ask: CanUseTool;
+  readonly tree: TreeBudget;
+}
+
+/** The runtime has what the lead's has, as far as it can be passed on; everything else is in the plan. */
 async function runMember(
-  plan: ChildPlan,
-  {
-    context,
-    stop,
-    canUseTool,
-  }: {
-    readonly context: CommandContext;
-    readonly stop: AbortController;
-    readonly canUseTool: CanUseTool | undefined;
-  },
+  { plan, options, trusted, asks, hasBudget }: MemberStart,
+  { host, say, stop, ask, tree }: MemberParts,
 ): Promise<number> {
-  const { host } = context;
-  const there: CommandContext = { ...context, host: { ...host, cwd: plan.sessionDirectory } };
-  await using runtime = createPrintRuntime(
-    there,
-    {},
+  await using runtime = createHostedRuntime(
     {
+      ...options,
+      cwd: plan.sessionDirectory,
+      home: host.home,
+      env: host.environment,
+      platform: host.platform,
+      trusted,
       teams: true,
       onWarning: createNotice(host),
-      ...(canUseTool === undefined
-        ? {}
-        : {
-            canUseTool,
-            approver: { approve: async () => ({ type: "deny", message: "the lead did not answer" }) },
-          }),
+      ...(asks.program ? { canUseTool: ask } : {}),
+      // The lead puts questions to the person, so only one that it did not answer comes here.
+      ...(asks.person
+        ? { approver: { approve: async () => ({ type: "deny", message: "the lead did not answer" }) } }
+        : {}),
     },
+    hasBudget ? { tree } : undefined,
   );
   await using session = await runtime.open({ sessionId: plan.sessionId, childrenOnly: true });
   const handle = session.runPlan(plan);
-  // It can be resumed like one whose process died.
-  const end = (): void => void session.close().catch(() => undefined);
+  const end = (): void => {
+    const by = stoppers.find((one) => stop.signal.reason?.code === `stopped-by-${one}`);
+    // Who is stopped for good ends as such; who loses its lead can be resumed like one whose process died.
+    const ending = by === undefined ? session.close() : session.tasks.stop(plan.agent.id, by);
+    ending.catch(() => undefined);
+  };
   stop.signal.addEventListener("abort", end, { once: true });
   if (stop.signal.aborted) end();
-  for await (const event of handle.events) host.stdout.write(`${JSON.stringify({ type: "event", event })}\n`);
+  for await (const event of handle.events) say({ type: "event", event });
   await handle.result;
   return 0;
 }
+
+const stoppers = ["user", "parent", "program"] as const;
 
 /** Without the lead there is nobody to work for, and nobody who would take the member up. */
 async function listen(
@@ -83,10 +99,13 @@ async function listen(
 ): Promise<void> {
   for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
     const line = readLine(next.value);
-    if (line?.["type"] === "stop") break;
+    if (line?.["type"] === "stop") {
+      stop.abort(new RetinueError(String(line["code"]), "The lead asked the member to stop."));
+      return;
+    }
     if (line !== undefined) take(line);
   }
-  stop.abort(new RetinueError("interrupted", "The lead ended, or asked the member to stop."));
+  stop.abort(new RetinueError("interrupted", "The lead has ended."));
 }
 
 /** Puts questions to the lead, each with a number that its answer repeats. */
@@ -108,12 +127,16 @@ function createQuestions(write: (line: object) => void) {
       if (line["type"] !== "answer") return;
       const { message, updatedInput } = line;
       open.get(String(line["id"]))?.({
-        behavior: line["behavior"] === "allow" ? "allow" : "deny",
+        behavior: readBehavior(line["behavior"]),
         ...(typeof message === "string" ? { message } : {}),
         ...(isRecord(updatedInput) ? { updatedInput } : {}),
       });
     },
   };
+}
+
+function readBehavior(value: unknown): MemberAnswer["behavior"] {
+  return value === "allow" || value === "ask" ? value : "deny";
 }
 
 function readLine(text: unknown): JsonRecord | undefined {
