@@ -139,7 +139,7 @@ describe("loading stays light", () => {
     for (const entry of [
       "src/index.ts",
       "src/apps/cli/main.ts",
-      "src/apps/cli/run-program.ts",
+      "src/apps/cli/program/run-program.ts",
       "src/runtime/open-session.ts",
     ])
       expect(filesLoadedBy(entry).filter((path) => path.startsWith("src/cluster/"))).toEqual([]);

@@ -1,5 +1,6 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord } from "../foundation/json-record.ts";
+import { effortLevels } from "../foundation/option-words.ts";
 import { readHooks } from "../hooks/read-hooks.ts";
 import { parseModeLoosely, permissionModes } from "../permissions/permission-policy.ts";
 import type { AgentMcpServer, MemoryScope } from "./agent-definition.ts";
@@ -201,12 +202,10 @@ function readBoolean(field: FrontmatterField, to: FieldReport): boolean | undefi
   return value ?? to.unreadable("it is neither true nor false");
 }
 
-const effortLevels: readonly string[] = ["low", "medium", "high", "xhigh", "max"];
-
 function readEffort(field: FrontmatterField, to: FieldReport): string | number | undefined {
   if (typeof field.value === "number") return field.value;
   const word = readWord(field, to);
-  if (word === undefined || effortLevels.includes(word)) return word;
+  if (word === undefined || effortLevels.some((level) => level === word)) return word;
   to.report(
     "warning",
     "unknown-effort",

@@ -1,4 +1,5 @@
 import { basename, posix } from "node:path";
+import { type PermissionMode, parsePermissionMode, permissionModes } from "../foundation/option-words.ts";
 import {
   factsOf,
   isDevice,
@@ -11,6 +12,8 @@ import { grantsUnit, matchesText, saysWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PermissionRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/shell-analysis.ts";
+
+export { type PermissionMode, parsePermissionMode, permissionModes } from "../foundation/option-words.ts";
 
 /** A rule with the directory that its `/path` form starts at. */
 export interface PolicyRule {
@@ -300,26 +303,6 @@ const modeRank: Readonly<Record<PermissionMode, number>> = {
   auto: 4,
   bypassPermissions: 5,
 };
-
-/** What a mode means for a call no rule speaks of; the ranking from narrow to wide is in docs/permissions.md. */
-export const permissionModes = [
-  "default",
-  "acceptEdits",
-  "plan",
-  "dontAsk",
-  "bypassPermissions",
-  "delegate",
-  "auto",
-] as const;
-
-/** `auto` is accepted from files people have; without a classifier it asks like `default`. */
-export type PermissionMode = (typeof permissionModes)[number];
-
-/** The mode a text names; `manual` is another word for `default`. Undefined when it names none. */
-export function parsePermissionMode(text: string): PermissionMode | undefined {
-  if (text === "manual") return "default";
-  return permissionModes.find((mode) => mode === text);
-}
 
 /** A policy under another mode; without one it stays as it is. */
 export function withMode<Policy extends { readonly mode: PermissionMode }>(

@@ -429,7 +429,7 @@ describe("retinue agents new", () => {
     [["--name", "Bad Name"], /hard to type/],
     [["--tools", "Read, Grpe"], /`Grpe` is not a known tool/],
     [["--model", "opsu"], /Did you mean `opus`/],
-    [["--scope", "world"], /--scope must be project or user/],
+    [["--scope", "world"], /Invalid --scope "world"\.\nWrite one of project, user\./],
   ])("refuses %j and writes nothing [CLI-6]", async (bad, message) => {
     const world = createWorld();
     const { code, err } = await world.run([...flags, ...bad]);
@@ -604,7 +604,7 @@ describe("the command line itself", () => {
       "trust",
       "verbose",
     ];
-    for (const option of options) expect(out).toContain(`--${option} `);
+    for (const option of options) expect(out).toMatch(new RegExp(`--${option}\\s`));
   });
 
   it.each([

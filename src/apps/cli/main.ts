@@ -2,7 +2,6 @@ import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
 import { createRealHost, createRealOutputs } from "./create-real-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
-import { helpText } from "./help-text.ts";
 import { namesStore } from "./store/names-store.ts";
 import { createPaint } from "./views/paint.ts";
 import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
@@ -13,7 +12,7 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
   try {
     host ??= createRealHost();
     if (arguments_.length === 0 && host.stdin.isTerminal && !host.canAsk) {
-      host.stdout.write(helpText);
+      host.stdout.write((await import("./program/help-text.ts")).helpText);
       return 0;
     }
     // Reading arguments takes longer than the first frame of the terminal.
@@ -39,7 +38,7 @@ async function runNamed(arguments_: readonly string[], host: CliHost): Promise<n
     return (await import("./commands/agents/agents.ts")).agents({ host, session: {} }, {});
   if (namesStore(arguments_, host))
     return (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
-  return (await import("./run-program.ts")).runProgram(arguments_, host);
+  return (await import("./program/run-program.ts")).runProgram(arguments_, host);
 }
 
 /** Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more. */

@@ -1,8 +1,6 @@
+import type { SettingSource } from "../../foundation/option-words.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
-
-const settingSources = ["user", "project", "local"] as const;
-export type SettingSource = (typeof settingSources)[number];
 
 /** The options that hold for every command. */
 export interface SessionOptions {
@@ -23,21 +21,6 @@ export interface SessionOptions {
 export interface CommandContext {
   readonly host: CliHost;
   readonly session: SessionOptions;
-}
-
-/** `user,project` and the like; an empty text reads no settings at all. */
-export function parseSettingSources(text: string): readonly SettingSource[] {
-  const words = text.split(",").map((word) => word.trim());
-  return words
-    .filter((word) => word !== "")
-    .map((word) => {
-      const source = settingSources.find((known) => known === word);
-      if (source !== undefined) return source;
-      throw misuse(
-        `Invalid --setting-sources "${word}".`,
-        `Write a list of ${settingSources.join(", ")}, such as --setting-sources user,project.`,
-      );
-    });
 }
 
 export function misuse(message: string, advice?: string): RetinueError {

@@ -1,7 +1,12 @@
 import { kindOf, shown } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
+import {
+  effortLevels,
+  parsePermissionMode,
+  permissionModes,
+  settingSources,
+} from "../../foundation/option-words.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { parsePermissionMode, permissionModes } from "../../permissions/permission-policy.ts";
 
 type Check = (value: unknown) => string | undefined;
 
@@ -38,16 +43,15 @@ function oneOf(words: readonly string[]): Check {
   };
 }
 
-const efforts = ["low", "medium", "high", "xhigh", "max"];
 const effort: Check = (value) =>
-  typeof value === "number" && value >= 0 ? undefined : oneOf(efforts)(value);
+  typeof value === "number" && value >= 0 ? undefined : oneOf(effortLevels)(value);
 const mode: Check = (value) =>
   typeof value === "string" && parsePermissionMode(value) !== undefined
     ? undefined
     : oneOf(permissionModes)(value);
 const sources: Check = (value) =>
   Array.isArray(value)
-    ? value.map(oneOf(["user", "project", "local"])).find((complaint) => complaint !== undefined)
+    ? value.map(oneOf(settingSources)).find((complaint) => complaint !== undefined)
     : 'must be a list of "user", "project" and "local"';
 
 const runtimeChecks: Readonly<Record<string, Check>> = {

@@ -16,13 +16,10 @@ const maxBytes = 100_000;
 /** `retinue approvals listen`: answers come as signed POST requests, on loopback only. */
 export async function listenForAnswers(
   context: CommandContext,
-  { port: written }: { readonly port?: string },
+  { port = "0" }: { readonly port?: string },
 ): Promise<number> {
   const { host } = context;
   refuseAgents(host);
-  const port = Number(written ?? "0");
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw misuse(`--port needs a number from 0 to 65535, but got ${JSON.stringify(written)}.`);
   const secret = await findSecret(context);
   const approvals = openApprovals(host, { everywhere: true });
   const server = createServer((request, response) => {
@@ -38,7 +35,7 @@ export async function listenForAnswers(
   const forget = host.onInterrupt(() => stopped.resolve());
   try {
     server.on("error", stopped.reject);
-    server.listen(port, "127.0.0.1", () => {
+    server.listen(Number(port), "127.0.0.1", () => {
       const address = server.address();
       const shown = typeof address === "object" && address !== null ? address.port : port;
       host.stdout.write(`Takes signed answers at http://127.0.0.1:${shown}/\n`);

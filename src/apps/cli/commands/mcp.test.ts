@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { main } from "../main.ts";
-import { takeMcpConfigs } from "../run-program.ts";
+import { takeMcpConfigs } from "../program/run-program.ts";
 
 function createWorld(files: Readonly<Record<string, unknown>> = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-mcp-")));
@@ -127,7 +127,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
     [["add", "a__b", "--", "x"], /cannot be the name/],
     [["add", "plugin:a:b", "--", "x"], /cannot be the name/],
     [["add", "db"], /is missing/],
-    [["add", "--transport", "ws", "db", "wss://a.example"], /cannot be used/],
+    [["add", "--transport", "ws", "db", "wss://a.example"], /Invalid --transport "ws"/],
     [["add", "--transport", "http", "db", "file:///etc/passwd"], /cannot be used/],
     [["add", "-e", "novalue", "db", "--", "x"], /NAME=VALUE/],
     [["add", "--scope", "mine", "db", "--", "x"], /Invalid --scope/],

@@ -13,11 +13,7 @@ import {
   type PolicyRule,
 } from "../../../permissions/decide.ts";
 import { gatherCallFacts } from "../../../permissions/gather-call-facts.ts";
-import {
-  type PermissionMode,
-  parsePermissionMode,
-  permissionModes,
-} from "../../../permissions/permission-policy.ts";
+import { parsePermissionMode } from "../../../permissions/permission-policy.ts";
 import { readCallText } from "../../../permissions/rules/explain-decision.ts";
 import { decideMode } from "../../../planning/decide-mode.ts";
 import { findWorkingDirectories } from "../../../runtime/find-working-directories.ts";
@@ -51,9 +47,10 @@ async function gatherPolicy(
     { discovered, trusted: trust.trusted, platform: host.platform },
     { allowedTools, disallowedTools },
   );
+  const permissionMode = mode === undefined ? undefined : parsePermissionMode(mode);
   const decided = decideMode({
     ...facts,
-    ...(mode === undefined ? {} : { permissionMode: readMode(mode) }),
+    ...(permissionMode === undefined ? {} : { permissionMode }),
   });
   if (decided.type === "refused") throw misuse(decided.reason, decided.advice);
   const named = ({ from, ...rule }: PolicyRule, option: string): PolicyRule => ({
@@ -75,12 +72,6 @@ async function gatherPolicy(
       deny: policy.deny.map((rule) => named(rule, "--disallowedTools")),
     },
   };
-}
-
-function readMode(text: string): PermissionMode {
-  const mode = parsePermissionMode(text);
-  if (mode !== undefined) return mode;
-  throw misuse(`There is no mode "${text}".`, `The modes are ${permissionModes.join(", ")}.`);
 }
 
 export interface TestOptions extends PolicyOptions {

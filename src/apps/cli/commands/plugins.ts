@@ -46,18 +46,14 @@ function idOf({ name, marketplace }: Pick<Plugin, "name" | "marketplace">): stri
   return marketplace === undefined ? name : `${name}@${marketplace}`;
 }
 
-const scopes = ["user", "project", "local"] as const;
-type Scope = (typeof scopes)[number];
+type Scope = "user" | "project" | "local";
 
 /** `retinue plugin enable NAME`: writes to the settings of a scope that a plugin counts, or that it does not. */
 export async function pluginSwitch(
   context: CommandContext,
   { name, verb }: { readonly name: string; readonly verb: "enable" | "disable" },
-  options: { readonly scope?: string },
+  { scope = "user" }: { readonly scope?: Scope },
 ): Promise<number> {
-  const scope = scopes.find((known) => known === (options.scope ?? "user"));
-  if (scope === undefined)
-    throw misuse(`Invalid --scope "${options.scope}". Expected one of: ${scopes.join(", ")}.`);
   const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
   const found = discovered.plugins.filter((plugin) => plugin.name === name || idOf(plugin) === name);
   const [plugin] = found;

@@ -22,7 +22,7 @@ export interface ReplayCommandOptions extends PrintOptions {
   readonly from?: string;
   readonly prompt?: string;
   readonly save?: string;
-  readonly runner?: string;
+  readonly runner?: keyof typeof runners;
   readonly json?: boolean;
 }
 
@@ -110,8 +110,6 @@ async function save(
   { save: folder = "", runner = "node", from, tools, model, agent, prompt }: ReplayCommandOptions,
 ): Promise<number> {
   if (folder === "") throw misuse("--save needs the name of a folder.", "Write, for example, --save test/.");
-  if (!Object.hasOwn(runners, runner))
-    throw misuse(`--runner must be vitest or node, but is ${JSON.stringify(runner)}.`);
   if ([from, tools, model, agent, prompt].some((option) => option !== undefined))
     throw misuse(
       "--save keeps the session as it was recorded.",
@@ -128,7 +126,7 @@ async function save(
   const { temporaryNotes: notes } = createPaths(host);
   await writeNewFile(join(directory, data), saved.text, { replaces: true, notes });
   // A test that somebody has changed stays as it is.
-  const isNew = await writeNewFile(test, testText(saved.title, data, runner as keyof typeof runners), {
+  const isNew = await writeNewFile(test, testText(saved.title, data, runner), {
     replaces: false,
     notes,
   });

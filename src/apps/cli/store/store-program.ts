@@ -1,7 +1,8 @@
 import { Command, CommanderError } from "commander";
 import type { CliHost } from "../cli-host.ts";
-import { describe } from "../describe.ts";
-import { addPrintOptions, addSessionOptions } from "../run-program.ts";
+import { describe } from "../program/command-entry.ts";
+import { addOptions } from "../program/option-entry.ts";
+import { runOptions, sessionOptions } from "../program/run-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 
 export interface StoreOptions {
@@ -28,8 +29,7 @@ export async function runStoreProgram(arguments_: readonly string[], host: CliHo
     .option("--remote-children", "with -p: children are agents of the store, on any worker")
     .option("--detach", "with -p: only print the id")
     .option("--json", "print JSON");
-  addSessionOptions(program);
-  addPrintOptions(program);
+  addOptions(program, [...sessionOptions, ...runOptions]);
   const run = async (task: (context: StoreContext) => Promise<number>): Promise<void> => {
     const options = program.opts<SessionOptions & StoreOptions>();
     code = await task({ host, session: options, store: storeOf(options, host) });

@@ -62,15 +62,12 @@ function isGiven(text: string | undefined): text is string {
   return text !== undefined && text.trim() !== "";
 }
 
-function refuseBadAnswers({ name, tools, model, scope }: NewOptions): void {
+function refuseBadAnswers({ name, tools, model }: NewOptions): void {
   const complaint =
     (name === undefined ? undefined : complaintAboutName(name)) ??
     (tools === undefined ? undefined : complaintAboutTools(tools)) ??
     (model === undefined ? undefined : complaintAboutModel(model));
   if (complaint !== undefined) throw misuse(complaint.message, complaint.advice);
-  if (scope !== undefined && scope !== "project" && scope !== "user") {
-    throw misuse(`--scope must be project or user, not "${scope}".`);
-  }
 }
 
 /** Loads; the check says what is missing. */

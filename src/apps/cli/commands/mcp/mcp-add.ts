@@ -15,7 +15,7 @@ import { type CommandContext, misuse } from "../../session-options.ts";
 
 export interface McpAddOptions {
   readonly transport?: string;
-  readonly scope?: string;
+  readonly scope?: WritableScope;
   readonly env?: readonly string[];
   readonly header?: readonly string[];
   readonly force?: boolean;
@@ -61,7 +61,7 @@ async function writeServer(
   { name, config }: { readonly name: string; readonly config: Readonly<Record<string, unknown>> },
   options: Pick<McpAddOptions, "scope" | "force">,
 ): Promise<number> {
-  const scope = readScope(options.scope) ?? "local";
+  const scope = options.scope ?? "local";
   const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
   const replaces = options.force === true;
   const outcome = await addMcpServer(discovered.paths, { scope, name, config }, { replaces });
@@ -85,7 +85,7 @@ export async function mcpRemove(
   options: Pick<McpAddOptions, "scope">,
 ): Promise<number> {
   const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
-  const wanted = readScope(options.scope);
+  const wanted = options.scope;
   for (const scope of wanted === undefined ? writableScopes : [wanted]) {
     const outcome = await removeMcpServer(discovered.paths, { scope, name });
     if (outcome.type === "absent") continue;
@@ -97,13 +97,6 @@ export async function mcpRemove(
   throw new RetinueError("unknown-mcp-server", `${where} has an MCP server \`${name}\`.`, {
     advice: "`retinue mcp list` shows where each is; those of plugins and settings are changed there.",
   });
-}
-
-function readScope(text: string | undefined): WritableScope | undefined {
-  if (text === undefined) return undefined;
-  const scope = writableScopes.find((known) => known === text);
-  if (scope !== undefined) return scope;
-  throw misuse(`Invalid --scope "${text}".`, `Write one of ${writableScopes.join(", ")}.`);
 }
 
 function readConfig(

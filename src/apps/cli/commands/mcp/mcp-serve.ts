@@ -99,13 +99,8 @@ async function begin(options: ServeOptions, place: Place, { stdin, stderr }: Cli
 }
 
 function readPlace({ http, tokenFile }: McpServeOptions, host: CliHost): Place {
-  if (http === undefined) {
-    if (tokenFile !== undefined) throw misuse("--token-file has no meaning without --http.");
-    return { type: "process" };
-  }
+  if (http === undefined) return { type: "process" };
   const port = http === true ? 0 : Number(http);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535 || http === "")
-    throw misuse(`--http needs a port from 0 to 65535, but got ${JSON.stringify(http)}.`);
   const token = loadToken({ ...host, ...(tokenFile === undefined ? {} : { file: tokenFile }) });
   return { type: "http", port, token };
 }

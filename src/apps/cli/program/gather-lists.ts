@@ -1,7 +1,9 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { resolveToolName, splitEntries } from "../../tools/grants/split-entries.ts";
-import { parseToolEntry } from "../../tools/grants/tool-entry.ts";
+import { resolveToolName, splitEntries } from "../../../tools/grants/split-entries.ts";
+import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
+import { namesOf } from "./option-entry.ts";
+import { runOptions, sessionOptions } from "./run-options.ts";
 
 interface ListOption {
   /** Whether a further word can be meant by the option; the first that cannot begins the prompt. */
@@ -16,14 +18,13 @@ const folders: ListOption = {
   isJoined: false,
 };
 
-const listOptions: ReadonlyMap<string, ListOption> = new Map([
-  ["--allowedTools", tools],
-  ["--allowed-tools", tools],
-  ["--disallowedTools", tools],
-  ["--disallowed-tools", tools],
-  ["--tools", tools],
-  ["--add-dir", folders],
-]);
+const listOptions: ReadonlyMap<string, ListOption> = new Map(
+  [...sessionOptions, ...runOptions].flatMap(({ flags, moreWords }) =>
+    moreWords === undefined
+      ? []
+      : namesOf(flags).map((name) => [name, moreWords === "tools" ? tools : folders] as const),
+  ),
+);
 
 /** Gathers the words of `--allowedTools A B` and the like, so that they do not become a prompt, nor the prompt one of them. */
 export function gatherLists(arguments_: readonly string[], cwd: string): readonly string[] {

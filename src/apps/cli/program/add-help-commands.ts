@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { nearestName } from "../../foundation/nearest-name.ts";
-import { describe } from "./describe.ts";
-import type { PrintOptions } from "./print/print-options.ts";
-import { outlineProgram } from "./program-outline.ts";
-import { misuse } from "./session-options.ts";
+import { nearestName } from "../../../foundation/nearest-name.ts";
+import type { PrintOptions } from "../print/print-options.ts";
+import { misuse } from "../session-options.ts";
+import { describe } from "./command-entry.ts";
+import { type OutlinedOption, outlineProgram } from "./program-outline.ts";
 
 export interface HelpParts {
   readonly write: (text: string) => void;
@@ -27,7 +27,7 @@ export function addHelpCommands(program: Command, parts: HelpParts): void {
     .option("--man", "print the man page: retinue help --man | man -l -")
     .action(async (words: readonly string[], { man = false }: { man?: boolean }) => {
       if (!man) return parts.write(findCommand(program, words).helpInformation());
-      const { renderManual } = await import("./views/render-manual.ts");
+      const { renderManual } = await import("../views/render-manual.ts");
       parts.write(renderManual(outlineProgram(program), { version: parts.version() }));
     });
   describe(
@@ -36,7 +36,7 @@ export function addHelpCommands(program: Command, parts: HelpParts): void {
   )
     .usage("bash|zsh|fish")
     .action(async (shell: string) => {
-      const { completionShells, renderCompletion } = await import("./views/render-completion.ts");
+      const { completionShells, renderCompletion } = await import("../views/render-completion.ts");
       const known = completionShells.find((one) => one === shell);
       if (known === undefined)
         throw misuse(
@@ -62,18 +62,20 @@ function findCommand(program: Command, words: readonly string[]): Command {
   }, program);
 }
 
-/** Every option that a run takes, with what it does. */
+/** Every option that a run takes, with what it does, under the headings of the table. */
 function runHelp(program: Command, run: Command, columns: number): string {
   const { options } = outlineProgram(program);
   const width = Math.min(38, Math.max(...options.map(({ flags }) => flags.length)) + 2);
-  const rows = options.map(({ flags, description }) => {
+  const rowOf = ({ flags, description }: OutlinedOption): string => {
     const head = `  ${flags}`.padEnd(width + 2);
     const indent = " ".repeat(width + 2);
     const text = wrapWords(description, Math.max(20, columns - width - 2));
     const first = flags.length + 2 > width ? [head, ...text.map((line) => `${indent}${line}`)] : undefined;
     return (first ?? text.map((line, at) => `${at === 0 ? head : indent}${line}`)).join("\n");
-  });
-  return `Usage: retinue run [options] "prompt"\n\n${run.description()}\n\nOptions:\n${rows.join("\n")}\n`;
+  };
+  const groups = Map.groupBy(options, ({ group }) => group ?? "Options:");
+  const blocks = [...groups].map(([heading, members]) => [heading, ...members.map(rowOf)].join("\n"));
+  return `Usage: retinue run [options] "prompt"\n\n${run.description()}\n\n${blocks.join("\n\n")}\n`;
 }
 
 function wrapWords(text: string, width: number): readonly string[] {

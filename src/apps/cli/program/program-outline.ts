@@ -1,4 +1,5 @@
 import type { Command, Option } from "commander";
+import { namesOf } from "./option-entry.ts";
 
 /** One option as help, completion and the man page show it. */
 export interface OutlinedOption {
@@ -10,6 +11,8 @@ export interface OutlinedOption {
   /** The values it takes, where they are known. */
   readonly values: readonly string[];
   readonly description: string;
+  /** The heading it belongs under, where it has one. */
+  readonly group?: string;
 }
 
 /** One command with everything that can be written after it. */
@@ -41,26 +44,13 @@ function outline(command: Command, path: string): OutlinedCommand {
   };
 }
 
-function outlineOption({ flags, description }: Option): OutlinedOption {
-  const names = [...flags.matchAll(/(?:^|[ ,])(--?[A-Za-z][\w-]*)/g)].flatMap(([, name]) => name ?? []);
-  const long = names.find((name) => name.startsWith("--")) ?? "";
+function outlineOption({ flags, description, argChoices, helpGroupHeading }: Option): OutlinedOption {
   return {
     flags,
-    names,
+    names: namesOf(flags),
     takesValue: /[<[]/.test(flags),
-    values: knownValues.get(long) ?? [],
+    values: argChoices ?? [],
     description,
+    ...(helpGroupHeading === undefined ? {} : { group: helpGroupHeading }),
   };
 }
-
-const knownValues: ReadonlyMap<string, readonly string[]> = new Map([
-  ["--output-format", ["text", "json", "stream-json"]],
-  ["--input-format", ["text", "stream-json"]],
-  ["--effort", ["low", "medium", "high", "xhigh", "max"]],
-  ["--permission-mode", ["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions"]],
-  ["--model", ["opus", "sonnet", "haiku", "offline"]],
-  ["--approvals", ["wait", "refuse"]],
-  ["--for", ["call", "agent", "tree", "session"]],
-  ["--scope", ["project", "user"]],
-  ["--setting-sources", ["user", "project", "local"]],
-]);

@@ -1,0 +1,322 @@
+import type { CommandEntry } from "./command-entry.ts";
+import { amount, count, type OptionEntry, port } from "./option-entry.ts";
+
+const json: OptionEntry = { flags: "--json", description: "print JSON" };
+const follow: OptionEntry = { flags: "-f, --follow", description: "follow until it ends" };
+
+const loadSessions = () => import("../commands/sessions.ts");
+
+const sessionList: readonly CommandEntry[] = [
+  {
+    usage: "sessions",
+    description:
+      "Lists the sessions of this folder, newest first; in a terminal, to resume, name and delete them.",
+    options: [json],
+    run: async (context, options) => (await loadSessions()).sessions(context, options),
+  },
+  {
+    usage: "sessions list",
+    description: "Lists the sessions of this folder, newest first.",
+    options: [json],
+    run: async (context, options) => (await loadSessions()).sessionsList(context, options),
+  },
+  {
+    usage: "sessions search <text...>",
+    description: "Lists the sessions whose title, prompts or answers contain a text.",
+    options: [json],
+    run: async (context, options, [words]) =>
+      (await loadSessions()).sessionsSearch(context, words.join(" "), options),
+  },
+  {
+    usage: "sessions resume <session>",
+    description: "Opens a session in the terminal: by id, the beginning of it, title, or part of it.",
+    run: async (context, options, [written]) =>
+      (await loadSessions()).sessionsResume(context, written, options),
+  },
+  {
+    usage: "sessions name <session> <title...>",
+    description: "Gives a session a title.",
+    run: async (context, _, [written, words]) =>
+      (await loadSessions()).sessionsName(context, written, words.join(" ")),
+  },
+  {
+    usage: "sessions delete <session...>",
+    description: "Deletes sessions with their agents; none that is open.",
+    options: [{ flags: "--yes", description: "without asking" }],
+    run: async (context, options, [written]) =>
+      (await loadSessions()).sessionsDelete(context, written, options),
+  },
+];
+
+const planCommands: readonly CommandEntry[] = [
+  {
+    usage: "plan <name>",
+    description: "Shows what a child agent would be, and why. Starts nothing.",
+    options: [
+      { flags: "--background", description: "as if it were started in the background" },
+      { flags: "--task <text>", description: "the task it would get" },
+      json,
+    ],
+    run: async (context, options, [name]) =>
+      (await import("../commands/plan.ts")).plan(context, name, options),
+  },
+  {
+    usage: "run-plan <file>",
+    description: "Carries out the plan of a child agent, written by plan --json.",
+    run: async (context, options, [file]) =>
+      (await import("../commands/run-plan.ts")).runPlan(context, file, options),
+  },
+];
+
+const taskCommands: readonly CommandEntry[] = [
+  {
+    usage: "tasks",
+    description: "Lists the child agents of this folder's sessions.",
+    options: [
+      { flags: "--all", description: "also those that ended long ago" },
+      { flags: "--interrupted", description: "only what died with its process, with what was in flight" },
+      json,
+    ],
+    run: async (context, options) => (await import("../commands/tasks/tasks.ts")).tasks(context, options),
+  },
+  {
+    usage: "logs <id>",
+    description: "Shows what a child agent said and did.",
+    options: [follow],
+    run: async (context, options, [id]) =>
+      (await import("../commands/tasks/logs.ts")).logs(context, id, options),
+  },
+  {
+    usage: "inspect [id...]",
+    description: "Shows what a session or agent did, and what it cost.",
+    options: [
+      { flags: "--html <file>", description: "write it as a page of its own" },
+      { ...follow, description: "paint it again until it ends" },
+      { flags: "--steps", description: "also every step of every agent" },
+      json,
+    ],
+    run: async (context, options, [words]) =>
+      (await import("../commands/tasks/inspect.ts")).inspect(context, words, options),
+  },
+  {
+    usage: "replay [id...]",
+    description: "Goes through a recorded session again without a model, and shows what differs.",
+    shownUsage: "[id] [--tools recorded|real] [--from MESSAGE] [--agent NAME] [--model M] [options]",
+    options: [
+      { flags: "--from <message>", description: "ask the model from this answer or message on" },
+      { flags: "--prompt <text>", description: "with --from: in place of the recorded prompt" },
+      { flags: "--save <folder>", description: "write it as a test that retinue/testing runs" },
+      {
+        flags: "--runner <name>",
+        description: "with --save: node (node:test, the default) or vitest",
+        value: { type: "word", words: ["node", "vitest"] },
+        needs: [{ option: "--save" }],
+      },
+      json,
+    ],
+    run: async (context, options, [words]) =>
+      (await import("../commands/replay.ts")).replay(context, words, options),
+  },
+  {
+    usage: "stop <id>",
+    description: "Ends a running child agent, also one of another process.",
+    run: async (context, _, [id]) => (await import("../commands/tasks/stop.ts")).stop(context, id),
+  },
+  {
+    usage: "resume [id] [prompt...]",
+    description: "Continues with a child agent that has ended.",
+    options: [
+      {
+        flags: "--interrupted",
+        description: "all that died with their process, of the newest session that has any",
+      },
+      {
+        flags: "--json",
+        description: "with --interrupted: print JSON",
+        needs: [{ option: "--interrupted" }],
+      },
+    ],
+    run: async (context, options, [id, words]) =>
+      (await import("../commands/tasks/resume.ts")).resume(context, id, { words, options }),
+  },
+  {
+    usage: "clean",
+    description: "Removes old sessions of all folders, and unchanged worktrees; nothing in use.",
+    options: [
+      { flags: "--dry-run", description: "dry run: show what would be removed" },
+      { flags: "--days <n>", description: "older than this; otherwise what settings say, or 30" },
+      json,
+    ],
+    run: async (context, options) => (await import("../commands/clean.ts")).clean(context, options),
+  },
+];
+
+const loadApprovals = () => import("../commands/approvals.ts");
+const approvalLists: readonly OptionEntry[] = [
+  { flags: "--all", description: "of all folders; and what was answered and used long ago" },
+  json,
+];
+
+const approvalCommands: readonly CommandEntry[] = [
+  {
+    usage: "approvals",
+    description: "Lists the questions of agents that wait for an answer, and what was granted.",
+    options: approvalLists,
+    run: async (context, options) => (await loadApprovals()).listApprovals(context, options),
+  },
+  {
+    usage: "approvals list",
+    description: "Lists the questions that wait, and grants that hold.",
+    options: approvalLists,
+    run: async (context, options) => (await loadApprovals()).listApprovals(context, options),
+  },
+  {
+    usage: "approvals show <id>",
+    description: "Shows a question in full, with its answer and every use of it.",
+    options: [json],
+    run: async (context, options, [id]) => (await loadApprovals()).showApproval(context, id, options),
+  },
+  {
+    usage: "approvals revoke <id>",
+    description: "Takes a grant back.",
+    run: async (context, _, [id]) => (await loadApprovals()).revokeApproval(context, id),
+  },
+  {
+    usage: "approvals listen",
+    description: "Takes signed answers over HTTP on this machine, until it is interrupted.",
+    options: [{ flags: "--port <n>", description: "the port; otherwise one that is free", value: port }],
+    run: async (context, options) =>
+      (await import("../commands/approvals-listen.ts")).listenForAnswers(context, options),
+  },
+  {
+    usage: "approve <id>",
+    description: "Allows what an agent asks for, at all its places.",
+    options: [
+      {
+        flags: "--for <scope>",
+        description: "call, agent, tree or session: whose further calls it covers",
+        value: { type: "word", words: ["call", "agent", "tree", "session"] },
+        default: "call",
+      },
+      {
+        flags: "--rule <rule>",
+        description: "with --for: the further calls; otherwise the same call again",
+        isRepeatable: true,
+      },
+      { flags: "--suggested", description: "with --for: the rules that the question suggests" },
+      { flags: "--until <time>", description: "such as 30m, 2h, 1d, or 2030-01-31T12:00Z" },
+      { flags: "--uses <n>", description: "at most so many calls", value: count },
+      { flags: "--usd <amount>", description: "until the session has spent so much more", value: amount },
+    ],
+    run: async (context, options, [id]) =>
+      (await loadApprovals()).approve(context, id, { ...options, for: options["for"] }),
+  },
+  {
+    usage: "deny <id> [message...]",
+    description: "Refuses what an agent asks for; the agent reads the message.",
+    run: async (context, _, [id, words]) => (await loadApprovals()).deny(context, id, words.join(" ")),
+  },
+];
+
+const workCommands: readonly CommandEntry[] = [
+  {
+    usage: "eval <file>",
+    description: "Runs tasks with several agents and models, scores the answers, and shows a table.",
+    options: [
+      { flags: "--results <file>", description: "where results are kept; FILE.results.jsonl when left out" },
+      { flags: "--fresh", description: "forget earlier results and run everything" },
+      { flags: "--html <file>", description: "also write a page" },
+      json,
+    ],
+    run: async (context, options, [file]) =>
+      (await import("../commands/eval.ts")).evaluate(context, file, options),
+  },
+  {
+    usage: "studio",
+    description:
+      "Serves a page for the browser that shows sessions live, and can stop, resume and write to agents.",
+    options: [
+      { flags: "--all", description: "the sessions of all folders, not only of this one" },
+      { flags: "--port <n>", description: "the port; a free one when left out", value: port },
+      { flags: "--host <address>", description: "listen on another address than 127.0.0.1; needs --token" },
+      { flags: "--token <text>", description: "the token of the link; a random one when left out" },
+    ],
+    run: async (context, options) => (await import("../../studio/studio.ts")).studio(context, options),
+  },
+];
+
+const loadTeams = () => import("../commands/teams.ts");
+const listsTeams = "Lists all teams, their members and tasks.";
+
+const teamCommands: readonly CommandEntry[] = [
+  ...["teams", "teams list"].map(
+    (usage): CommandEntry => ({
+      usage,
+      description: listsTeams,
+      options: [json],
+      run: async (context, options) => (await loadTeams()).teamsList(context, options),
+    }),
+  ),
+  {
+    usage: "teams show <name>",
+    description: "Shows a team: lead, members and board.",
+    options: [json],
+    run: async (context, options, [name]) => (await loadTeams()).teamsShow(context, name, options),
+  },
+  {
+    usage: "teams board <name>",
+    description: "Shows the tasks of a team.",
+    options: [json],
+    run: async (context, options, [name]) => (await loadTeams()).teamsBoard(context, name, options),
+  },
+  {
+    usage: "teams messages <name> [member]",
+    description: "Shows the mail of a team, or of one member.",
+    options: [json],
+    run: async (context, options, [name, member]) =>
+      (await loadTeams()).teamsMessages(context, { name, member }, options),
+  },
+  {
+    usage: "teams send <name> <member> <text...>",
+    description: "Sends a message of yours to a member.",
+    run: async (context, _, [name, member, words]) =>
+      (await loadTeams()).teamsSend(context, { name, member, words }),
+  },
+  {
+    usage: "teams watch <name> <member>",
+    description: "Shows what a member does until it ends; what you type is sent to it.",
+    run: async (context, _, [name, member]) =>
+      (await import("../commands/teams-watch.ts")).teamsWatch(context, { name, member }),
+  },
+  {
+    usage: "teams stop <name> [member]",
+    description: "Ends one member, or all of them.",
+    run: async (context, _, [name, member]) => (await loadTeams()).teamsStop(context, { name, member }),
+  },
+  {
+    usage: "teams clean [name]",
+    description: "Removes teams that no process leads, with their mail and tasks.",
+    options: [
+      { flags: "--dry-run", description: "only show what would be removed" },
+      { flags: "--force", description: "with a name: also when its config cannot be read" },
+    ],
+    run: async (context, options, [name]) => (await loadTeams()).teamsClean(context, name, options),
+  },
+  {
+    // Started by the lead of a team, not by people.
+    usage: "run-teammate",
+    description: "Runs a member of a team.",
+    isHidden: true,
+    run: async (context) => (await import("../commands/run-teammate.ts")).runTeammate(context),
+  },
+];
+
+/** The commands about what was run, runs, or waits: sessions, child agents, questions, teams. */
+export const sessionCommands: readonly CommandEntry[] = [
+  ...sessionList,
+  ...planCommands,
+  ...taskCommands,
+  ...approvalCommands,
+  ...workCommands,
+  ...teamCommands,
+];
