@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fastGlob from "fast-glob";
 import matter from "gray-matter";
-import { createAgentFileLoader } from "../src/definitions/discover-agents.ts";
 import { createRegistry } from "../src/definitions/agent-definition.ts";
+import { createAgentFileLoader } from "../src/definitions/discover-agents.ts";
 import { measureInTurn, printTable } from "./measure.ts";
 
 const count = 5000;

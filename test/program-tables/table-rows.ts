@@ -1,20 +1,18 @@
-import { type OptionTable, optionTable } from "../../src/permissions/shell/word.ts";
-import { gitChangingCommands } from "../../src/permissions/shell/programs/judge-git.ts";
-import { diffOptions, logOptions } from "../../src/permissions/shell/programs/judgement.ts";
 import { gitReadingCommands } from "../../src/permissions/shell/programs/git-reading-commands.ts";
-import { awkOptions } from "../../src/permissions/shell/programs/judge-command.ts";
-import { tarOptions } from "../../src/permissions/shell/programs/judge-command.ts";
-import { gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
+import { awkOptions, tarOptions } from "../../src/permissions/shell/programs/judge-command.ts";
+import { gitChangingCommands, gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
 import { jqOptions } from "../../src/permissions/shell/programs/judge-jq.ts";
 import { sedOptions } from "../../src/permissions/shell/programs/judge-sed.ts";
+import type { ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
+import { diffOptions, logOptions } from "../../src/permissions/shell/programs/judgement.ts";
 import {
   curlOptions,
   networkPrograms,
   wgetOptions,
 } from "../../src/permissions/shell/programs/network-programs.ts";
-import type { ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
 import { readingPrograms } from "../../src/permissions/shell/programs/reading-programs.ts";
 import { writingPrograms } from "../../src/permissions/shell/programs/writing-programs.ts";
+import { type OptionTable, optionTable } from "../../src/permissions/shell/word.ts";
 import { wrapperSpecs } from "../../src/permissions/shell/wrapper-specs.ts";
 
 /** One table of options, and the words its options follow. */

@@ -5,8 +5,8 @@ import { decide, type PermissionPolicy, removesTool } from "../../src/permission
 import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
 import { chooseTools } from "../../src/planning/plan-session.ts";
 import { sessionRules } from "../../src/runtime/session-rules.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readPermissions } from "../../src/settings/permission-settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSkillFile } from "../../src/skills/read-skill-file.ts";
 import { skillGrants } from "../../src/skills/skill.ts";
 import { createAgentTool } from "../../src/tasks/create-agent-tool.ts";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createHookRunner, type HookRunner } from "../../src/hooks/hook-runner.ts";
 import type { SourcedHookRule } from "../../src/hooks/hook-rule.ts";
+import { createHookRunner, type HookRunner } from "../../src/hooks/hook-runner.ts";
 import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf } from "./case-settings.ts";
 import { type Fields, isFields, type Roots, type ScopeRules, type SecurityCase } from "./security-case.ts";

@@ -3,15 +3,14 @@ import type { AgentDefinition } from "../../src/definitions/agent-definition.ts"
 import { createRegistry } from "../../src/definitions/agent-definition.ts";
 import { builtinAgents } from "../../src/definitions/builtin/builtin-agents.ts";
 import { shippedAliases } from "../../src/model/alias-table.ts";
-import type { PolicyRule } from "../../src/permissions/decide.ts";
 import type { McpIdentity } from "../../src/permissions/call-facts.ts";
+import type { PolicyRule } from "../../src/permissions/decide.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-policy.ts";
 import { inWorktree } from "../../src/planning/in-worktree.ts";
 import { planRun } from "../../src/planning/plan-run.ts";
 import { planSession } from "../../src/planning/plan-session.ts";
 import type { RunPlan } from "../../src/planning/plan-tools.ts";
-import type { MergedSettings } from "../../src/settings/settings-layer.ts";
-import type { SourcedRule } from "../../src/settings/settings-layer.ts";
+import type { MergedSettings, SourcedRule } from "../../src/settings/settings-layer.ts";
 import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
 import { builtinTools } from "../../src/tools/grants/builtin-tools.ts";

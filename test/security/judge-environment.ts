@@ -1,5 +1,5 @@
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSettings, settingsScopes } from "../../src/settings/settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { commandEnvironment } from "../../src/tools/command/command-environment.ts";
 import { fieldsOf, isTrusted } from "./case-settings.ts";
 import { type Fields, NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";

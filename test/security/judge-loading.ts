@@ -7,9 +7,9 @@ import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { isAgentId } from "../../src/journal/session-files.ts";
 import { createMayLoad } from "../../src/permissions/may-load.ts";
 import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { createPaths } from "../../src/settings/paths.ts";
 import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { agentScopeOf, caseAgent } from "./case-agent.ts";
 import {
   caseFiles,

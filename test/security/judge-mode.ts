@@ -1,8 +1,8 @@
 import { childMode } from "../../src/permissions/child-policy.ts";
 import { type PermissionMode, parsePermissionMode } from "../../src/permissions/permission-policy.ts";
 import { decideMode } from "../../src/planning/decide-mode.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSettings } from "../../src/settings/settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { caseAgent } from "./case-agent.ts";
 import { caseFiles, isTrusted, layerOf, mergeCaseSettings } from "./case-settings.ts";
 import type { Answer, Roots, ScopeRules, SecurityCase } from "./security-case.ts";

@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
+import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
 import { contains, planWorktree } from "../../src/tasks/worktree/worktree-plan.ts";
