@@ -5,6 +5,7 @@ import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/ru
 import type { Session } from "../../../runtime/session.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
+import { gatherDeltas } from "./gather-deltas.ts";
 import { describeError, LiveConversation } from "./live-conversation.ts";
 import { MessageQueue } from "./message-queue.ts";
 import { createPlanTool, modesFrom } from "./plan-mode.ts";
@@ -36,6 +37,9 @@ export interface RuntimeSessionOptions {
 }
 
 const shownPrompts = 3;
+
+/** Between two pieces of an answer that flows; frames are painted less often. */
+const textPauseMs = 40;
 
 /** The one way from the terminal to the runtime: opens conversations, changes between them, and answers about them. */
 export class RuntimeSession implements TerminalSession {
@@ -349,6 +353,7 @@ export class RuntimeSession implements TerminalSession {
               approved: (mode) => this.setMode(mode),
             }),
           ],
+      wrapModel: (model) => gatherDeltas(model, textPauseMs),
       onWarning: notice,
     };
   }
