@@ -16,7 +16,10 @@ function modelOf(stream: (signal: AbortSignal) => AsyncGenerator<ModelEvent>): M
 }
 
 async function readAll(model: Model, signal = new AbortController().signal): Promise<ModelEvent[]> {
-  return Array.fromAsync(model.stream({} as Parameters<Model["stream"]>[0], { signal }));
+  const events: ModelEvent[] = [];
+  for await (const event of model.stream({} as Parameters<Model["stream"]>[0], { signal }))
+    events.push(event);
+  return events;
 }
 
 /** As long as a token of a fast provider takes; less than a pause. */
