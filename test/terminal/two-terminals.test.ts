@@ -40,3 +40,25 @@ test("a second terminal on the same conversation watches it live, forks it, or c
   expect(userTexts(provider)).toContain("second prompt");
   expect(userTexts(provider)).not.toContain("in the copy");
 });
+
+test("who watches sees an answer while it is being said, each part once [CLI-1]", async () => {
+  const parts = Array.from({ length: 10 }, (_, at) => `part ${at} of the long text\n`);
+  const { pty: first, again } = await openConversation(
+    ["First answer.", { text: parts.join(""), delayMs: 120 }, "Third answer."],
+    { words: ["first prompt"] },
+  );
+  await first.shows("First answer.");
+  const second = again(["--continue"]);
+  await second.shows("1 watch");
+  await afterGuard();
+  second.type("1");
+  await second.shows("First answer.", "watching");
+  first.type(`say it slowly${keys.enter}`);
+  await second.shows("> say it slowly", "part 1 of");
+  expect((await second.screen()).join("\n")).not.toContain("part 9 of");
+  await second.shows("part 9 of");
+  first.type(`once more${keys.enter}`);
+  await second.shows("Third answer.");
+  const shown = (await second.all()).join("\n");
+  expect(parts.map((_, at) => shown.split(`part ${at} of`).length - 1)).toEqual(parts.map(() => 1));
+});

@@ -7,7 +7,7 @@ import { lookUpModel } from "../look-up-model.ts";
 import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model.ts";
 import { createAnswerGuard, lineTooLong, ModelError, maxLine } from "../model-error.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
-import { createBodyEncoder } from "./body-encoder.ts";
+import { createBodyEncoder, type EncodedBody } from "./body-encoder.ts";
 import { createMessageAssembler } from "./message-assembler.ts";
 import { createRequestBuilder } from "./request-builder.ts";
 import { requestError, stalledError, streamError } from "./request-error.ts";
@@ -139,13 +139,14 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     let chunks: AsyncIterator<Uint8Array> | undefined;
     let isComplete = false;
     let requestId: string | undefined;
+    let body: EncodedBody | undefined;
     try {
       signal.throwIfAborted();
-      const body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
+      body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
       const { timeouts } = options;
       const send = await sender.prepare(controller.signal);
       watch.wait();
-      const response = await send(body, { signal: controller.signal, timeouts });
+      const response = await send(body.bytes, { signal: controller.signal, timeouts });
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);
@@ -161,6 +162,7 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
       throw chunks === undefined ? requestError(error, sender.baseUrl) : streamError(error, requestId);
     } finally {
       signal.removeEventListener("abort", abort);
+      if (isComplete) body?.release();
       if (isComplete && chunks !== undefined) void drain(chunks, abort);
       else abort();
     }

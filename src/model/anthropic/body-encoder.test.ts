@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { createBodyEncoder } from "./body-encoder.ts";
 
-function text(bytes: Uint8Array): string {
+function text({ bytes }: { readonly bytes: Uint8Array }): string {
   return Buffer.from(bytes).toString("utf8");
 }
 
@@ -20,7 +20,9 @@ describe("createBodyEncoder", () => {
         for (const list of lists) {
           const messages = list.map((index) => items[index % items.length]);
           const body = { ...more, messages };
-          expect(text(encoder.encode(body, conversation))).toBe(JSON.stringify(body));
+          const encoded = encoder.encode(body, conversation);
+          expect(text(encoded)).toBe(JSON.stringify(body));
+          if (list.length % 2 === 0) encoded.release();
         }
       }),
     );
@@ -40,6 +42,22 @@ describe("createBodyEncoder", () => {
     const first = encoder.encode({ messages: [{ text: "one" }] }, conversation);
     encoder.encode({ messages: [{ text: "two" }] }, conversation);
     expect(text(first)).toBe('{"messages":[{"text":"one"}]}');
+  });
+
+  test("the memory of a body that was answered holds the next one, however often it is released", () => {
+    const encoder = createBodyEncoder();
+    const conversation = {};
+    const first = encoder.encode({ messages: [{ text: "one" }] }, conversation);
+    first.release();
+    first.release();
+    const second = encoder.encode({ messages: [{ text: "two" }] }, conversation);
+    const third = encoder.encode({ messages: [{ text: "six" }] }, conversation);
+    expect(second.bytes.buffer).toBe(first.bytes.buffer);
+    expect(third.bytes.buffer).not.toBe(first.bytes.buffer);
+    expect([text(second), text(third)]).toEqual([
+      '{"messages":[{"text":"two"}]}',
+      '{"messages":[{"text":"six"}]}',
+    ]);
   });
 
   test("an item that is sent again is not serialised again", () => {

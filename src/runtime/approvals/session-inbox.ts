@@ -17,7 +17,13 @@ import {
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import { actualAmount } from "../../tasks/budget/need-estimator.ts";
 import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";
-import { type InboxFiles, newQuestionId, openInboxFiles, watchFolder } from "./inbox-files.ts";
+import {
+  type InboxEntry,
+  type InboxFiles,
+  newQuestionId,
+  openInboxFiles,
+  watchFolder,
+} from "./inbox-files.ts";
 
 /** Whose call it is, and by what it was judged. */
 export interface InboxAsker {
@@ -106,9 +112,13 @@ export function openSessionInbox(options: SessionInboxOptions): SessionInbox {
 }
 
 /** Takes what an answer allows or refuses, so that it counts once for each call. */
-function takeAnswer(inbox: OpenInbox, about: Waiting): PersonsAnswer | undefined {
+function takeAnswer(
+  inbox: OpenInbox,
+  about: Waiting,
+  entries = inbox.files.read(),
+): PersonsAnswer | undefined {
   const { files, now, run, spent } = inbox;
-  for (const { question, answer, revoked, uses } of files.read()) {
+  for (const { question, answer, revoked, uses } of entries) {
     if (answer === undefined) continue;
     const { id } = question;
     const usd = spentSince(spent, id);
@@ -131,11 +141,15 @@ function takeAnswer(inbox: OpenInbox, about: Waiting): PersonsAnswer | undefined
 }
 
 /** The open question for a call, with this agent among its places. */
-function putQuestion({ files, now, sessionId, asked, notice }: OpenInbox, about: Waiting): void {
+function putQuestion(
+  { files, now, sessionId, asked, notice }: OpenInbox,
+  about: Waiting,
+  entries: readonly InboxEntry[],
+): void {
   const place = placeOf(about, now());
-  const open = files
-    .read()
-    .find(({ question, answer }) => answer === undefined && question.digest === about.digest)?.question;
+  const open = entries.find(
+    ({ question, answer }) => answer === undefined && question.digest === about.digest,
+  )?.question;
   if (open !== undefined) {
     const places = withPlace(open.places, place);
     if (places !== open.places) files.putQuestion({ ...open, places });
@@ -164,9 +178,11 @@ async function waitForAnswer(inbox: OpenInbox, about: Waiting, signal: AbortSign
   while (true) {
     signal.throwIfAborted();
     // Listening begins before looking, so that no answer falls between the two.
-    const first = takeAnswer(inbox, about);
+    // Both look at the same files: an answer that comes between them must not make the question look like a new one.
+    const entries = inbox.files.read();
+    const first = takeAnswer(inbox, about, entries);
     if (first !== undefined) return first;
-    putQuestion(inbox, about);
+    putQuestion(inbox, about, entries);
     const changed = inbox.watching.changed();
     const answer = takeAnswer(inbox, about);
     if (answer !== undefined) return answer;

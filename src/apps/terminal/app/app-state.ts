@@ -38,6 +38,8 @@ export interface AppState {
 /** What keys and commands can ask of the terminal. */
 export interface AppActions {
   openView(view: View): void;
+  /** Closes a view that is open, whatever is above it. */
+  closeView(view: View): void;
   /** Shows a text in the last line until it is replaced, or for some time. */
   hint(text: string, milliseconds?: number): void;
   /** Something changed that is to be painted. */

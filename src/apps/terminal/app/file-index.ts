@@ -1,17 +1,17 @@
-import type { TerminalSession } from "../session/terminal-session.ts";
+import type { SessionLibrary } from "../session/terminal-session.ts";
 
 /** How old the list of files may be before it is read again. */
 const freshMs = 10_000;
 
 /** The files that `@` offers: read when they are first asked for, and again when they may have changed. */
 export class FileIndex {
-  readonly #session: Pick<TerminalSession, "files">;
+  readonly #library: Pick<SessionLibrary, "files">;
   readonly #changed: () => void;
   #files: readonly string[] = [];
   #readAt = Number.NEGATIVE_INFINITY;
 
-  constructor(session: Pick<TerminalSession, "files">, changed: () => void) {
-    this.#session = session;
+  constructor(library: Pick<SessionLibrary, "files">, changed: () => void) {
+    this.#library = library;
     this.#changed = changed;
   }
 
@@ -19,7 +19,7 @@ export class FileIndex {
     const now = performance.now();
     if (now - this.#readAt > freshMs) {
       this.#readAt = now;
-      this.#session.files().then(
+      this.#library.files().then(
         (files) => {
           this.#files = files;
           this.#changed();

@@ -2,13 +2,15 @@ import { draftOf } from "../input/draft.ts";
 import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap.ts";
-import type { CommandSummary } from "../session/terminal-session.ts";
+import type { CommandSummary, ParkedQuestion } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { firstLine, formatAge, plural } from "../text/format.ts";
 import { AgentView } from "../views/agent-view.ts";
+import { ApprovalView } from "../views/approval-view.ts";
 import { entryRows } from "../views/entry-rows.ts";
 import { Pager, textRows } from "../views/pager.ts";
 import { Picker, type PickerItem } from "../views/picker.ts";
+import type { View } from "../views/view.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 
 export function openHelp({ commands }: AppState, actions: AppActions): void {
@@ -35,7 +37,7 @@ export function openPage(actions: AppActions, title: string, text: string): void
 /** The whole conversation, with all calls and their results. */
 export function openTranscript({ session }: AppState, actions: AppActions): void {
   actions.attempt(async () => {
-    const entries = await session.transcript();
+    const entries = await session.library.transcript();
     actions.openView(
       new Pager({ title: "Conversation", rows: (width) => entryRows(entries, width), follow: true }),
     );
@@ -86,9 +88,62 @@ export function openAgents(state: AppState, actions: AppActions): void {
   );
 }
 
+/** Questions that wait on disk, of all sessions of the folder, and grants that hold. */
+export async function openApprovals(
+  { session: { library }, now }: AppState,
+  actions: AppActions,
+  everywhere: boolean,
+): Promise<void> {
+  let parked: readonly ParkedQuestion[] = [];
+  const items = async (): Promise<readonly PickerItem[]> => {
+    parked = await library.parked({ everywhere });
+    return parked.map(({ id, isWaiting, tool, subject, agents, at }) => ({
+      id,
+      label: `${isWaiting ? "▲" : "✓"} ${tool}  ${firstLine(subject)}`,
+      detail: `${isWaiting ? agents : "allowed"} · ${formatAge(now() - at)}`,
+    }));
+  };
+  const picker = new Picker({
+    title: "Questions that wait, and what was allowed",
+    items: await items(),
+    empty: "Nothing waits for an answer, and no grant holds.",
+    enter: "open",
+    staysOpen: true,
+    changed: actions.changed,
+    reload: items,
+    choose({ id }) {
+      const found = parked.find((one) => one.id === id);
+      if (found === undefined) return;
+      if (found.isWaiting) actions.openView(answerView(found));
+      else openPage(actions, "A grant", found.text);
+    },
+    keys: [
+      {
+        key: "ctrl+x",
+        label: "revoke a grant",
+        async run({ id }) {
+          await library.revokeGrant(id);
+          return "reload";
+        },
+      },
+    ],
+  });
+  const answerView = (question: ParkedQuestion): View =>
+    new ApprovalView({
+      parked: question,
+      changed: actions.changed,
+      answer: (answer) => library.answerParked(question.id, answer),
+      done(view) {
+        actions.closeView(view);
+        void picker.reload();
+      },
+    });
+  actions.openView(picker);
+}
+
 /** Goes back to an earlier prompt: it becomes the draft, and the conversation continues in a copy that ends before it. */
 export async function openRewind({ session, box }: AppState, actions: AppActions): Promise<void> {
-  const prompts = await session.prompts();
+  const prompts = await session.library.prompts();
   actions.openView(
     new Picker({
       title: "Go back to before a prompt, and edit it",
@@ -109,7 +164,7 @@ export async function openRewind({ session, box }: AppState, actions: AppActions
 
 export async function openSessions({ session, now }: AppState, actions: AppActions): Promise<void> {
   const items = async (): Promise<readonly PickerItem[]> =>
-    (await session.sessions()).map(({ id, title, modified, messages, isOpenElsewhere }) => ({
+    (await session.library.sessions()).map(({ id, title, modified, messages, isOpenElsewhere }) => ({
       id,
       label: title,
       detail: `${isOpenElsewhere === true ? "open · " : ""}${plural(messages, "message")} · ${formatAge(now() - modified)}`,
@@ -135,7 +190,7 @@ export async function openSessions({ session, now }: AppState, actions: AppActio
           key: "ctrl+x",
           label: "delete",
           async run({ id }) {
-            await session.deleteSession(id);
+            await session.library.deleteSession(id);
             return "reload";
           },
         },
@@ -145,7 +200,7 @@ export async function openSessions({ session, now }: AppState, actions: AppActio
 }
 
 export async function openModels({ session, conversation }: AppState, actions: AppActions): Promise<void> {
-  const models = await session.models();
+  const models = await session.library.models();
   actions.openView(
     new Picker({
       title: "Model",

@@ -1,7 +1,15 @@
 import { dim } from "../screen/style.ts";
 import type { CommandSummary, ReportTopic } from "../session/terminal-session.ts";
 import type { AppActions, AppState } from "./app-state.ts";
-import { openAgents, openHelp, openModels, openPage, openRewind, openSessions } from "./open-views.ts";
+import {
+  openAgents,
+  openApprovals,
+  openHelp,
+  openModels,
+  openPage,
+  openRewind,
+  openSessions,
+} from "./open-views.ts";
 
 interface SlashCommand extends CommandSummary {
   readonly run: (state: AppState, actions: AppActions, words: string) => Promise<void> | void;
@@ -12,11 +20,20 @@ const commands: readonly SlashCommand[] = [
   { name: "help", description: "keys and commands", run: (state, actions) => openHelp(state, actions) },
   page("agents", "the agents there are"),
   {
+    name: "approvals",
+    description: "questions that wait for an answer, and grants that hold; /approvals all: of all folders",
+    argumentHint: "[all]",
+    run(state, actions, words) {
+      if (words === "" || words === "all") return openApprovals(state, actions, words === "all");
+      throw new Error(`/approvals takes nothing but "all", not "${words}".`);
+    },
+  },
+  {
     name: "tasks",
     description: "agents of this conversation: open, stop; /tasks all: those of the folder",
     async run(state, actions, words) {
       if (words === "") openAgents(state, actions);
-      else openPage(actions, "Tasks", await state.session.report("tasks", []));
+      else openPage(actions, "Tasks", await state.session.library.report("tasks", []));
     },
   },
   {
@@ -77,7 +94,9 @@ const commands: readonly SlashCommand[] = [
     description: "write the conversation to a file",
     argumentHint: "[file]",
     async run({ session, conversation, sessionId }, _, words) {
-      const file = await session.exportTo(words === "" ? `conversation-${sessionId.slice(0, 8)}.md` : words);
+      const file = await session.library.exportTo(
+        words === "" ? `conversation-${sessionId.slice(0, 8)}.md` : words,
+      );
       conversation.note(`Written to ${file}.`, dim);
     },
   },
@@ -96,7 +115,7 @@ function page(topic: ReportTopic, description: string): SlashCommand {
     name: topic,
     description,
     async run({ session }, actions, words) {
-      const text = await session.report(topic, words === "" ? [] : words.split(/\s+/));
+      const text = await session.library.report(topic, words === "" ? [] : words.split(/\s+/));
       openPage(actions, `/${topic}`, text);
     },
   };

@@ -135,7 +135,7 @@ export class TerminalApp implements DeviceListener {
 
   #createState(session: TerminalSession): AppState {
     const { now } = this.#options;
-    const files = new FileIndex(session, () => {
+    const files = new FileIndex(session.library, () => {
       this.#state.box.refresh();
       this.#schedule();
     });
@@ -172,6 +172,7 @@ export class TerminalApp implements DeviceListener {
 
   readonly #actions: AppActions = {
     openView: (view) => this.#openView(view),
+    closeView: (view) => this.#closeView(view),
     hint: (text, milliseconds) => this.#hint(text, milliseconds),
     changed: () => this.#schedule(),
     send: (text) => this.#send(text),
@@ -182,7 +183,7 @@ export class TerminalApp implements DeviceListener {
       this.#draw();
     },
     edit: (text) => this.#edit(text),
-    loadHistory: async () => this.#state.box.history.load(await this.#state.session.history()),
+    loadHistory: async () => this.#state.box.history.load(await this.#state.session.library.history()),
     attempt: (work) => void this.#attempt(work),
     redo: (key) => {
       this.key(key);
@@ -250,7 +251,7 @@ export class TerminalApp implements DeviceListener {
     for (const note of notes) state.conversation.note(note, colours.warning);
     state.conversation.replay(earlier);
     void this.#attempt(async () => {
-      state.skills = await state.session.commands();
+      state.skills = await state.session.library.commands();
     });
   }
 

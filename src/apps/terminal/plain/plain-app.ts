@@ -90,7 +90,7 @@ export class PlainApp {
     const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(text) ?? [];
     const topic = reportTopics.find((one): one is ReportTopic => one === name);
     if (topic !== undefined)
-      return this.#say(await session.report(topic, words === "" ? [] : words.split(/\s+/)));
+      return this.#say(await session.library.report(topic, words === "" ? [] : words.split(/\s+/)));
     switch (name) {
       case "yes":
       case "always":

@@ -9,26 +9,49 @@ import { ChoiceList, type ListedChoice } from "./choice-list.ts";
 import { LineInput } from "./line-input.ts";
 import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";
 
-const scopes: readonly { readonly scope: GrantScope; readonly label: string }[] = [
-  { scope: "session", label: "in this session" },
-  { scope: "agent", label: "for this agent" },
-  { scope: "project", label: "in this project, also later" },
-];
+const liveScopes: readonly GrantScope[] = ["session", "agent", "project"];
+
+const scopeLabels: Readonly<Record<GrantScope, string>> = {
+  session: "in this session",
+  agent: "for this agent",
+  tree: "for this agent and those below it",
+  project: "in this project, also later",
+};
+
+type PermissionChoice = "yes" | "always" | "no" | "message";
+
+export interface PermissionPanelOptions {
+  /** So many equal questions of several agents are answered together. */
+  readonly count: number;
+  /** How far a yes can reach; without any it is for the call alone. */
+  readonly scopes?: readonly GrantScope[];
+  /** What Esc means. */
+  readonly onEscape?: "no" | "leave";
+}
 
 /** May this call run? Once, always by a narrow rule, not, or not and with a message to the agent. */
 export class PermissionPanel implements Panel {
   readonly #question: PermissionQuestion;
   readonly #count: number;
-  readonly #list = new ChoiceList(() => 4);
+  readonly #scopes: readonly GrantScope[];
+  readonly #kinds: readonly PermissionChoice[];
+  readonly #list: ChoiceList;
+  readonly #onEscape: "no" | "leave";
   #scope = 0;
   #rules: readonly string[];
   #input: { readonly kind: "rule" | "message"; readonly line: LineInput } | undefined;
 
-  /** `count` equal questions of several agents are answered together. */
-  constructor(question: PermissionQuestion, count: number) {
+  constructor(
+    question: PermissionQuestion,
+    { count, scopes = liveScopes, onEscape = "no" }: PermissionPanelOptions,
+  ) {
     this.#question = question;
     this.#count = count;
+    this.#scopes = scopes;
+    this.#onEscape = onEscape;
     this.#rules = question.rules;
+    this.#kinds = scopes.length === 0 ? ["yes", "no", "message"] : ["yes", "always", "no", "message"];
+    this.#list = new ChoiceList(() => this.#kinds.length);
   }
 
   get isWriting(): boolean {
@@ -67,14 +90,16 @@ export class PermissionPanel implements Panel {
 
   press(key: KeyPress): PanelOutcome {
     if (this.#input !== undefined) return this.#write(key, this.#input);
+    if (key.name === "tab" || (key.name === "escape" && this.#onEscape === "leave")) return { type: "leave" };
     if (key.name === "escape") return answered({ type: "deny" });
-    if (key.name === "tab") return { type: "leave" };
-    if (key.name === "left" || key.name === "right") {
-      this.#scope = (this.#scope + (key.name === "right" ? 1 : scopes.length - 1)) % scopes.length;
+    const isAlways = this.#kinds.includes("always");
+    if (isAlways && (key.name === "left" || key.name === "right")) {
+      const { length } = this.#scopes;
+      this.#scope = (this.#scope + (key.name === "right" ? 1 : length - 1)) % length;
       this.#list.select(1);
       return stay;
     }
-    if (key.name === "e" && this.#rules.length > 0) {
+    if (key.name === "e" && isAlways && this.#rules.length > 0) {
       this.#input = { kind: "rule", line: new LineInput("the rule to store", this.#rules.join(", ")) };
       return stay;
     }
@@ -88,12 +113,11 @@ export class PermissionPanel implements Panel {
   }
 
   #choose(index: number): PanelOutcome {
-    if (index === 0) return answered({ type: "allow" });
-    if (index === 1) {
-      const { scope } = scopes[this.#scope] ?? { scope: "session" as const };
-      return answered({ type: "allow-always", scope, rules: this.#rules });
-    }
-    if (index === 2) return answered({ type: "deny" });
+    const kind = this.#kinds[index];
+    if (kind === "yes") return answered({ type: "allow" });
+    if (kind === "always")
+      return answered({ type: "allow-always", scope: this.#scopeNow(), rules: this.#rules });
+    if (kind === "no") return answered({ type: "deny" });
     this.#input = { kind: "message", line: new LineInput("what should it do instead?") };
     return stay;
   }
@@ -116,14 +140,19 @@ export class PermissionPanel implements Panel {
 
   #choices(): readonly ListedChoice[] {
     const rules = this.#rules.length === 0 ? "exactly this call" : this.#rules.join(", ");
-    const { label } = scopes[this.#scope] ?? { label: "" };
+    const label = scopeLabels[this.#scopeNow()];
     const hint = `‹ ${label} ›  ←→ where${this.#rules.length === 0 ? "" : " · e edits the rule"}`;
-    return [
-      { label: [span("yes")] },
-      { label: [span("yes, and do not ask again for "), span(rules, bold)], hint },
-      { label: [span("no")], hint: "esc" },
-      { label: [span("no, and say what to do instead")] },
-    ];
+    const choices: Readonly<Record<PermissionChoice, ListedChoice>> = {
+      yes: { label: [span("yes")] },
+      always: { label: [span("yes, and do not ask again for "), span(rules, bold)], hint },
+      no: { label: [span("no")], ...(this.#onEscape === "no" ? { hint: "esc" } : {}) },
+      message: { label: [span("no, and say what to do instead")] },
+    };
+    return this.#kinds.map((kind) => choices[kind]);
+  }
+
+  #scopeNow(): GrantScope {
+    return this.#scopes[this.#scope] ?? "session";
   }
 
   #subjectRows(width: number, room: number): readonly Row[] {

@@ -141,7 +141,7 @@ export class QuestionDesk {
   #panelFor(question: Question, count: number): Panel {
     switch (question.kind) {
       case "permission":
-        return new PermissionPanel(question, count);
+        return new PermissionPanel(question, { count });
       case "background":
         return new BackgroundPanel(question);
       case "form":

@@ -93,19 +93,28 @@ describe("the inline screen", () => {
   });
 
   test("whatever is finished and shown, the terminal has every line once and in order", async () => {
+    const unit = fc.constantFrom(...lonely);
     const step = fc.record({
       finish: fc.array(fc.string({ maxLength: 60 }), { maxLength: 4 }),
-      live: fc.array(fc.string({ unit: "grapheme", maxLength: 30 }), { maxLength: 8 }),
+      live: fc.array(
+        fc.oneof(fc.string({ unit: "grapheme", maxLength: 30 }), fc.string({ unit, maxLength: 6 })),
+        { maxLength: 8 },
+      ),
+      hasCursor: fc.boolean(),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const { screen, terminal, lines, settle } = stage(60, 9);
         const done: string[] = [];
-        for (const [turn, { finish, live }] of steps.entries()) {
+        for (const [turn, { finish, live, hasCursor }] of steps.entries()) {
           const finished = finish.map((text, at) => row(`${turn}.${at} ${text}`));
           done.push(...finished.map(rowText));
           screen.finish(finished);
-          screen.draw({ rows: live.flatMap((text) => wrapRow(row(text), 59).slice(0, 1)) });
+          const rows = live.flatMap((text) => wrapRow(row(text), 59).slice(0, 1));
+          screen.draw({
+            rows,
+            cursor: hasCursor ? { row: Math.max(0, rows.length - 1), column: 0 } : undefined,
+          });
         }
         screen.clear();
         const shown = (await lines()).slice(5);
@@ -115,6 +124,23 @@ describe("the inline screen", () => {
       }),
       { numRuns: 30 },
     );
+  });
+
+  test("a live row of marks without a letter leaves nothing behind", async () => {
+    const { screen, lines } = stage();
+    screen.draw({ rows: [row("\u0300\u0300\u200d\ufe0f"), row("  \u{11099}\u{110ba}")] });
+    screen.finish([row("0|"), row("1|")]);
+    screen.draw({ rows: [] });
+    expect((await lines()).slice(5)).toEqual(["0|", "1|"]);
+  });
+
+  test("taking the live part away leaves what was finished while no cursor was shown", async () => {
+    const { screen, lines } = stage();
+    screen.draw({ rows: [row("")] });
+    screen.finish([row("kept")]);
+    screen.draw({ rows: [row("")] });
+    screen.clear();
+    expect((await lines()).slice(5)).toEqual(["kept"]);
   });
 
   test("a narrower and a wider window leave the live part once and lose no line", async () => {
@@ -146,6 +172,12 @@ describe("the inline screen", () => {
     expect(all.slice(0, 5)).toEqual(["shell 0", "shell 1", "shell 2", "shell 3", "shell 4"]);
   });
 });
+
+/** Characters that take no cell, or another number of cells in each terminal. */
+const lonely = [
+  ..."\u0300\u0301\u200b\u200c\u200d\u2060\u00ad\u0591\u05b0\ufe0f\u20e3\u1160\u0e31\u093e\u0903\u3164\u034f\u{e0061}",
+  ..."\u{1f3fb}\u{1f1e9}\u{1d165}\u0600a א日",
+];
 
 /** Finished lines may be longer than the window; what the terminal wrapped is put together again. */
 function joinWrapped(shown: readonly string[], wanted: readonly string[]): string[] {

@@ -60,7 +60,10 @@ export class InlineScreen {
     const live = rows.map((one) => this.#painter.paint(one));
     this.#finished = [];
     out += this.#write([...done, ...live], done);
-    if (live.length === 0 && done.length > 0) {
+    if (live.length > 0 && this.#at < done.length) {
+      // Whatever erases the live part later begins in it, not in what is finished.
+      out += this.#moveTo(done.length);
+    } else if (live.length === 0 && done.length > 0) {
       // Nothing lives below: the next frame begins on a line of its own.
       out += `${this.#moveTo(done.length - 1)}\r\n`;
       this.#at = done.length;

@@ -6,6 +6,8 @@ export interface PaintedRow {
   readonly row: Row;
   readonly bytes: string;
   readonly width: number;
+  /** Terminals disagree about the cells of some of its characters, such as marks without a letter and joined emoji. */
+  readonly isUnclear: boolean;
 }
 
 /** Turns rows into bytes; rows never change, so each is painted once. */
@@ -20,7 +22,8 @@ export class RowPainter {
   paint(row: Row): PaintedRow {
     const known = this.#painted.get(row);
     if (known !== undefined) return known;
-    const painted = { row, bytes: this.#bytesOf(row), width: rowWidth(row) };
+    const isUnclear = row.some(({ text }) => !isSimple(text) && unclearPattern.test(text));
+    const painted = { row, bytes: this.#bytesOf(row), width: rowWidth(row), isUnclear };
     this.#painted.set(row, painted);
     return painted;
   }
@@ -29,8 +32,10 @@ export class RowPainter {
   change(before: PaintedRow | undefined, after: PaintedRow): string {
     const same = before === undefined ? 0 : commonStart(before.row, after.row);
     const move = same > 0 ? `\r\u001b[${same}C` : "\r";
-    const tail = before !== undefined && before.width > after.width ? "\u001b[K" : "";
-    return `${move}${this.#bytesOf(withoutStart(after.row, same))}${tail}`;
+    const bytes = this.#bytesOf(withoutStart(after.row, same));
+    // Where it is unclear what the old row left in which cell, nothing of it stays.
+    if (before?.isUnclear === true) return `${move}\u001b[K${bytes}`;
+    return `${move}${bytes}${before !== undefined && before.width > after.width ? "\u001b[K" : ""}`;
   }
 
   #bytesOf(row: Row): string {
@@ -49,6 +54,9 @@ export class RowPainter {
     return current === "" ? bytes : bytes + resetSequence;
   }
 }
+
+const unclearPattern =
+  /[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Emoji_Modifier}\p{Regional_Indicator}]/u;
 
 /**
  * How many cells are the same at the start of both rows. Counted only over characters that take one cell each and join

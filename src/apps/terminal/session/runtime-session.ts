@@ -1,25 +1,22 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { sessionFiles } from "../../../journal/session-files.ts";
 import type { PermissionMode } from "../../../permissions/permission-policy.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
+import { gatherDeltas } from "./gather-deltas.ts";
 import { describeError, LiveConversation } from "./live-conversation.ts";
 import { MessageQueue } from "./message-queue.ts";
 import { createPlanTool, modesFrom } from "./plan-mode.ts";
-import type { SessionPages } from "./session-pages.ts";
+import { createRuntimeLibrary, type LibrarySource, loadRecords, openedOf } from "./runtime-library.ts";
 import { readOnly, SessionQuestions } from "./session-questions.ts";
-import type { SessionRecords } from "./session-records.ts";
 import type {
   AgentEntry,
-  Choice,
-  CommandSummary,
-  EarlierPrompt,
   QuestionAnswer,
-  ReportTopic,
   SessionEvent,
-  SessionSummary,
+  SessionLibrary,
   TerminalSession,
 } from "./terminal-session.ts";
 import type { WatchedConversation } from "./watched-conversation.ts";
@@ -37,8 +34,12 @@ export interface RuntimeSessionOptions {
 
 const shownPrompts = 3;
 
+/** Between two pieces of an answer that flows; frames are painted less often. */
+const textPauseMs = 40;
+
 /** The one way from the terminal to the runtime: opens conversations, changes between them, and answers about them. */
 export class RuntimeSession implements TerminalSession {
+  readonly library: SessionLibrary;
   readonly #options: RuntimeSessionOptions;
   readonly #listeners = new Set<(event: SessionEvent) => void>();
   readonly #queue: MessageQueue;
@@ -59,6 +60,7 @@ export class RuntimeSession implements TerminalSession {
     this.#given = options.session;
     this.#queue = new MessageQueue((event) => this.#report(event));
     this.#questions = new SessionQuestions((event) => this.#report(event), options.context.host.cwd);
+    this.library = createRuntimeLibrary(this.#source);
   }
 
   /** Opens the first conversation; what is submitted before is sent then. Rejects when it cannot be opened. */
@@ -66,7 +68,9 @@ export class RuntimeSession implements TerminalSession {
     const { resume, continue: isContinued, forkSession, takeOver } = this.#given;
     const isTarget = (resume !== undefined || isContinued === true) && forkSession !== true;
     if (!isTarget || this.#options.isOnce === true || takeOver === true) return this.#open(this.#given);
-    const choice = await this.#chooseHeld(await (await this.#records()).findTarget(this.#given));
+    const choice = await this.#chooseHeld(
+      await (await loadRecords(this.#options.context)).findTarget(this.#given),
+    );
     if (choice === "watch") return;
     if (choice === "leave")
       throw new RetinueError("session-open", "Another terminal has this conversation open.", {
@@ -149,63 +153,21 @@ export class RuntimeSession implements TerminalSession {
     return file;
   }
 
-  async commands(): Promise<readonly CommandSummary[]> {
-    if (this.#watched !== undefined) return [];
-    return this.#opened()
-      .skills.filter(({ userInvocable }) => userInvocable)
-      .map(({ name, description, argumentHint }) => ({
-        name,
-        description,
-        ...(argumentHint === undefined ? {} : { argumentHint }),
-      }));
-  }
-
-  async models(): Promise<readonly Choice[]> {
-    return (await this.#pages()).models();
-  }
-
-  async files(): Promise<readonly string[]> {
-    const { findProjectFiles } = await import("./find-project-files.ts");
-    return findProjectFiles(this.#options.context.host.cwd, this.#closing.signal);
-  }
-
-  async report(topic: ReportTopic, words: readonly string[]): Promise<string> {
-    return (await this.#pages()).report(topic, words);
-  }
-
-  async history(): Promise<readonly string[]> {
-    return (await this.#records()).promptHistory();
-  }
-
   compact(instructions: string): void {
     this.submit(`/compact ${instructions}`.trim());
-  }
-
-  async transcript(): Promise<readonly AgentEntry[]> {
-    return this.#watched?.entries() ?? conversationEntries(this.#opened().messages());
-  }
-
-  async prompts(): Promise<readonly EarlierPrompt[]> {
-    return (await this.#records()).prompts(this.#opened().plan.sessionId);
   }
 
   async rewind(promptId: string): Promise<void> {
     this.#refuseWhileBusy("go back");
     this.#isSwitching = true;
     try {
-      await this.switchTo(await (await this.#records()).copyBefore(this.#opened().plan.sessionId, promptId));
+      await this.switchTo(
+        await (await loadRecords(this.#options.context)).copyBefore(this.#opened().plan.sessionId, promptId),
+      );
     } finally {
       this.#isSwitching = false;
       this.#live?.continue();
     }
-  }
-
-  async exportTo(file: string): Promise<string> {
-    return (await this.#records()).writeExport(file, this.#opened().messages());
-  }
-
-  async sessions(): Promise<readonly SessionSummary[]> {
-    return (await this.#records()).list();
   }
 
   async switchTo(
@@ -234,7 +196,7 @@ export class RuntimeSession implements TerminalSession {
   /** Where another process has the conversation open, the person watches it, continues in a copy, or leaves it. */
   async #chooseHeld(sessionId: string | undefined): Promise<"open" | "watch" | "fork" | "leave"> {
     if (sessionId === undefined || sessionId === this.#live?.session.id) return "open";
-    const records = await this.#records();
+    const records = await loadRecords(this.#options.context);
     if (!records.isHeld(sessionId)) return "open";
     const answer = await this.#questions.askHeld(this.#closing.signal);
     if (answer !== "watch") return answer ?? "leave";
@@ -245,12 +207,6 @@ export class RuntimeSession implements TerminalSession {
     this.#watched = new WatchedConversation({ transcripts, sessionId, report, shownPrompts });
     await this.#watched.open();
     return "watch";
-  }
-
-  async deleteSession(sessionId: string): Promise<void> {
-    if (sessionId === this.#live?.session.plan.sessionId)
-      throw new RetinueError("session-open", "This conversation is open; leave it first with /clear.");
-    await (await this.#records()).remove(sessionId);
   }
 
   closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] } {
@@ -282,9 +238,12 @@ export class RuntimeSession implements TerminalSession {
       session,
       queue: this.#queue,
       report: (event) => this.#report(event),
+      directory: sessionFiles(session.discovered.paths.transcripts, session.plan.sessionId).directory,
       mode: () => this.#modeNow(),
       stored: async (agentId) =>
-        conversationEntries(await (await this.#records()).agentMessages(session.plan.sessionId, agentId)),
+        conversationEntries(
+          await (await loadRecords(this.#options.context)).agentMessages(session.plan.sessionId, agentId),
+        ),
     });
     const earlier = isQuiet ? [] : lastEntries(conversationEntries(session.messages()), shownPrompts);
     const notes = isQuiet ? [] : session.plan.notes;
@@ -349,6 +308,7 @@ export class RuntimeSession implements TerminalSession {
               approved: (mode) => this.setMode(mode),
             }),
           ],
+      wrapModel: (model) => gatherDeltas(model, textPauseMs),
       onWarning: notice,
     };
   }
@@ -364,9 +324,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   #opened(): Session {
-    if (this.#live !== undefined) return this.#live.session;
-    if (this.#watched !== undefined) throw new RetinueError("session-open", readOnly);
-    throw new RetinueError("session-opening", "The conversation is still being opened.");
+    return openedOf(this.#source);
   }
 
   #refuseWhileBusy(what: string): void {
@@ -377,15 +335,14 @@ export class RuntimeSession implements TerminalSession {
     });
   }
 
-  async #records(): Promise<SessionRecords> {
-    const { createSessionRecords } = await import("./session-records.ts");
-    return createSessionRecords(this.#options.context.host);
-  }
-
-  async #pages(): Promise<SessionPages> {
-    const { createSessionPages } = await import("./session-pages.ts");
-    const { context } = this.#options;
-    return createSessionPages({ context, session: this.#opened(), mode: this.#modeNow() });
+  get #source(): LibrarySource {
+    return {
+      context: this.#options.context,
+      session: () => this.#live?.session,
+      watched: () => this.#watched,
+      mode: () => this.#modeNow(),
+      signal: this.#closing.signal,
+    };
   }
 
   #report(event: SessionEvent): void {

@@ -31,6 +31,12 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
           return printed(async (own) =>
             (await import("../../cli/commands/agents/agents-list.ts")).agentsList(own, {}),
           );
+        case "approvals":
+          return printed(async (own) =>
+            (await import("../../cli/commands/approvals.ts")).listApprovals(own, {
+              all: words.includes("all"),
+            }),
+          );
         case "tasks":
           return printed(async (own) => (await import("../../cli/commands/tasks/tasks.ts")).tasks(own, {}));
         case "permissions": {

@@ -60,7 +60,7 @@ export class SessionQuestions {
       case "allow-always":
         return {
           type: "allow",
-          for: answer.scope === "project" ? "save" : answer.scope,
+          for: approvalSpans[answer.scope],
           rules: answer.rules,
         };
       case "grant":
@@ -164,6 +164,9 @@ export class SessionQuestions {
   }
 }
 
+/** What is asked while a session runs is never for the agents below as well; that is a scope of the inbox. */
+const approvalSpans = { session: "session", agent: "agent", tree: "agent", project: "save" } as const;
+
 /** Asked for the agent itself before it starts, not for a call of it. */
 function isBeforeBackground({ tool, path, suggestedRules }: ApprovalRequest): boolean {
   return tool === "Agent" && path.length > 1 && suggestedRules.length > 0;
@@ -179,7 +182,7 @@ function askingAgent(path: readonly { readonly id: string; readonly name: string
 }
 
 /** Exactly what would run: the command, the address, or the whole input. */
-function subjectOf(input: Readonly<Record<string, unknown>>): string {
+export function subjectOf(input: Readonly<Record<string, unknown>>): string {
   for (const key of ["command", "url", "file_path", "notebook_path", "query"]) {
     const value = input[key];
     if (typeof value === "string" && value !== "") return value;

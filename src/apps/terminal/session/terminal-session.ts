@@ -3,6 +3,9 @@
  * call; the terminal knows no runtime, no journal and no files. One file, `runtime-session.ts`, is the way to the real one.
  */
 export interface TerminalSession extends AsyncDisposable {
+  /** What can be looked up beside the conversation. */
+  readonly library: SessionLibrary;
+
   /** Hears what happens from now on; the session shows what was before with `conversation-opened`. */
   subscribe(listener: (event: SessionEvent) => void): () => void;
 
@@ -29,6 +32,18 @@ export interface TerminalSession extends AsyncDisposable {
   /** `#note`: appends it to the instructions of the project or of the person; says where. */
   addMemory(note: string, scope: "project" | "user"): Promise<string>;
 
+  compact(instructions: string): void;
+  /** Continues from before a prompt, in a copy; the conversation as it was stays on disk. */
+  rewind(promptId: string): Promise<void>;
+  /** Continues with another conversation, or with a new one. */
+  switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
+
+  /** What would be lost by ending now, for the line that is said at the end. */
+  closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] };
+}
+
+/** What can be looked up and kept beside the conversation; nothing of it changes how it continues. */
+export interface SessionLibrary {
   /** Skills and commands of files, beside those of the terminal. */
   commands(): Promise<readonly CommandSummary[]>;
   models(): Promise<readonly Choice[]>;
@@ -39,26 +54,43 @@ export interface TerminalSession extends AsyncDisposable {
   /** What people have sent before in this folder, newest first. */
   history(): Promise<readonly string[]>;
 
-  compact(instructions: string): void;
   /** All that was said and done in this conversation. */
   transcript(): Promise<readonly AgentEntry[]>;
   /** The prompts of this conversation that it can go back to, oldest first. */
   prompts(): Promise<readonly EarlierPrompt[]>;
-  /** Continues from before a prompt, in a copy; the conversation as it was stays on disk. */
-  rewind(promptId: string): Promise<void>;
   exportTo(file: string): Promise<string>;
 
   sessions(): Promise<readonly SessionSummary[]>;
-  /** Continues with another conversation, or with a new one. */
-  switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
   deleteSession(sessionId: string): Promise<void>;
 
-  /** What would be lost by ending now, for the line that is said at the end. */
-  closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] };
+  /** Questions of all sessions of this folder that wait in the inbox, and grants that hold; of all folders where asked. */
+  parked(options: { readonly everywhere: boolean }): Promise<readonly ParkedQuestion[]>;
+  answerParked(id: string, answer: QuestionAnswer): Promise<void>;
+  /** Takes a grant back; what it has allowed stays done. */
+  revokeGrant(id: string): Promise<void>;
+}
+
+/** A question that waits on disk until somebody answers it, or a grant that was the answer. */
+export interface ParkedQuestion {
+  readonly id: string;
+  readonly isWaiting: boolean;
+  readonly tool: string;
+  readonly subject: string;
+  /** Who asks: the path of the agent, or how many agents. */
+  readonly agents: string;
+  readonly at: number;
+  /** All about it, for a page. */
+  readonly text: string;
+  readonly question: PermissionQuestion;
+  /** How many agents ask the same. */
+  readonly count: number;
+  /** How far an answer can reach; empty where every such call must be asked about. */
+  readonly scopes: readonly GrantScope[];
 }
 
 export const reportTopics = [
   "agents",
+  "approvals",
   "tasks",
   "permissions",
   "mcp",
@@ -271,8 +303,11 @@ export interface PlanQuestion extends QuestionBase {
 
 export type Question = PermissionQuestion | BackgroundQuestion | FormQuestion | PlanQuestion;
 
-/** How long an answer holds: for this call, or for what the rules cover while the agent, the session or the project lasts. */
-export type GrantScope = "agent" | "session" | "project";
+/**
+ * How long an answer holds: for this call, or for what the rules cover while the agent, it and those below it, the session or
+ * the project lasts.
+ */
+export type GrantScope = "agent" | "tree" | "session" | "project";
 
 export type QuestionAnswer =
   | { readonly type: "allow" }

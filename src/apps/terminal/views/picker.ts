@@ -56,6 +56,7 @@ export class Picker implements View {
   #selected = 0;
   #asking: Asking | undefined;
   #message = "";
+  #loads = 0;
 
   constructor(options: PickerOptions) {
     this.#options = options;
@@ -141,6 +142,28 @@ export class Picker implements View {
     else this.#narrow(this.#query + text.split("\n")[0]);
   }
 
+  /** Asks for the items again. */
+  async reload(): Promise<void> {
+    try {
+      await this.#load();
+    } catch (error) {
+      this.#message = error instanceof Error ? error.message : String(error);
+    } finally {
+      this.#options.changed();
+    }
+  }
+
+  async #load(): Promise<void> {
+    if (this.#options.reload === undefined) return;
+    this.#loads += 1;
+    const own = this.#loads;
+    const items = await this.#options.reload();
+    // What was asked for later is newer.
+    if (own !== this.#loads) return;
+    this.#items = items;
+    this.#selected = Math.min(this.#selected, Math.max(0, this.#items.length - 1));
+  }
+
   #begin(key: PickerKey, item: PickerItem | undefined): void {
     if (item === undefined && key.isGlobal !== true) return;
     const chosen = item ?? { id: "", label: "" };
@@ -158,10 +181,7 @@ export class Picker implements View {
 
   async #run(key: PickerKey, item: PickerItem, text: string): Promise<void> {
     try {
-      const wish = await key.run(item, text);
-      if (wish !== "reload" || this.#options.reload === undefined) return;
-      this.#items = await this.#options.reload();
-      this.#selected = Math.min(this.#selected, Math.max(0, this.#items.length - 1));
+      if ((await key.run(item, text)) === "reload") await this.#load();
     } catch (error) {
       this.#message = error instanceof Error ? error.message : String(error);
     } finally {
