@@ -68,6 +68,8 @@ export interface CompactionPort {
     facts: { readonly trigger: "auto" | "manual"; readonly summary: string },
     options: { readonly signal: AbortSignal },
   ) => Promise<UserMessage | undefined>;
+  /** A compaction that was asked for happens however short the conversation is. */
+  readonly compactsShort?: boolean;
   /** What continues meanwhile and must not be forgotten, each as one text. */
   readonly restate?: () => readonly string[];
   /**

@@ -136,8 +136,20 @@ describe("more of the protocol [DRP-1]", () => {
 
   test("an option that cannot be honoured is refused by name [DRP-2, DRP-3]", async () => {
     const stage = await createSdkStage([]);
-    const { error, stderr } = await stage.run("hi", { taskBudget: { total: 1000 } });
-    expect(`${error?.message} ${stderr}`).toContain("--task-budget");
+    const { error, stderr } = await stage.run("hi", { projectConfigRoot: stage.cwd });
+    expect(`${error?.message} ${stderr}`).toContain("--project-config-root");
+  });
+
+  test("a task budget is put to the model, and beta features go out as a header [DRP-2]", async () => {
+    const stage = await createSdkStage(["Hello."]);
+    const { error } = await stage.run("hi", {
+      taskBudget: { total: 1234 },
+      betas: ["context-1m-2025-08-07"],
+      promptSuggestions: true,
+    });
+    expect(error).toBeUndefined();
+    expect(stage.asked(0)).toContain("about 1234 tokens");
+    expect(stage.provider.requests[0]?.headers["anthropic-beta"]).toContain("context-1m-2025-08-07");
   });
 
   test("applyFlagSettings adds a rule that holds for the next call, and refuses what cannot change", async () => {

@@ -13,7 +13,17 @@ import { serverRequests } from "./server-requests.ts";
 
 export type ControlRequestOptions = Pick<
   SdkConnection,
-  "host" | "queue" | "policy" | "choices" | "checkpoints" | "startedAt" | "seenFiles" | "context" | "observed"
+  | "host"
+  | "queue"
+  | "policy"
+  | "choices"
+  | "checkpoints"
+  | "startedAt"
+  | "seenFiles"
+  | "context"
+  | "observed"
+  | "commands"
+  | "initialize"
 >;
 
 export type ControlHandler = (
@@ -93,7 +103,8 @@ function setThinking(tokens: unknown, choices: Choices): undefined {
   else throw refused("max_thinking_tokens must be a number");
 }
 
-async function stopTask(id: unknown, { host }: ControlRequestOptions): Promise<JsonRecord> {
+async function stopTask(id: unknown, { host, commands }: ControlRequestOptions): Promise<JsonRecord> {
+  if (typeof id === "string" && (await commands.stop(id))) return {};
   const tasks = (await host.ready()).session.tasks;
   const task = typeof id === "string" ? tasks.get(id) : undefined;
   if (task === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);

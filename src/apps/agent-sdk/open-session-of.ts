@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
+import type { HookWatch } from "../../hooks/hook-runner.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { LiveControls } from "../../runtime/agent/live-controls.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
@@ -33,6 +34,7 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
         interactive: { takeMessages: () => takeMessages(connection), mode: () => undefined },
       },
       initialize,
+      taskBudget: connection.taskBudget,
       hooks: createHostHooks(hooks, channel, reports),
       ...askingOf(connection),
       live: liveControlsOf(connection),
@@ -76,6 +78,9 @@ function askingOf(connection: SdkConnection): {
       mainAgentId: () => host.current()?.session.plan.agent.id ?? "",
       waiting,
       warn,
+      refusedForGood() {
+        connection.isDenialFinal = true;
+      },
     }),
     ask: createHostQuestions({ channel, waiting, callId: () => connection.questionCall ?? "" }),
     tools: createPlanModeTools({
@@ -94,6 +99,11 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     model: () => choices.model,
     effort: () => choices.effort,
     fallbackModel: options.fallbackModel,
+    attendsBackground: true,
+    childrenInBackground: true,
+    compactsShort: true,
+    commandChanged: connection.commands.changed,
+    watchHook: watchHooks(connection),
     elicit: (question, { signal }) => answerElicitation(connection, question, signal),
     seenFile: (path) => connection.seenFiles.get(path),
     takeStop() {
@@ -105,6 +115,7 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     transcript: {
       title: initialize.title,
       uuidFor(event) {
+        if (event.type === "assistant-answered") return connection.answers.ids();
         if (event.type !== "user-added" || !["prompt", "message"].includes(event.origin)) return undefined;
         const { promptId } = connection;
         connection.promptId = undefined;
@@ -113,6 +124,31 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
       appended: options.sessionMirror === true ? (lines) => mirror(connection, lines) : undefined,
       written: (event, uuids) => void lineIds.set(event, uuids),
     },
+  };
+}
+
+/** The start of a session is always reported; other hooks where the host asked for them. */
+function watchHooks({ options, host }: Pick<SdkConnection, "options" | "host">): HookWatch {
+  return ({ event, subject }) => {
+    if (options.includeHookEvents !== true && event !== "SessionStart") return () => undefined;
+    const name = subject === undefined || subject === "" ? event : `${event}:${subject}`;
+    const about = { hook_id: randomUUID(), hook_name: name, hook_event: event };
+    const emit = (subtype: string, more: JsonRecord): void =>
+      host.emit({
+        type: "system",
+        subtype,
+        ...about,
+        ...more,
+        uuid: randomUUID(),
+        session_id: host.current()?.session.plan.sessionId ?? "",
+      });
+    emit("hook_started", {});
+    return ({ type, printed }) => {
+      const { stdout = "", stderr = "", exitCode } = printed ?? {};
+      const code = exitCode === undefined ? {} : { exit_code: exitCode };
+      const outcome = type === "answer" ? "success" : "error";
+      emit("hook_response", { output: `${stdout}${stderr}`, stdout, stderr, ...code, outcome });
+    };
   };
 }
 

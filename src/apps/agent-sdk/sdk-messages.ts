@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import type { ToolResultBlock, UserBlock } from "../../conversation/message.ts";
+import type { AssistantBlock, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
 import type { ModelEvent } from "../../conversation/model-event.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { Usage } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { noUsage, type Usage } from "../../conversation/usage.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { errorCategory } from "./api-failure.ts";
 
 /** One message for the host; `type` says which. */
 export type SdkMessage = JsonRecord & { readonly type: string };
@@ -14,6 +15,8 @@ export interface SdkMessageContext {
   /** The ids of the transcript's lines for an event, where there are any. */
   readonly lineIds: (event: RunEvent) => readonly string[];
   readonly partial: boolean;
+  /** The prompt too, which a host knows of itself but not of children. */
+  readonly prompts?: boolean;
   /** The call that started the child whose messages these are. */
   readonly parentToolUseId?: string;
   /** Fields that every message of a child carries. */
@@ -50,16 +53,11 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
   });
   switch (event.type) {
     case "assistant-answered":
-      return [
-        ...(context.partial ? answerEnd(event).map((streamed) => partialMessage(streamed, context)) : []),
-        ...assistantMessages(event, context),
-      ];
+      return assistantMessages(event, context);
     case "user-added":
       return userMessages(event, context);
-    case "model-streamed": {
-      const streamed = context.partial ? streamEvent(event.event) : undefined;
-      return streamed === undefined ? [] : [partialMessage(streamed, context)];
-    }
+    case "turn-started":
+      return context.partial ? [system("status", { status: "requesting" })] : [];
     case "model-retried":
       return [
         system("api_retry", {
@@ -87,18 +85,35 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
     case "agents-interrupted":
       return [system("agents_interrupted", { agents: event.agents })];
     case "call-finished":
-      if (event.denied === undefined) return [];
+      // The host knows what it refused itself, and hooks report for themselves.
+      if (event.denied === undefined || event.asked === true || isHookDenial(event.denied)) return [];
       return [
         system("permission_denied", {
           tool_name: event.call.name,
           tool_use_id: event.call.id,
           ...context.child,
+          decision_reason_type: denialType(event.denied),
           message: event.denied,
         }),
       ];
     default:
       return [];
   }
+}
+
+function now(): string {
+  return new Date().toISOString();
+}
+
+function isHookDenial(reason: string): boolean {
+  return /^\S{1,200} was refused by a hook: /.test(reason);
+}
+
+/** What kind of decision a refusal was, as far as its sentence says. */
+export function denialType(reason: string): string {
+  if (/\bdontAsk\b|\bmode\b/.test(reason)) return "mode";
+  if (/outside/.test(reason)) return "workingDir";
+  return /\brule\b/.test(reason) ? "rule" : "other";
 }
 
 function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
@@ -114,31 +129,102 @@ function partialMessage(event: JsonRecord, context: SdkMessageContext): SdkMessa
   return { type: "stream_event", event, ...own(context) };
 }
 
-/** One message per block, under the id of the block's line in the transcript. */
-function assistantMessages(
-  event: Extract<RunEvent, { type: "assistant-answered" }>,
-  context: SdkMessageContext,
-): readonly SdkMessage[] {
-  const { id, model, message, stopReason, usage, requestId } = event;
+type Answer = Extract<RunEvent, { type: "assistant-answered" }>;
+type AnswerHead = Pick<Answer, "id" | "model" | "usage" | "requestId">;
+
+/** One message per block; why the model stopped is not known yet when a block is complete. */
+function assistantMessages(event: Answer, context: SdkMessageContext): readonly SdkMessage[] {
   const ids = context.lineIds(event);
-  const parts = message.content.length === 0 ? [[]] : message.content.map((block) => [block]);
-  return parts.map((content, index) => ({
+  return event.message.content.map((block, index) => blockMessage(block, event, context, ids[index]));
+}
+
+function blockMessage(
+  block: AssistantBlock,
+  { id, model, usage, requestId }: AnswerHead,
+  context: SdkMessageContext,
+  uuid?: string,
+): SdkMessage {
+  return {
     type: "assistant",
     message: {
       model,
       id,
       type: "message",
       role: "assistant",
-      content,
-      stop_reason: index === parts.length - 1 ? stopReason : null,
+      content: [block],
+      stop_reason: null,
       stop_sequence: null,
       stop_details: null,
       usage: sdkUsage(usage),
       context_management: null,
     },
-    ...own(context, ids[index]),
+    ...own(context, uuid),
     ...(requestId === undefined ? {} : { request_id: requestId }),
-  }));
+    timestamp: now(),
+  };
+}
+
+/** Shows an answer while it is given: each block as soon as it is complete, and its parts where they are asked for. */
+export interface AnswerStream {
+  take(event: RunEvent): readonly SdkMessage[];
+  /** The ids under which the blocks of the answer were shown; its lines in the transcript get the same. */
+  ids(): readonly string[];
+}
+
+export function createAnswerStream(
+  context: Omit<SdkMessageContext, "sessionId"> & { readonly sessionId: () => string },
+): AnswerStream {
+  let head: AnswerHead | undefined;
+  let ids: string[] = [];
+  let askedAt = 0;
+  const here = (): SdkMessageContext => ({ ...context, sessionId: context.sessionId() });
+  const show = (streamed: JsonRecord | undefined, more: JsonRecord = {}): readonly SdkMessage[] =>
+    streamed === undefined || !context.partial ? [] : [{ ...partialMessage(streamed, here()), ...more }];
+  const complete = (block: AssistantBlock, known: AnswerHead): SdkMessage => {
+    const id = context.uuid();
+    ids.push(id);
+    return blockMessage(block, known, here(), id);
+  };
+  const takeStreamed = (event: ModelEvent): readonly SdkMessage[] => {
+    if (event.type === "message-started") {
+      const { id, model, usage = noUsage, requestId } = event;
+      head = { id, model, usage, ...(requestId === undefined ? {} : { requestId }) };
+      ids = [];
+      return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
+    }
+    if (event.type !== "block-ended" || head === undefined) return show(streamEvent(event));
+    const { index, block } = event;
+    const isSigned = block.type === "thinking" && block.signature !== "";
+    const signature = isSigned
+      ? delta(index, { type: "signature_delta", signature: block.signature })
+      : undefined;
+    return [...show(signature), complete(block, head), ...show(streamEvent(event))];
+  };
+  return {
+    ids: () => ids,
+    take(event) {
+      switch (event.type) {
+        case "turn-started":
+          askedAt = Date.now();
+          return [];
+        case "model-streamed":
+          return takeStreamed(event.event);
+        case "model-retried":
+          head = undefined;
+          ids = [];
+          return [];
+        case "assistant-answered": {
+          const rest = event.message.content.slice(ids.length).map((block) => complete(block, event));
+          const ending = answerEnd(event).flatMap((streamed) => show(streamed));
+          head = undefined;
+          ids = [];
+          return [...rest, ...ending];
+        }
+        default:
+          return [];
+      }
+    },
+  };
 }
 
 /** Each result is a message of its own beside its structured form; what else was added is marked as synthetic. */
@@ -147,17 +233,21 @@ function userMessages(
   context: SdkMessageContext,
 ): readonly SdkMessage[] {
   const { message, origin, results = {} } = event;
-  if (origin === "prompt") return [];
-  const ids = context.lineIds(event);
   const { content } = message;
+  if (origin === "prompt") {
+    if (context.prompts !== true) return [];
+    const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
+    return [{ type: "user", message: { role: "user", content: blocks }, ...own(context), timestamp: now() }];
+  }
+  const ids = context.lineIds(event);
   const blocks = typeof content === "string" ? [] : content.filter(isResult);
   const rest = typeof content === "string" ? content : content.filter((block) => !isResult(block));
   const answers = blocks.map((block, index) => ({
     type: "user",
     message: { role: "user", content: [block] },
     ...own(context, ids[index]),
-    ...(Object.hasOwn(results, block.tool_use_id) ? { tool_use_result: results[block.tool_use_id] } : {}),
-    timestamp: new Date().toISOString(),
+    ...toolUseResult(block, results),
+    timestamp: now(),
   }));
   if (rest.length === 0 || origin === "tool-results" || origin === "message") return answers;
   return [
@@ -169,6 +259,28 @@ function userMessages(
       isSynthetic: true,
     },
   ];
+}
+
+/** What programs read of a result: the output of the tool, or why it failed. */
+function toolUseResult(block: ToolResultBlock, results: Readonly<Record<string, unknown>>): JsonRecord {
+  if (block.is_error === true) {
+    const { content } = block;
+    const texts = typeof content === "string" ? [content] : (content ?? []).flatMap((part) => textsOf(part));
+    return { tool_use_result: `Error: ${texts.join("\n")}` };
+  }
+  if (!Object.hasOwn(results, block.tool_use_id)) return {};
+  return { tool_use_result: programResult(results[block.tool_use_id]) };
+}
+
+/** What a tool gives programs; that of a command in the form they know. */
+export function programResult(result: unknown): unknown {
+  if (!isRecord(result) || typeof result["stdout"] !== "string") return result;
+  const { durationMs: _duration, exitCode: _code, ...rest } = result;
+  return { ...rest, stdout: result["stdout"].trimEnd(), isImage: false, noOutputExpected: false };
+}
+
+function textsOf(part: Exclude<NonNullable<ToolResultBlock["content"]>, string>[number]): readonly string[] {
+  return part.type === "text" ? [part.text] : [];
 }
 
 function isResult(block: UserBlock): block is ToolResultBlock {
@@ -219,55 +331,17 @@ function answerEnd({
 }
 
 /** A sentence for people beside the conversation. */
-export function informational(content: string, sessionId: string): SdkMessage {
+export function informational(
+  content: string,
+  sessionId: string,
+  level: "warning" | "notice" = "warning",
+): SdkMessage {
   return {
     type: "system",
     subtype: "informational",
     content,
-    level: "warning",
+    level,
     uuid: randomUUID(),
     session_id: sessionId,
   };
-}
-
-const categories: ReadonlyMap<string, string> = new Map([
-  ["unauthorized", "authentication_failed"],
-  ["no-credentials", "authentication_failed"],
-  ["rate-limited", "rate_limit"],
-  ["overloaded", "overloaded"],
-  ["server-error", "server_error"],
-  ["connection-failed", "server_error"],
-  ["stalled", "server_error"],
-  ["stream-cut", "server_error"],
-  ["stream-malformed", "server_error"],
-  ["unexpected-answer", "server_error"],
-  ["invalid-request", "invalid_request"],
-  ["context-too-long", "invalid_request"],
-  ["not-found", "model_not_found"],
-  ["untrusted-certificate", "unknown"],
-  ["script-mismatch", "invalid_request"],
-]);
-
-const statuses: ReadonlyMap<string, number> = new Map([
-  ["unauthorized", 401],
-  ["rate-limited", 429],
-  ["overloaded", 529],
-  ["server-error", 500],
-  ["invalid-request", 400],
-  ["context-too-long", 400],
-  ["not-found", 404],
-]);
-
-/** The category under which programs know a failure of the provider. */
-export function errorCategory(code: string): string {
-  return categories.get(code) ?? "unknown";
-}
-
-/** Whether a run ended because the provider failed. */
-export function isProviderFailure(code: string): boolean {
-  return categories.has(code);
-}
-
-export function errorStatus(code: string): number | null {
-  return statuses.get(code) ?? null;
 }

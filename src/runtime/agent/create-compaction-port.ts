@@ -6,7 +6,7 @@ import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 export interface CompactionParts {
-  readonly world: Pick<RuntimeContext, "environment" | "discovered">;
+  readonly world: Pick<RuntimeContext, "environment" | "discovered" | "live">;
   /** Of the agent's own model, which may have another window than its parent's. */
   readonly model: Pick<ModelFacts, "contextWindow">;
   readonly hooks: Pick<SessionHooks, "compaction"> | undefined;
@@ -32,5 +32,6 @@ export function createCompactionPort({
     ...(thresholdTokens === undefined ? {} : { thresholdTokens }),
     ...hooks?.compaction,
     restate,
+    ...(world.live?.compactsShort === true ? { compactsShort: true } : {}),
   };
 }

@@ -30,7 +30,7 @@ import type { Capability } from "./capability.ts";
 import { carryOverContext } from "./carry-over-context.ts";
 import { createCompactionPort } from "./create-compaction-port.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
-import { liveMainCapability, livePolicyCapability } from "./live-controls.ts";
+import { liveChildCapability, liveMainCapability, livePolicyCapability } from "./live-controls.ts";
 import type { AgentParts } from "./open-agent.ts";
 import { peopleToAsk } from "./people-to-ask.ts";
 import type { openAsking } from "./while-asking.ts";
@@ -111,8 +111,20 @@ export async function equipAgent(
     model,
     capabilities: [
       ...(main === undefined
-        ? [...(tooling === undefined ? [] : [tooling]), loading, ...around, ...(child?.last ?? [])]
-        : [...liveOf(services, guard.pay), ...main.first, loading, ...shared, ...main.last]),
+        ? [
+            ...liveOf(services, guard.pay, liveChildCapability),
+            ...(tooling === undefined ? [] : [tooling]),
+            loading,
+            ...around,
+            ...(child?.last ?? []),
+          ]
+        : [
+            ...liveOf(services, guard.pay, liveMainCapability),
+            ...main.first,
+            loading,
+            ...shared,
+            ...main.last,
+          ]),
       ...(world.additions ?? []).map((addTo) => addTo(plan)),
     ],
     serverTools: tools.serverTools(plan, model.facts),
@@ -149,10 +161,14 @@ function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
-/** What the host of the session changes goes around everything else of the main agent. */
-function liveOf({ world, findModel }: AgentServices, pay: RunGuard["pay"]): readonly Capability[] {
+/** What the host of the session changes goes around everything else of an agent. */
+function liveOf(
+  { world, findModel }: AgentServices,
+  pay: RunGuard["pay"],
+  capability: typeof liveMainCapability,
+): readonly Capability[] {
   const { live } = world;
-  return live === undefined ? [] : [liveMainCapability(live, async (name) => pay(await findModel(name)))];
+  return live === undefined ? [] : [capability(live, async (name) => pay(await findModel(name)))];
 }
 
 interface Opening {

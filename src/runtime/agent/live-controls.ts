@@ -1,10 +1,12 @@
 import type { ModelEvent } from "../../conversation/model-event.ts";
+import type { HookWatch } from "../../hooks/hook-runner.ts";
 import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
 import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
 import type { Model } from "../../model/model.ts";
 import { ModelError } from "../../model/model-error.ts";
 import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
+import type { TaskView } from "../../tools/task-source.ts";
 import type { Capability } from "./capability.ts";
 
 /** What a host may change while a session runs. Each part is read again whenever it matters. */
@@ -25,6 +27,16 @@ export interface LiveControls {
   readonly elicit?: McpConnectionOptions["ask"];
   /** Files that the main agent knows without having read them, by real path. */
   readonly seenFile?: (path: string) => SeenFile | undefined;
+  /** The host answers for children in the background too, so they may ask and have the tools of its servers. */
+  readonly attendsBackground?: boolean;
+  /** A child whose call does not say where it runs, runs in the background. */
+  readonly childrenInBackground?: boolean;
+  /** Follows hooks of settings, plugins and definitions. */
+  readonly watchHook?: HookWatch | undefined;
+  /** Called when a command in the background has started, and when it has ended. */
+  readonly commandChanged?: (command: TaskView, stop: () => Promise<void>) => void;
+  /** A compaction that was asked for happens however short the conversation is. */
+  readonly compactsShort?: boolean;
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
 }
@@ -32,6 +44,15 @@ export interface LiveControls {
 /** What of it reaches every agent of the session: a child is decided about by the same policy. */
 export function livePolicyCapability({ policy }: LiveControls): Capability {
   return policy === undefined ? {} : { policy };
+}
+
+/** What of it goes around the model of a child, which keeps its own model and effort. */
+export function liveChildCapability(
+  { fallbackModel, toolAliases }: LiveControls,
+  find: (name: string) => Promise<Model>,
+): Capability {
+  if (fallbackModel === undefined && toolAliases === undefined) return {};
+  return { model: (planned) => createLiveModel(planned, { fallbackModel, toolAliases }, find) };
 }
 
 /** What of it reaches the main agent alone. */

@@ -155,6 +155,7 @@ export function openChildren(parts: ChildrenParts): Children {
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
     teams: world.teams !== undefined && parts.readsNotices,
+    inBackground: world.live?.childrenInBackground === true,
     spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
@@ -265,6 +266,7 @@ async function openChildAgent(
   },
   { services, parent, clocks, outputs }: ChildrenParts,
 ): Promise<OpenedAgent> {
+  const { live } = services.world;
   await prepareMemory(plan, services.world.notice);
   const output = outputs.of(plan.agent.id);
   const { team } = plan.task;
@@ -277,7 +279,7 @@ async function openChildAgent(
     stopwatch,
     commit: control.commit,
     child: {
-      control,
+      control: live?.attendsBackground === true ? alwaysAttended(control) : control,
       servers,
       // No one waits for a teammate, so only its own clock stops while a person is asked.
       waiting: member === undefined ? parent.stopwatch : stopwatch,
@@ -299,6 +301,11 @@ async function openChildAgent(
     },
     end: agent.end,
   };
+}
+
+/** The host answers whether or not somebody waits for the child. */
+function alwaysAttended(control: TaskControl): TaskControl {
+  return { ...control, attended: () => true, unattended: new AbortController().signal };
 }
 
 async function plannedTools(
