@@ -9,6 +9,7 @@ import { refused } from "./control-channel.ts";
 import { isBlocking, specificOf } from "./observed-hooks.ts";
 import { reportRequests } from "./report-requests.ts";
 import type { Choices, SdkConnection } from "./sdk-connection.ts";
+import { commandOutput } from "./sdk-messages.ts";
 import { serverRequests } from "./server-requests.ts";
 
 export type ControlRequestOptions = Pick<
@@ -86,6 +87,7 @@ async function switchModel(
     throw refused(`a hook refused the model ${wanted}${typeof reason === "string" ? `: ${reason}` : ""}`);
   }
   const switched = setModel(model, options);
+  host.emit(commandOutput(`Set model to ${wanted}`, host.current()?.session.plan.sessionId ?? ""));
   await observed().fire("PostModelSwitch", { fields, signal, subject: wanted });
   return switched;
 }
@@ -151,8 +153,10 @@ async function rewind(
   { user_message_id: id, dry_run: dryRun }: JsonRecord,
   { checkpoints }: ControlRequestOptions,
 ): Promise<JsonRecord> {
-  if (checkpoints === undefined) return { canRewind: false, error: "File checkpointing is not enabled." };
-  return checkpoints.rewind(String(id), dryRun === true);
+  if (checkpoints === undefined) throw refused("File checkpointing is not enabled.");
+  const outcome = await checkpoints.rewind(String(id), dryRun === true);
+  if (outcome["canRewind"] === false && dryRun !== true) throw refused(String(outcome["error"]));
+  return outcome;
 }
 
 /** The host has shown the file to the model; it counts as read where it is still as old as the host says. */

@@ -8,6 +8,7 @@ import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { sdkSessionOptions } from "./agent-sdk-options.ts";
 import { answerElicitation } from "./answer-elicitation.ts";
+import { errorCategory } from "./api-failure.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
 import { createPlanModeTools } from "./create-plan-mode-tools.ts";
 import { createHostHooks } from "./host-hooks.ts";
@@ -31,7 +32,11 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       session: {
         ...nextOptions({ ...request.session, ...sdkSessionOptions(options) }, before, fresh),
         // The mode is part of the live policy, which also reaches agents that run already.
-        interactive: { takeMessages: () => takeMessages(connection), mode: () => undefined },
+        interactive: {
+          takeMessages: () => takeMessages(connection),
+          takesReports: () => connection.lastEvent === undefined || isBetweenCalls(connection),
+          mode: () => undefined,
+        },
       },
       initialize,
       taskBudget: connection.taskBudget,
@@ -99,6 +104,17 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     model: () => choices.model,
     effort: () => choices.effort,
     fallbackModel: options.fallbackModel,
+    fellBack: ({ from, to, code }) =>
+      connection.host.emit({
+        type: "system",
+        subtype: "model_fallback",
+        trigger: errorCategory(code),
+        original_model: from,
+        fallback_model: to,
+        content: `${from} could not answer (${code}); ${to} answers instead.`,
+        uuid: randomUUID(),
+        session_id: sessionIdOf(connection),
+      }),
     attendsBackground: true,
     childrenInBackground: true,
     compactsShort: true,
@@ -152,12 +168,15 @@ function watchHooks({ options, host }: Pick<SdkConnection, "options" | "host">):
   };
 }
 
+function isBetweenCalls({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {
+  return lastEvent?.type === "user-added" && lastEvent.origin === "tool-results";
+}
+
 /** Prompts that arrived meanwhile are read between two model calls, never before the first or after the last. */
 function takeMessages(connection: SdkConnection): readonly UserMessage[] {
-  const { lastEvent, hookContexts, queue, request } = connection;
-  const isBetween = lastEvent?.type === "user-added" && lastEvent.origin === "tool-results";
+  const { hookContexts, queue, request } = connection;
   const notes = hookContexts.splice(0).map((text) => [{ type: "text", text } as const]);
-  const prompts = isBetween ? queue.takeForTurn() : [];
+  const prompts = isBetweenCalls(connection) ? queue.takeForTurn() : [];
   if (prompts.length > 0) connection.promptId = prompts.at(-1)?.uuid;
   if (request.replay) for (const { line, uuid } of prompts) replay(connection, line, uuid);
   return [...notes, ...prompts.map(({ content }) => content)].map((content) => ({ role: "user", content }));

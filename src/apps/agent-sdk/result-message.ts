@@ -140,7 +140,9 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     ...(subtype === "success" ? {} : { errors: [errorOf(ending, context)] }),
     ...(context.deferred === undefined ? {} : { deferred_tool_use: context.deferred }),
     terminal_reason: terminalReason(ending, context),
-    ...(context.promptId === undefined ? {} : { user_message_uuid: context.promptId }),
+    ...(context.promptId === undefined
+      ? {}
+      : { user_message_uuid: context.promptId, user_message_uuids: [context.promptId] }),
     ...(context.origin === undefined ? {} : { origin: context.origin }),
     ...(context.queued === undefined ? {} : { queued_turn_count: context.queued }),
     uuid: context.uuid,

@@ -41,12 +41,23 @@ export async function runTurn(
       signal: AbortSignal.any([signal, controller.signal]),
     });
     begin();
-    finishTurn(session, ending, { context, prompt, isInterrupted: controller.signal.aborted, ...running });
+    finishTurn(session, ending, {
+      ...running,
+      context,
+      prompt,
+      isInterrupted: controller.signal.aborted,
+    });
   } catch (error) {
     if (signal.aborted) throw error;
     begin();
     const isInterrupted = controller.signal.aborted;
-    finishTurn(session, endingOf(error), { context, prompt, isInterrupted, ...running, inTools: false });
+    finishTurn(session, endingOf(error), {
+      ...running,
+      context,
+      prompt,
+      isInterrupted,
+      inTools: false,
+    });
   } finally {
     state.turn = undefined;
     void options.reached(undefined);
@@ -103,9 +114,9 @@ async function follow(session: OpenSdkSession, following: Following): Promise<Ru
     noteTiming(event, running);
     noteChildPrompt(event, options.connection().childPrompts);
     if (event.type === "assistant-answered") state.totals.know({ ...session.session.model, id: event.model });
-    await options.observed().hear(event, signal);
     const isDeferred = event.type === "user-added" && options.connection().deferred !== undefined;
     if (!isDeferred) for (const message of messagesOf(event, session, options)) emit(message);
+    await options.observed().hear(event, signal);
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
 }
@@ -140,6 +151,7 @@ function timingOf({ requestedMs, answeredMs }: Partial<Turn>): JsonRecord {
   return { ttft_ms: answeredMs, ttft_stream_ms: answeredMs - requestedMs, time_to_request_ms: requestedMs };
 }
 
+/** Everything that is known of a turn at its end. */
 interface TurnEnd extends Partial<Omit<Turn, "inTools">> {
   readonly context: TurnContext;
   readonly prompt: QueuedPrompt;

@@ -81,6 +81,13 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
             duration_ms: Math.round(event.durationMs),
           },
         }),
+        {
+          type: "user",
+          message: event.summary,
+          ...own(context),
+          timestamp: now(),
+          isSynthetic: true,
+        },
       ];
     case "agents-interrupted":
       return [system("agents_interrupted", { agents: event.agents })];
@@ -328,6 +335,19 @@ function answerEnd({
 }: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
   const ending = { stop_reason: stopReason, stop_sequence: null };
   return [{ type: "message_delta", delta: ending, usage: sdkUsage(usage) }, { type: "message_stop" }];
+}
+
+/** What a command of the session says about what it did. */
+export function commandOutput(text: string, sessionId: string): SdkMessage {
+  return {
+    type: "user",
+    message: { role: "user", content: `<local-command-stdout>${text}</local-command-stdout>` },
+    parent_tool_use_id: null,
+    session_id: sessionId,
+    uuid: randomUUID(),
+    timestamp: now(),
+    isReplay: true,
+  };
 }
 
 /** A sentence for people beside the conversation. */

@@ -17,6 +17,12 @@ export interface LiveControls {
   readonly model?: () => string | undefined;
   /** The model that answers a request which the chosen one could not. */
   readonly fallbackModel?: string | undefined;
+  /** Called when that happens. */
+  readonly fellBack?: (fallback: {
+    readonly from: string;
+    readonly to: string;
+    readonly code: string;
+  }) => void;
   /** The effort of the next request; undefined means that of the plan. */
   readonly effort?: () => string | number | undefined;
   /** Names under which the main agent's model may call tools, and what they mean. */
@@ -48,11 +54,14 @@ export function livePolicyCapability({ policy }: LiveControls): Capability {
 
 /** What of it goes around the model of a child, which keeps its own model and effort. */
 export function liveChildCapability(
-  { fallbackModel, toolAliases }: LiveControls,
+  { fallbackModel, fellBack, toolAliases }: LiveControls,
   find: (name: string) => Promise<Model>,
 ): Capability {
   if (fallbackModel === undefined && toolAliases === undefined) return {};
-  return { model: (planned) => createLiveModel(planned, { fallbackModel, toolAliases }, find) };
+  return {
+    model: (planned) =>
+      createLiveModel(planned, { fallbackModel, toolAliases, ...(fellBack && { fellBack }) }, find),
+  };
 }
 
 /** What of it reaches the main agent alone. */
@@ -67,7 +76,7 @@ export function liveMainCapability(live: LiveControls, find: (name: string) => P
 /** The model of the plan, unless the host has chosen another one meanwhile. */
 function createLiveModel(
   planned: Model,
-  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel">,
+  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel" | "fellBack">,
   find: (name: string) => Promise<Model>,
 ): Model {
   let current = planned;
@@ -95,6 +104,7 @@ function createLiveModel(
           !mayAnotherAnswer(error)
         )
           throw error;
+        live.fellBack?.({ from: current.facts.id, to: fallbackModel, code: error.code });
         current = await find(fallbackModel);
         for await (const event of current.stream(asked, options))
           yield withoutAliases(event, live.toolAliases);

@@ -187,7 +187,7 @@ export function openChildren(parts: ChildrenParts): Children {
       hasQuestions: () => (parts.services.inbox?.waiting() ?? 0) > 0,
       limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
       notice: world.notice,
-      isInteractive: parts.interactive !== undefined,
+      interactive: parts.interactive,
     }),
   };
 }
