@@ -34,43 +34,21 @@ export function createBackgroundCommands(options: BackgroundCommandOptions): Bac
   const running = new Map<string, TaskView>();
   const known = new Map<string, { readonly view: TaskView; readonly stop: () => Promise<void> }>();
   let reports: TaskView[] = [];
-  const system = (subtype: string, fields: JsonRecord): void =>
-    options.emit({
-      type: "system",
-      subtype,
-      ...fields,
-      uuid: randomUUID(),
-      session_id: options.sessionId(),
-    });
   const listed = (): readonly JsonRecord[] => [...running.values()].map(taskOf);
-  const announce = (): void =>
-    system("background_tasks_changed", { tasks: [...runningAgents(options.agents()), ...listed()] });
-  const begin = (command: TaskView): void => {
-    running.set(command.id, command);
-    announce();
-    system("task_started", { ...about(command), ...taskOf(command), is_backgrounded: true });
-  };
-  const end = (command: TaskView): void => {
-    running.delete(command.id);
-    const { state, outputFile = "" } = command;
-    const patch = { status: updatedStatus[state], end_time: Date.now() };
-    system("task_updated", { task_id: command.id, patch });
-    system("task_notification", {
-      ...about(command),
-      status: reportedStatus[state],
-      output_file: outputFile,
-      summary: summaryOf(command),
-    });
-    announce();
-    // What the agent or the host stopped needs no report, and children read of their own commands.
-    if (state !== "stopped" && command.owner === options.mainAgentId()) reports.push(command);
-    options.settled();
-  };
+  const announce = createAnnouncer(options, listed);
   return {
     changed(view, stop) {
       known.set(view.id, { view, stop });
-      if (view.state === "running") begin(view);
-      else end(view);
+      if (view.state === "running") {
+        running.set(view.id, view);
+        announce.begun(view);
+        return;
+      }
+      running.delete(view.id);
+      announce.ended(view);
+      // What the agent or the host stopped needs no report, and children read of their own commands.
+      if (view.state !== "stopped" && view.owner === options.mainAgentId()) reports.push(view);
+      options.settled();
     },
     find: (id) => known.get(id)?.view,
     async stop(id) {
@@ -93,6 +71,31 @@ export function createBackgroundCommands(options: BackgroundCommandOptions): Bac
       const texts = reports.map((command) => ({ type: "text", text: reportOf(command) }) as const);
       reports = [];
       return texts;
+    },
+  };
+}
+
+function createAnnouncer(
+  { emit, sessionId, agents }: BackgroundCommandOptions,
+  listed: () => readonly JsonRecord[],
+) {
+  const system = (subtype: string, fields: JsonRecord): void =>
+    emit({ type: "system", subtype, ...fields, uuid: randomUUID(), session_id: sessionId() });
+  const changed = (): void =>
+    system("background_tasks_changed", { tasks: [...runningAgents(agents()), ...listed()] });
+  return {
+    begun(command: TaskView): void {
+      changed();
+      system("task_started", { ...about(command), ...taskOf(command), is_backgrounded: true });
+    },
+    ended(command: TaskView): void {
+      const { id, state, outputFile = "" } = command;
+      const patch = { status: updatedStatus[state], end_time: Date.now() };
+      system("task_updated", { task_id: id, patch });
+      const summary = summaryOf(command);
+      const status = reportedStatus[state];
+      system("task_notification", { ...about(command), status, output_file: outputFile, summary });
+      changed();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
 import type { TaskState } from "../../tasks/task-state.ts";
 import { describeCall } from "../cli/print/describe-call.ts";
@@ -173,4 +173,14 @@ export function onlyCalls(event: RunEvent): RunEvent | undefined {
   if (typeof event.message.content === "string") return undefined;
   const content = event.message.content.filter(({ type }) => type === "tool_result");
   return content.length === 0 ? undefined : { ...event, message: { ...event.message, content } };
+}
+
+/** Remembers what a call asks a child to do, for the message of its start. */
+export function noteChildPrompt(event: RunEvent, prompts: Map<string, string>): void {
+  if (event.type !== "assistant-answered") return;
+  for (const block of event.message.content) {
+    if (block.type !== "tool_use" || !isRecord(block.input)) continue;
+    const prompt = block.input["prompt"];
+    if (typeof prompt === "string") prompts.set(String(block.id), prompt);
+  }
 }

@@ -4,11 +4,12 @@ import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "../cli/cli-host.ts";
+import { noteChildPrompt } from "./create-task-messages.ts";
 import { initMessage } from "./init-message.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import type { QueuedPrompt } from "./prompt-queue.ts";
 import { failureMessage, resultMessage } from "./result-message.ts";
-import { type HostState, noteChildPrompt, type SdkHostOptions, type Turn } from "./sdk-host.ts";
+import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
 import { informational, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
 
 /** What a turn works with: the host's options, what it remembers, and how it sends. */

@@ -9,6 +9,7 @@ import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/p
 import { refuseOffline } from "../cli/print/refuse-offline.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
+import { type AnswerStream, createAnswerStream } from "./answer-stream.ts";
 import { type BackgroundCommands, createBackgroundCommands } from "./background-commands.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
@@ -20,7 +21,7 @@ import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
 import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { type Initialize, noInitialize } from "./read-initialize.ts";
 import { createSdkHost, type SdkHost } from "./sdk-host.ts";
-import { type AnswerStream, createAnswerStream, informational, programResult } from "./sdk-messages.ts";
+import { informational, programResult } from "./sdk-messages.ts";
 
 export type ServeOptions = PrintOptions & AgentSdkOptions;
 
@@ -110,16 +111,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     queue: createPromptQueue(),
     host: hostOf(() => connection),
     policy: policyOf(() => connection, managed.mayBypass),
-    reports: {
-      warn,
-      say: (text) => channel.send(informational(text, sessionIdOf(connection), "notice")),
-      defer(call) {
-        connection.deferred = call;
-        connection.isStopWanted = true;
-      },
-      enrich: (event, input) => enrichInput(event, input, connection),
-      ...(options.includeHookEvents === true ? hookEventReports(() => connection) : {}),
-    },
+    reports: reportsOf(() => connection, channel),
     choices: {
       model: undefined,
       effort: thinkingTokens,
@@ -128,20 +120,9 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     },
     checkpoints: keepsFiles ? createFileCheckpoints() : undefined,
     lineIds: new WeakMap(),
-    answers: createAnswerStream({
-      sessionId: () => sessionIdOf(connection),
-      uuid: randomUUID,
-      lineIds: () => [],
-      partial: request.partial,
-    }),
+    answers: answersOf(() => connection, request.partial),
     childPrompts: new Map(),
-    commands: createBackgroundCommands({
-      emit: (message) => connection.host.emit(message),
-      sessionId: () => sessionIdOf(connection),
-      mainAgentId: () => connection.host.current()?.session.plan.agent.id ?? "",
-      agents: () => connection.host.current()?.session.tasks.list() ?? [],
-      settled: () => connection.queue.ring(),
-    }),
+    commands: commandsOf(() => connection),
     seenFiles: new Map(),
     hookContexts: [],
     stop: new AbortController(),
@@ -163,6 +144,37 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   for (const rule of managed.ask)
     void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
   return connection;
+}
+
+function reportsOf(connection: Lazy, channel: ControlChannel): HookReports {
+  const inform = (text: string, level: "warning" | "notice"): void =>
+    channel.send(informational(text, sessionIdOf(connection()), level));
+  return {
+    warn: (text) => inform(text, "warning"),
+    say: (text) => inform(text, "notice"),
+    defer(call) {
+      connection().deferred = call;
+      connection().isStopWanted = true;
+    },
+    enrich: (event, input) => enrichInput(event, input, connection()),
+    ...hookEventReports(connection),
+  };
+}
+
+function answersOf(connection: Lazy, partial: boolean): AnswerStream {
+  const sessionId = (): string => sessionIdOf(connection());
+  return createAnswerStream({ sessionId, uuid: randomUUID, lineIds: () => [], partial });
+}
+
+function commandsOf(connection: Lazy): BackgroundCommands {
+  const session = () => connection().host.current()?.session;
+  return createBackgroundCommands({
+    emit: (message) => connection().host.emit(message),
+    sessionId: () => sessionIdOf(connection()),
+    mainAgentId: () => session()?.plan.agent.id ?? "",
+    agents: () => session()?.tasks.list() ?? [],
+    settled: () => connection().queue.ring(),
+  });
 }
 
 function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
@@ -281,9 +293,10 @@ function hookEventReports(connection: Lazy): Pick<HookReports, "started" | "ende
       session_id: sessionIdOf(connection()),
       ...more,
     });
+  const isWanted = (): boolean => connection().options.includeHookEvents === true;
   return {
-    started: (hook) => emit("hook_started", hook, {}),
+    started: (hook) => isWanted() && emit("hook_started", hook, {}),
     ended: ({ output, outcome, ...hook }) =>
-      emit("hook_response", hook, { output, stdout: output, stderr: "", outcome }),
+      isWanted() && emit("hook_response", hook, { output, stdout: output, stderr: "", outcome }),
   };
 }

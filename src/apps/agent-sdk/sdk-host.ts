@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
-import { createTaskMessages } from "./create-task-messages.ts";
+import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
 import type { ObservedHooks } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
@@ -179,16 +179,6 @@ async function watchTasks({ options, state, emit }: TurnContext, opened: OpenSdk
     noteChildPrompt(update.event, options.connection().childPrompts);
     for (const message of messagesOf(update)) emit(message);
     if (update.event.type === "run-ended") queue.ring();
-  }
-}
-
-/** Remembers what a call asks a child to do, for the message of its start. */
-export function noteChildPrompt(event: RunEvent, prompts: Map<string, string>): void {
-  if (event.type !== "assistant-answered") return;
-  for (const block of event.message.content) {
-    if (block.type !== "tool_use" || !isRecord(block.input)) continue;
-    const prompt = block.input["prompt"];
-    if (typeof prompt === "string") prompts.set(String(block.id), prompt);
   }
 }
 

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { AssistantBlock, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
-import type { ModelEvent } from "../../conversation/model-event.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import { noUsage, type Usage } from "../../conversation/usage.ts";
+import type { Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { errorCategory } from "./api-failure.ts";
 
@@ -71,24 +70,7 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
     case "compaction-started":
       return [system("status", { status: "compacting" })];
     case "context-compacted":
-      return [
-        system("status", { status: null, compact_result: "success" }),
-        system("compact_boundary", {
-          compact_metadata: {
-            trigger: event.trigger,
-            pre_tokens: event.preTokens,
-            post_tokens: event.postTokens,
-            duration_ms: Math.round(event.durationMs),
-          },
-        }),
-        {
-          type: "user",
-          message: event.summary,
-          ...own(context),
-          timestamp: now(),
-          isSynthetic: true,
-        },
-      ];
+      return compactionMessages(event, context, system);
     case "agents-interrupted":
       return [system("agents_interrupted", { agents: event.agents })];
     case "call-finished":
@@ -108,6 +90,26 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
   }
 }
 
+function compactionMessages(
+  event: Extract<RunEvent, { type: "context-compacted" }>,
+  context: SdkMessageContext,
+  system: (subtype: string, fields: JsonRecord) => SdkMessage,
+): readonly SdkMessage[] {
+  const { trigger, preTokens, postTokens, durationMs, summary } = event;
+  return [
+    system("status", { status: null, compact_result: "success" }),
+    system("compact_boundary", {
+      compact_metadata: {
+        trigger,
+        pre_tokens: preTokens,
+        post_tokens: postTokens,
+        duration_ms: Math.round(durationMs),
+      },
+    }),
+    { type: "user", message: summary, ...own(context), timestamp: now(), isSynthetic: true },
+  ];
+}
+
 function now(): string {
   return new Date().toISOString();
 }
@@ -123,7 +125,7 @@ export function denialType(reason: string): string {
   return /\brule\b/.test(reason) ? "rule" : "other";
 }
 
-function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
+export function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
   return {
     parent_tool_use_id: context.parentToolUseId ?? null,
     session_id: context.sessionId,
@@ -132,12 +134,8 @@ function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
   };
 }
 
-function partialMessage(event: JsonRecord, context: SdkMessageContext): SdkMessage {
-  return { type: "stream_event", event, ...own(context) };
-}
-
 type Answer = Extract<RunEvent, { type: "assistant-answered" }>;
-type AnswerHead = Pick<Answer, "id" | "model" | "usage" | "requestId">;
+export type AnswerHead = Pick<Answer, "id" | "model" | "usage" | "requestId">;
 
 /** One message per block; why the model stopped is not known yet when a block is complete. */
 function assistantMessages(event: Answer, context: SdkMessageContext): readonly SdkMessage[] {
@@ -145,7 +143,7 @@ function assistantMessages(event: Answer, context: SdkMessageContext): readonly 
   return event.message.content.map((block, index) => blockMessage(block, event, context, ids[index]));
 }
 
-function blockMessage(
+export function blockMessage(
   block: AssistantBlock,
   { id, model, usage, requestId }: AnswerHead,
   context: SdkMessageContext,
@@ -168,69 +166,6 @@ function blockMessage(
     ...own(context, uuid),
     ...(requestId === undefined ? {} : { request_id: requestId }),
     timestamp: now(),
-  };
-}
-
-/** Shows an answer while it is given: each block as soon as it is complete, and its parts where they are asked for. */
-export interface AnswerStream {
-  take(event: RunEvent): readonly SdkMessage[];
-  /** The ids under which the blocks of the answer were shown; its lines in the transcript get the same. */
-  ids(): readonly string[];
-}
-
-export function createAnswerStream(
-  context: Omit<SdkMessageContext, "sessionId"> & { readonly sessionId: () => string },
-): AnswerStream {
-  let head: AnswerHead | undefined;
-  let ids: string[] = [];
-  let askedAt = 0;
-  const here = (): SdkMessageContext => ({ ...context, sessionId: context.sessionId() });
-  const show = (streamed: JsonRecord | undefined, more: JsonRecord = {}): readonly SdkMessage[] =>
-    streamed === undefined || !context.partial ? [] : [{ ...partialMessage(streamed, here()), ...more }];
-  const complete = (block: AssistantBlock, known: AnswerHead): SdkMessage => {
-    const id = context.uuid();
-    ids.push(id);
-    return blockMessage(block, known, here(), id);
-  };
-  const takeStreamed = (event: ModelEvent): readonly SdkMessage[] => {
-    if (event.type === "message-started") {
-      const { id, model, usage = noUsage, requestId } = event;
-      head = { id, model, usage, ...(requestId === undefined ? {} : { requestId }) };
-      ids = [];
-      return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
-    }
-    if (event.type !== "block-ended" || head === undefined) return show(streamEvent(event));
-    const { index, block } = event;
-    const isSigned = block.type === "thinking" && block.signature !== "";
-    const signature = isSigned
-      ? delta(index, { type: "signature_delta", signature: block.signature })
-      : undefined;
-    return [...show(signature), complete(block, head), ...show(streamEvent(event))];
-  };
-  return {
-    ids: () => ids,
-    take(event) {
-      switch (event.type) {
-        case "turn-started":
-          askedAt = Date.now();
-          return [];
-        case "model-streamed":
-          return takeStreamed(event.event);
-        case "model-retried":
-          head = undefined;
-          ids = [];
-          return [];
-        case "assistant-answered": {
-          const rest = event.message.content.slice(ids.length).map((block) => complete(block, event));
-          const ending = answerEnd(event).flatMap((streamed) => show(streamed));
-          head = undefined;
-          ids = [];
-          return [...rest, ...ending];
-        }
-        default:
-          return [];
-      }
-    },
   };
 }
 
@@ -292,49 +227,6 @@ function textsOf(part: Exclude<NonNullable<ToolResultBlock["content"]>, string>[
 
 function isResult(block: UserBlock): block is ToolResultBlock {
   return block.type === "tool_result";
-}
-
-function streamEvent(event: ModelEvent): JsonRecord | undefined {
-  switch (event.type) {
-    case "message-started":
-      return {
-        type: "message_start",
-        message: {
-          model: event.model,
-          id: event.id,
-          type: "message",
-          role: "assistant",
-          content: [],
-          stop_reason: null,
-          stop_sequence: null,
-          ...(event.usage === undefined ? {} : { usage: sdkUsage(event.usage) }),
-        },
-      };
-    case "block-started":
-      return { type: "content_block_start", index: event.index, content_block: event.block };
-    case "text-delta":
-      return delta(event.index, { type: "text_delta", text: event.text });
-    case "thinking-delta":
-      return delta(event.index, { type: "thinking_delta", thinking: event.text });
-    case "input-delta":
-      return delta(event.index, { type: "input_json_delta", partial_json: event.json });
-    case "block-ended":
-      return { type: "content_block_stop", index: event.index };
-    default:
-      return undefined;
-  }
-}
-
-function delta(index: number, content: JsonRecord): JsonRecord {
-  return { type: "content_block_delta", index, delta: content };
-}
-
-function answerEnd({
-  stopReason,
-  usage,
-}: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
-  const ending = { stop_reason: stopReason, stop_sequence: null };
-  return [{ type: "message_delta", delta: ending, usage: sdkUsage(usage) }, { type: "message_stop" }];
 }
 
 /** What a command of the session says about what it did. */

@@ -106,25 +106,15 @@ export async function equipAgent(
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(world.live === undefined ? [] : [livePolicyCapability(world.live)]),
   ];
-  const [tooling, ...around] = shared;
+  const [tooling, ...behind] = shared;
+  const others = [...behind, ...(child?.last ?? [])];
+  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
   const parts: AgentParts = {
     model,
     capabilities: [
       ...(main === undefined
-        ? [
-            ...liveOf(services, guard.pay, liveChildCapability),
-            ...(tooling === undefined ? [] : [tooling]),
-            loading,
-            ...around,
-            ...(child?.last ?? []),
-          ]
-        : [
-            ...liveOf(services, guard.pay, liveMainCapability),
-            ...main.first,
-            loading,
-            ...shared,
-            ...main.last,
-          ]),
+        ? [...around(liveChildCapability), ...(tooling === undefined ? [] : [tooling]), loading, ...others]
+        : [...around(liveMainCapability), ...main.first, loading, ...shared, ...main.last]),
       ...(world.additions ?? []).map((addTo) => addTo(plan)),
     ],
     serverTools: tools.serverTools(plan, model.facts),

@@ -266,7 +266,6 @@ async function openChildAgent(
   },
   { services, parent, clocks, outputs }: ChildrenParts,
 ): Promise<OpenedAgent> {
-  const { live } = services.world;
   await prepareMemory(plan, services.world.notice);
   const output = outputs.of(plan.agent.id);
   const { team } = plan.task;
@@ -279,7 +278,7 @@ async function openChildAgent(
     stopwatch,
     commit: control.commit,
     child: {
-      control: live?.attendsBackground === true ? alwaysAttended(control) : control,
+      control: services.world.live?.attendsBackground === true ? alwaysAttended(control) : control,
       servers,
       // No one waits for a teammate, so only its own clock stops while a person is asked.
       waiting: member === undefined ? parent.stopwatch : stopwatch,
