@@ -89,7 +89,13 @@ export function textOf(message: Message): string {
 export type ModelEvent =
   /** Said now and then while the request waits for its turn, so that no one takes the silence for a stall. */
   | { readonly type: "request-waiting" }
-  | { readonly type: "message-started"; readonly id: string; readonly model: string; readonly usage?: Usage }
+  | {
+      readonly type: "message-started";
+      readonly id: string;
+      readonly model: string;
+      readonly usage?: Usage;
+      readonly requestId?: string;
+    }
   | { readonly type: "block-started"; readonly index: number; readonly block: AssistantBlock }
   | { readonly type: "text-delta"; readonly index: number; readonly text: string }
   | { readonly type: "thinking-delta"; readonly index: number; readonly text: string }

@@ -53,6 +53,8 @@ export interface RunEnding {
   readonly error?: string;
   /** What to do about it, where that is known. */
   readonly advice?: string;
+  /** What the provider answered, where it is the one that failed. */
+  readonly provider?: { readonly status: number; readonly type: string; readonly message: string };
   /** How many child agents were found cut off when the session was taken up again; absent where there were none. */
   readonly interruptedAgents?: number;
   /** The checked value, where the run was asked for typed output. */

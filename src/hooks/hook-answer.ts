@@ -23,9 +23,13 @@ export interface HookAnswer {
 }
 
 /** A hook that could not say what it wanted is distinguished from one that said nothing. */
-export type HookReading =
+export type HookReading = (
   | { readonly type: "answer"; readonly answer: HookAnswer }
-  | { readonly type: "failed"; readonly reason: string };
+  | { readonly type: "failed"; readonly reason: string }
+) & {
+  /** What a command printed, for those who watch. */
+  readonly printed?: { readonly stdout: string; readonly stderr: string; readonly exitCode?: number };
+};
 
 /** What blocking means for an event: a call is denied, something is held up, or only the user is notified. */
 export const blockEffects: Readonly<Record<FiredEvent, "deny" | "block" | "tell-person" | "nothing">> = {

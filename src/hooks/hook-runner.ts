@@ -44,6 +44,13 @@ export interface LateAnswer {
   readonly wakes: boolean;
 }
 
+/** Follows the hooks of settings, plugins and definitions. */
+export type HookWatch = (hook: {
+  readonly event: FiredEvent;
+  /** What the matcher was compared with. */
+  readonly subject: string | undefined;
+}) => (reading: HookReading) => void;
+
 export interface HookRunnerOptions {
   /** Already limited by trust and by what an organisation permits. */
   readonly rules: readonly SourcedHookRule[];
@@ -66,6 +73,8 @@ export interface HookRunnerOptions {
   readonly graceMs?: number;
   readonly newId: () => string;
   readonly onLate?: (answer: LateAnswer) => void;
+  /** Shows each configured hook when it starts and when it has ended; functions show themselves. */
+  readonly watch?: HookWatch;
   /** Around the hooks of one event, where there are some. */
   readonly measure?: <Outcome>(event: FiredEvent, run: () => Promise<Outcome>) => Promise<Outcome>;
 }
@@ -126,7 +135,7 @@ export function createHookRunner(options: HookRunnerOptions): HookRunner {
       lateCount: () => late.size,
       followLate: (work) => follow(work, late),
     };
-    const run = () => runAll(selected, functions, context);
+    const run = () => runAll(selected, functions, { ...context, subject });
     const measure = selected.length + functions.length > 0 ? options.measure : undefined;
     const outcome = aggregate(event, await (measure === undefined ? run() : measure(event, run)));
     return diagnostics.length === 0
@@ -161,15 +170,21 @@ function follow(work: Promise<void>, late: Set<Promise<void>>): void {
 function runAll(
   selected: readonly SelectedHook[],
   functions: readonly HookFunction[],
-  context: RunContext,
+  context: RunContext & { readonly subject: string | undefined },
 ): Promise<HookResult[]> {
-  const { event, options } = context;
+  const { event, options, subject } = context;
+  const watched = async (hook: SelectedHook): Promise<HookReading> => {
+    const ended = options.watch?.({ event, subject });
+    const reading = await runHandler(hook, context);
+    ended?.(reading);
+    return reading;
+  };
   const toleratesAll = event !== "PreToolUse" || options.warnOnly === true;
   return Promise.all([
     ...selected.map(
       async (hook): Promise<HookResult> => ({
         name: describeHook(hook),
-        reading: await boundTexts(await runHandler(hook, context), options),
+        reading: await boundTexts(await watched(hook), options),
         toleratesFailure: toleratesAll || hook.handler.onFailure === "continue",
       }),
     ),

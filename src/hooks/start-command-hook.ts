@@ -64,8 +64,10 @@ async function follow(call: CommandCall, output: Output): Promise<Followed> {
     const ending = await running.ended;
     const wasCut = ending.timedOut || ending.aborted || ending.isHeld === true;
     if (wasCut) await endMarkedProcesses(call.mark);
-    const reading = readEnding(call, ending, output);
-    return { reading, ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }) };
+    const { stdout, stderr } = output.read();
+    const code = ending.exitCode === undefined ? {} : { exitCode: ending.exitCode };
+    const reading = { ...readEnding(call, ending, output), printed: { stdout, stderr, ...code } };
+    return { reading, ...code };
   } catch (error) {
     return {
       reading: failed(`it could not be run: ${error instanceof Error ? error.message : String(error)}`),

@@ -22,8 +22,8 @@ interface TranscriptWriterOptions {
 
 /** Shows the conversation elsewhere, under the ids of its lines. */
 export interface TranscriptObserver {
-  /** The id for the line of a prompt or message that came with one. */
-  readonly uuidFor?: (event: RunEvent) => string | undefined;
+  /** Ids for the lines of an event that were promised elsewhere: of the last line, or of each. */
+  readonly uuidFor?: (event: RunEvent) => string | readonly string[] | undefined;
   /** The ids of the lines that an event became. */
   readonly written?: (event: RunEvent, uuids: readonly string[]) => void;
   /** Called with every line that was written. */
@@ -152,9 +152,10 @@ function createChain(
     write(makers, { parent = leaf, event } = {}) {
       const timestamp = new Date(now()).toISOString();
       const given = event === undefined ? undefined : observer?.uuidFor?.(event);
-      const uuids = makers.map((_, index) =>
-        given !== undefined && index === makers.length - 1 ? given : ids.uuid(),
-      );
+      const uuids = makers.map((_, index) => {
+        const own = typeof given === "string" && index === makers.length - 1 ? given : undefined;
+        return own ?? (typeof given === "string" ? undefined : given?.[index]) ?? ids.uuid();
+      });
       const texts = makers.map((make, index) => {
         const place = { uuid: uuids[index] ?? "", parentUuid: uuids[index - 1] ?? parent, timestamp };
         return JSON.stringify(make(place, uuids));

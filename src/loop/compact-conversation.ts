@@ -120,6 +120,11 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
     const most = Math.min(Math.floor((room * roomShare) / fill.scale()), summaryOutput(model.facts));
     if (most >= leastSummary) return { type: "planned", cut, room: most, task, prompts, restated };
   }
+  const isWanted = order.trigger === "manual" && order.port.compactsShort === true;
+  if (isWanted && holdsMoreThanTask(messages, messages.length)) {
+    const prompts = fallingPrompts(order, messages.length);
+    return { type: "planned", cut: messages.length, room: shortSummary, task, prompts, restated };
+  }
   if (!holdsMoreThanTask(messages, messages.length) || fill.filled() < limitTokens)
     return { type: "nothing", reason: "The conversation is too short for a summary to make it shorter." };
   return { type: "impossible", reason: impossible(order) };
@@ -130,6 +135,8 @@ const restateShare = 0.25;
 const maxKept = 40_000;
 /** A summary with fewer tokens would say nothing. */
 const leastSummary = 64;
+/** For the summary of a short conversation, which need not become shorter. */
+const shortSummary = 1024;
 /** Of the room that is left, so that the next turns do not fill it immediately. */
 const roomShare = 0.5;
 

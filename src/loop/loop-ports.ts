@@ -68,6 +68,8 @@ export interface CompactionPort {
     facts: { readonly trigger: "auto" | "manual"; readonly summary: string },
     options: { readonly signal: AbortSignal },
   ) => Promise<UserMessage | undefined>;
+  /** A compaction that was asked for happens however short the conversation is. */
+  readonly compactsShort?: boolean;
   /** What continues meanwhile and must not be forgotten, each as one text. */
   readonly restate?: () => readonly string[];
   /**
@@ -192,7 +194,7 @@ export function isLimitError(error: unknown): boolean {
 export function endingOfCause(
   cause: unknown,
   isStopped: boolean,
-): Pick<RunEnding, "status" | "reason" | "error" | "advice"> {
+): Pick<RunEnding, "status" | "reason" | "error" | "advice" | "provider"> {
   const unnamed = isStopped ? "aborted" : "error";
   const reason = isRetinueError(cause) ? cause.code : unnamed;
   const error = cause instanceof Error ? cause.message : String(cause);
@@ -200,9 +202,10 @@ export function endingOfCause(
   if (isLimit(reason)) return { status: "partial", reason, error, ...advice };
   // A silent run is stopped, also where it did not respect its signal and had to be given up.
   const isSilent = reason === "stalled" && !(cause instanceof ModelError);
-  return isStopped || isSilent
-    ? { status: "stopped", reason }
-    : { status: "failed", reason, error, ...advice };
+  if (isStopped || isSilent) return { status: "stopped", reason };
+  const provider =
+    cause instanceof ModelError && cause.answer !== undefined ? { provider: cause.answer } : {};
+  return { status: "failed", reason, error, ...advice, ...provider };
 }
 
 function isLimit(reason: string): boolean {

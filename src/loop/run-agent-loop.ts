@@ -49,7 +49,9 @@ export async function* runAgentLoop(
   };
 }
 
-type Ending = Pick<RunEnding, "status" | "reason" | "error" | "advice"> & { readonly text?: string };
+type Ending = Pick<RunEnding, "status" | "reason" | "error" | "advice" | "provider"> & {
+  readonly text?: string;
+};
 
 interface Conversation {
   readonly input: LoopInput;

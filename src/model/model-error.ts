@@ -28,8 +28,17 @@ const passing: ReadonlySet<ModelErrorCode> = new Set([
   "stalled",
 ]);
 
+/** What a provider answered instead of a message, in its own words. */
+export interface ProviderAnswer {
+  readonly status: number;
+  /** Its name of the error, such as `overloaded_error`; empty where it gave none. */
+  readonly type: string;
+  readonly message: string;
+}
+
 export interface ModelErrorOptions {
   readonly status?: number;
+  readonly answer?: ProviderAnswer;
   /** What the provider asked us to wait. */
   readonly retryAfterMs?: number;
   readonly requestId?: string;
@@ -43,6 +52,7 @@ export class ModelError extends RetinueError {
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
   readonly requestId: string | undefined;
+  readonly answer: ProviderAnswer | undefined;
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions = {}) {
     // It becomes part of conversations, which are paid for by the word.
@@ -54,6 +64,7 @@ export class ModelError extends RetinueError {
     this.status = options.status;
     this.retryAfterMs = options.retryAfterMs;
     this.requestId = options.requestId;
+    this.answer = options.answer;
   }
 
   get mayPass(): boolean {

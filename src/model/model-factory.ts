@@ -112,7 +112,21 @@ function accessOf({ environment, apiKeyHelper }: ModelFactoryOptions): Anthropic
     ...(apiKey === undefined ? {} : { apiKey }),
     ...(authToken === undefined ? {} : { authToken }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
+    headers: readHeaders(environment["ANTHROPIC_CUSTOM_HEADERS"]),
   };
+}
+
+/** One header per line, as `Name: value`; of the same name the values are joined. */
+function readHeaders(text = ""): Readonly<Record<string, string>> {
+  const headers = new Map<string, string>();
+  for (const line of text.split(/\r?\n/)) {
+    const [, name, value] = /^\s*([\w-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) continue;
+    const key = name.toLowerCase();
+    const before = headers.get(key);
+    headers.set(key, before === undefined ? value : `${before},${value}`);
+  }
+  return Object.fromEntries(headers);
 }
 
 function patient(model: Model, options: ModelFactoryOptions): Model {

@@ -23,6 +23,8 @@ export interface AgentToolOptions {
   readonly agents: readonly AgentDefinition[];
   /** Whether children may run in the background. */
   readonly background: boolean;
+  /** Whether a child runs there unless its call says otherwise. */
+  readonly inBackground?: boolean;
   /** Whether an agent with a name becomes a teammate. */
   readonly teams?: boolean;
   /** How many children may run at the same time; absent means as many as calls of other tools. */
@@ -39,7 +41,8 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     ...offeredSchema(options),
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     async call(value, { signal, callId }) {
-      return outcomeOf(await options.spawn({ ...toRequest(value), callId }, { signal }));
+      const placed = options.inBackground === true && options.background ? { background: true } : {};
+      return outcomeOf(await options.spawn({ ...placed, ...toRequest(value), callId }, { signal }));
     },
   });
 }
@@ -109,10 +112,11 @@ function outcomeOf(outcome: SpawnOutcome): ToolOutcome {
 /** All descriptions together take at most so many characters, or the list would crowd out the work. */
 const maxList = 40_000;
 
-function describe({ agents, background, teams }: AgentToolOptions): string {
+function describe({ agents, background, inBackground, teams }: AgentToolOptions): string {
   const { text } = describeAgents(agents, { maxCharacters: maxList });
+  const when = inBackground === true ? "Unless `run_in_background` is false" : "With `run_in_background`";
   const later = background
-    ? "\n- With `run_in_background` you continue immediately; when the agent has ended you are notified, with its result. Do not wait for it by asking again and again."
+    ? `\n- ${when} you continue immediately; when the agent has ended you are notified, with its result. Do not wait for it by asking again and again.`
     : "";
   const members =
     teams === true

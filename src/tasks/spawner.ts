@@ -286,7 +286,7 @@ function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
       `What it does can be followed in ${outputFile}.`,
     ].join("\n");
   return [
-    `The agent ${JSON.stringify(task.description)} works in the background; its id is ${agent.id}.`,
+    `The agent ${JSON.stringify(task.description)} works in the background; agentId: ${agent.id}.`,
     "You are notified when it has ended, with its result; continue with other work meanwhile.",
     `What it does can be followed in ${outputFile}; TaskOutput with its id shows how it is doing, TaskStop ends it.`,
   ].join("\n");

@@ -11,6 +11,8 @@ export interface TaskView {
   /** The agent that started it. */
   readonly owner: string;
   readonly command?: string;
+  /** The call that started it. */
+  readonly callId?: string;
   readonly agentId?: string;
   readonly startedAt: number;
   readonly endedAt?: number;

@@ -48,11 +48,11 @@ describe("what cannot be honoured [DRP-2]", () => {
   });
 
   test.each([
-    ["a hook for an event that never happens here", { hooks: { Setup: [{ hookCallbackIds: ["h"] }] } }],
+    ["a hook for an event that there is not", { hooks: { NoSuchEvent: [{ hookCallbackIds: ["h"] }] } }],
     ["a matcher without callbacks", { hooks: { PreToolUse: [{ matcher: "Bash" }] } }],
     ["an agent without a prompt or description", { agents: { a: { tools: ["Read"] } } }],
     ["a member that is not known", { somethingNew: { on: true } }],
-    ["prompt suggestions", { promptSuggestions: true }],
+    ["managed settings that would have to be checked", { managedSettings: { model: "x" } }],
     ["a schema that is none", { jsonSchema: "text" }],
   ])("%s is an error answer and a non-zero exit", async (_, members) => {
     const { code, answers } = await talk([request("1", { subtype: "initialize", ...members })]);

@@ -107,7 +107,7 @@ describe("messages [DRP-1]", () => {
     const inside = finished.messages.filter(
       (message) => message["parent_tool_use_id"] === started?.["tool_use_id"],
     );
-    expect(inside.map(({ type }) => type)).toEqual(["assistant", "user"]);
+    expect(inside.map(({ type }) => type)).toEqual(["user", "assistant", "user"]);
   });
 
   test("forwardSubagentText also shows what a child says", async () => {

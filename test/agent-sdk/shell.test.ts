@@ -82,7 +82,7 @@ describe("flags [DRP-3]", () => {
     ["--file", "a:b"],
     ["--init-only"],
     ["--plugin-url", "https://x.invalid/p.zip"],
-    ["--task-budget", "1000"],
+    ["--project-config-root", "x"],
     ["--autocompact", "auto"],
     ["--advisor", "opus"],
     ["--channels", "x"],
@@ -98,7 +98,6 @@ describe("flags [DRP-3]", () => {
     ["--no-chrome"],
     ["--mcp-debug"],
     ["--debug-file", "x.log"],
-    ["--betas=context-1m"],
     ["--teammate-mode", "auto"],
     ["--ax-screen-reader"],
     ["--thinking-display", "summarized"],
@@ -171,7 +170,7 @@ describe("flags [DRP-3]", () => {
   test("a failure of the provider is printed on stdout, with exit code 1", async () => {
     const shell = await createShell([{ failure: "unauthorized" }]);
     const { code, out } = await shell.run("-p", "hi there");
-    expect([code, out]).toEqual([1, expect.stringMatching(/^API Error: 401 /)]);
+    expect([code, out]).toEqual([1, expect.stringMatching(/^Failed to authenticate. API Error: 401 /)]);
   });
 });
 

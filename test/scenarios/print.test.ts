@@ -367,7 +367,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     const stage = await createStage([], "the right one");
     const { code, out, err } = await stage.run(["-p", "hi"]);
     expect(code).toBe(1);
-    expect(out).toMatch(/^API Error: 401 .*\n$/);
+    expect(out).toMatch(/^Failed to authenticate. API Error: 401 .*\n$/);
     expect(err).toMatch(/^retinue: .*\nCheck ANTHROPIC_API_KEY .*\n$/);
     expect(stage.provider.requests).toHaveLength(1);
   });

@@ -22,6 +22,8 @@ export interface AgentSdkOptions {
   readonly safeMode?: boolean;
   readonly debug?: string | boolean;
   readonly managedSettings?: string;
+  readonly taskBudget?: string;
+  readonly betas?: readonly string[];
 }
 
 /** Honoured. */
@@ -31,6 +33,8 @@ const honoured: readonly (readonly [flags: string, description: string])[] = [
   ["--thinking <mode>", "adaptive or disabled"],
   ["--max-thinking-tokens <n>", "tokens for thinking"],
   ["--include-hook-events", "also report hooks"],
+  ["--task-budget <n>", "tokens that the model is asked to get by with"],
+  ["--betas <list...>", "beta features of the provider, sent with every request"],
   ["--await-initialize", "wait for initialize before anything else"],
   ["--fallback-model <model>", "the model that answers when the other cannot"],
   ["--resume-session-at <uuid>", "resume up to this message"],
@@ -47,7 +51,6 @@ const honoured: readonly (readonly [flags: string, description: string])[] = [
 
 /** Taken without an effect, and named in a note: about browsers, editors, accounts and displays. */
 const withoutEffect: readonly string[] = [
-  "--betas <list...>",
   "--chrome",
   "--no-chrome",
   "--ide",
@@ -72,7 +75,6 @@ const setUp = "the event Setup does not happen here; run the command yourself";
 
 /** Refused, because something else would happen than was asked for. */
 const refused: readonly (readonly [flags: string, reason: string])[] = [
-  ["--task-budget <n>", "tokens are limited by the setting `limits`, money by --max-budget-usd"],
   ["--project-config-root <folder>", "the project is the folder it is started in"],
   ["-w, --worktree [name]", "the main agent works in its folder; give a child `isolation: worktree`"],
   ["--tmux [mode]", "it needs --worktree"],
@@ -102,10 +104,17 @@ export function addAgentSdkOptions(program: Command): void {
 }
 
 /** Options that only mean something to a host on both pipes. */
-const forHosts = ["--include-hook-events", "--session-mirror", "--await-initialize", "--managed-settings"];
+const forHosts = [
+  "--include-hook-events",
+  "--session-mirror",
+  "--await-initialize",
+  "--managed-settings",
+  "--task-budget",
+];
 
 export interface CheckedSdkOptions {
   readonly thinkingTokens?: number;
+  readonly taskBudget?: number;
   /** What has no effect, each as one sentence. */
   readonly notes: readonly string[];
 }
@@ -138,7 +147,7 @@ export function checkAgentSdkOptions(
   if (options.permissionPrompts !== undefined && options.permissionPrompts !== "none")
     throw misuse(`Invalid --permission-prompts "${options.permissionPrompts}". Expected: none.`);
   const notes = withoutEffect.filter(isGiven).map((each) => `${longName(each)} has no effect here.`);
-  return { ...readThinking(options), notes };
+  return { ...readThinking(options), ...readTaskBudget(options), notes };
 }
 
 /** What the organisation of a host restricts beyond the files of this machine. */
@@ -179,6 +188,14 @@ function longName(flags: string): string {
 /** The name under which commander keeps the value. */
 function attributeOf(flags: string): string {
   return new Option(flags).attributeName();
+}
+
+function readTaskBudget({ taskBudget }: AgentSdkOptions): { readonly taskBudget?: number } {
+  if (taskBudget === undefined) return {};
+  const tokens = Number(taskBudget);
+  if (!Number.isSafeInteger(tokens) || tokens <= 0)
+    throw misuse(`--task-budget needs a number of tokens, but got ${JSON.stringify(taskBudget)}.`);
+  return { taskBudget: tokens };
 }
 
 function readThinking({ thinking, maxThinkingTokens: written }: AgentSdkOptions): {

@@ -9,11 +9,22 @@ import { refused } from "./control-channel.ts";
 import { isBlocking, specificOf } from "./observed-hooks.ts";
 import { reportRequests } from "./report-requests.ts";
 import type { Choices, SdkConnection } from "./sdk-connection.ts";
+import { commandOutput } from "./sdk-messages.ts";
 import { serverRequests } from "./server-requests.ts";
 
 export type ControlRequestOptions = Pick<
   SdkConnection,
-  "host" | "queue" | "policy" | "choices" | "checkpoints" | "startedAt" | "seenFiles" | "context" | "observed"
+  | "host"
+  | "queue"
+  | "policy"
+  | "choices"
+  | "checkpoints"
+  | "startedAt"
+  | "seenFiles"
+  | "context"
+  | "observed"
+  | "commands"
+  | "initialize"
 >;
 
 export type ControlHandler = (
@@ -76,6 +87,7 @@ async function switchModel(
     throw refused(`a hook refused the model ${wanted}${typeof reason === "string" ? `: ${reason}` : ""}`);
   }
   const switched = setModel(model, options);
+  host.emit(commandOutput(`Set model to ${wanted}`, host.current()?.session.plan.sessionId ?? ""));
   await observed().fire("PostModelSwitch", { fields, signal, subject: wanted });
   return switched;
 }
@@ -93,7 +105,8 @@ function setThinking(tokens: unknown, choices: Choices): undefined {
   else throw refused("max_thinking_tokens must be a number");
 }
 
-async function stopTask(id: unknown, { host }: ControlRequestOptions): Promise<JsonRecord> {
+async function stopTask(id: unknown, { host, commands }: ControlRequestOptions): Promise<JsonRecord> {
+  if (typeof id === "string" && (await commands.stop(id))) return {};
   const tasks = (await host.ready()).session.tasks;
   const task = typeof id === "string" ? tasks.get(id) : undefined;
   if (task === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);
@@ -140,8 +153,10 @@ async function rewind(
   { user_message_id: id, dry_run: dryRun }: JsonRecord,
   { checkpoints }: ControlRequestOptions,
 ): Promise<JsonRecord> {
-  if (checkpoints === undefined) return { canRewind: false, error: "File checkpointing is not enabled." };
-  return checkpoints.rewind(String(id), dryRun === true);
+  if (checkpoints === undefined) throw refused("File checkpointing is not enabled.");
+  const outcome = await checkpoints.rewind(String(id), dryRun === true);
+  if (outcome["canRewind"] === false && dryRun !== true) throw refused(String(outcome["error"]));
+  return outcome;
 }
 
 /** The host has shown the file to the model; it counts as read where it is still as old as the host says. */

@@ -14,6 +14,8 @@ export interface HostPermissionOptions {
   /** Shows that the host is asked, and that it has answered. */
   readonly waiting: (isWaiting: boolean) => void;
   readonly warn: (text: string) => void;
+  /** The host wants the turn to end with its refusal. */
+  readonly refusedForGood?: () => void;
 }
 
 /** Tools whose question is the interaction itself. */
@@ -22,8 +24,8 @@ const interactive: ReadonlySet<string> = new Set(["AskUserQuestion", "ExitPlanMo
 /** Asks the host about a call, with `can_use_tool`. What the host cannot answer is refused. */
 export function createHostPermission(options: HostPermissionOptions): CanUseTool {
   return async (tool, input, context) => {
-    const suggestions = suggestionsOf(tool, context.suggestedRules());
     const [blocked] = context.outsidePaths();
+    const suggestions = suggestionsOf(tool, context.suggestedRules(), blocked !== undefined);
     const request = {
       subtype: "can_use_tool",
       tool_name: tool,
@@ -34,7 +36,7 @@ export function createHostPermission(options: HostPermissionOptions): CanUseTool
       decision_reason: context.reason,
       decision_reason_type: reasonType(context.reason, blocked),
       display_name: tool,
-      title: `Use ${tool}?`,
+      ...descriptionOf(input),
       ...(context.agentId === options.mainAgentId() ? {} : { agent_id: context.agentId }),
       ...(context.server === undefined ? {} : { mcp_server: serverOf(context.server) }),
       ...(interactive.has(tool) ? { requires_user_interaction: true } : {}),
@@ -55,10 +57,11 @@ export function createHostPermission(options: HostPermissionOptions): CanUseTool
 
 async function follow(
   answer: JsonRecord,
-  { policy, warn }: HostPermissionOptions,
+  { policy, warn, refusedForGood }: HostPermissionOptions,
 ): Promise<Awaited<ReturnType<CanUseTool>>> {
   const { behavior, updatedInput, updatedPermissions, message, interrupt } = answer;
   if (behavior !== "allow") {
+    if (interrupt === true) refusedForGood?.();
     const text = typeof message === "string" && message !== "" ? message : "the host refused it";
     return { behavior: "deny", message: text, ...(interrupt === true ? { interrupt: true } : {}) };
   }
@@ -76,9 +79,20 @@ function serverOf({ name, source }: { readonly name: string; readonly source: st
   return { name, source: source === "program" ? "sdk" : source };
 }
 
-function suggestionsOf(tool: string, rules: readonly string[]): readonly JsonRecord[] {
+/** What the call is about, in words of the model or of its input. */
+function descriptionOf(input: unknown): { readonly description?: string } {
+  if (!isRecord(input)) return {};
+  const { description, file_path: file, notebook_path: notebook, url, query } = input;
+  const text = [description, file, notebook, url, query].find((each) => typeof each === "string");
+  return typeof text === "string" ? { description: text } : {};
+}
+
+/** Edits are allowed together, paths elsewhere for the session, and everything else from now on. */
+function suggestionsOf(tool: string, rules: readonly string[], isOutside: boolean): readonly JsonRecord[] {
   const edits = ["Edit", "Write", "NotebookEdit"].includes(tool);
   const mode = edits ? [{ type: "setMode", mode: "acceptEdits", destination: "session" }] : [];
+  if (edits && !isOutside) return mode;
+  const destination = edits || tool === "Read" || isOutside ? "session" : "localSettings";
   const written = rules.flatMap((text) => {
     const reading = parseRule(text, { list: "allow" });
     if (reading.type !== "rule") return [];
@@ -87,7 +101,7 @@ function suggestionsOf(tool: string, rules: readonly string[]): readonly JsonRec
     return [{ toolName: match?.[1] ?? text, ...(content === undefined ? {} : { ruleContent: content }) }];
   });
   if (written.length === 0) return mode;
-  return [...mode, { type: "addRules", rules: written, behavior: "allow", destination: "localSettings" }];
+  return [{ type: "addRules", rules: written, behavior: "allow", destination }, ...mode];
 }
 
 function reasonType(reason: string, blocked: string | undefined): string {

@@ -1,16 +1,24 @@
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
-import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
+import type { TaskState } from "../../tasks/task-state.ts";
+import { describeCall } from "../cli/print/describe-call.ts";
+import { runningAgents } from "./background-commands.ts";
 import { type SdkMessage, type SdkMessageContext, sdkMessages } from "./sdk-messages.ts";
 
 export interface TaskMessageOptions extends Pick<SdkMessageContext, "sessionId" | "uuid"> {
-  /** What children say and think, too. */
+  /** What children say and think, too; of those in the background it is always shown. */
   readonly text: boolean;
+  /** A sentence about what a child is doing with each of its calls. */
+  readonly summaries: boolean;
   readonly outputFile: (agentId: string) => string;
   /** All children there are now. */
   readonly list: () => readonly TaskState[];
+  /** What the call that started a child asks it to do. */
+  readonly promptOf: (callId: string) => string | undefined;
+  /** Commands in the background. */
+  readonly commands: () => readonly JsonRecord[];
 }
 
 /** What a host hears of child agents: their start, what they do, changes of their state, their end. */
@@ -33,13 +41,7 @@ export function createTaskMessages(options: TaskMessageOptions): (news: TaskEven
     });
 
   function changed(): SdkMessage {
-    const running = options.list().filter((task) => task.background && !hasEnded(task));
-    const tasks = running.map(({ id, description, agentType }) => ({
-      task_id: id,
-      task_type: "local_agent",
-      subagent_type: agentType,
-      description,
-    }));
+    const tasks = [...runningAgents(options.list()), ...options.commands()];
     return system("background_tasks_changed", { tasks });
   }
 
@@ -51,20 +53,27 @@ export function createTaskMessages(options: TaskMessageOptions): (news: TaskEven
     if (isMoved) backgrounded.add(run);
     const isOver = event.type === "run-ended";
     return [
-      ...(isNew ? [about(state, "task_started", startOf(state))] : []),
-      ...(isMoved && !isNew ? [about(state, "task_updated", { patch: { is_backgrounded: true } })] : []),
       ...(isMoved && !isOver ? [changed()] : []),
+      ...(isNew ? [about(state, "task_started", startOf(state, options))] : []),
+      ...(isMoved && !isNew ? [about(state, "task_updated", { patch: { is_backgrounded: true } })] : []),
       ...childMessages(event, state, options),
-      ...(event.type === "call-started" ? [about(state, "task_progress", progressOf(event, state))] : []),
-      ...(isOver ? [about(state, "task_updated", { patch: patchOf(event, state) })] : []),
+      ...(event.type === "call-started"
+        ? [about(state, "task_progress", progressOf(event, state, options))]
+        : []),
+      ...(isOver ? [system("task_updated", { task_id: state.id, patch: patchOf(event, state) })] : []),
       ...(isOver ? [about(state, "task_notification", endOf(event, state, options))] : []),
       ...(isOver && state.background ? [changed()] : []),
     ];
   };
 }
 
-function startOf({ description, agentType, background }: TaskState): JsonRecord {
+function startOf(
+  { description, agentType, background, callId }: TaskState,
+  { promptOf }: TaskMessageOptions,
+): JsonRecord {
+  const prompt = callId === undefined ? undefined : promptOf(callId);
   return {
+    ...(prompt === undefined ? {} : { prompt }),
     description,
     subagent_type: agentType,
     task_type: "local_agent",
@@ -73,12 +82,18 @@ function startOf({ description, agentType, background }: TaskState): JsonRecord 
   };
 }
 
-function progressOf({ call }: Extract<RunEvent, { type: "call-started" }>, state: TaskState): JsonRecord {
+function progressOf(
+  { call }: Extract<RunEvent, { type: "call-started" }>,
+  state: TaskState,
+  { summaries }: TaskMessageOptions,
+): JsonRecord {
+  const used = usageOf(state);
   return {
-    description: state.description,
+    description: describeCall(call),
     subagent_type: state.agentType,
-    usage: usageOf(state),
+    usage: { ...used, tool_uses: Number(used["tool_uses"]) + 1 },
     last_tool_name: call.name,
+    ...(summaries ? { summary: `${state.description}: ${describeCall(call)}` } : {}),
   };
 }
 
@@ -111,7 +126,10 @@ function endOf(
   return {
     status: reportedStatus[ending.status],
     output_file: outputFile(state.id),
-    summary: `Agent ${JSON.stringify(state.description)} ${reportedStatus[ending.status]}`,
+    summary:
+      ending.text.trim() === ""
+        ? `Agent ${JSON.stringify(state.description)} ${reportedStatus[ending.status]}`
+        : ending.text,
     usage: usageOf(state),
   };
 }
@@ -130,25 +148,39 @@ function childMessages(
   state: TaskState,
   options: TaskMessageOptions,
 ): readonly SdkMessage[] {
-  const shown = options.text ? event : onlyCalls(event);
+  const shown = options.text || state.background ? event : onlyCalls(event);
   if (shown === undefined) return [];
+  const isPrompt = event.type === "user-added" && event.origin === "prompt";
+  if (isPrompt && state.background) return [];
   return sdkMessages(shown, {
     sessionId: options.sessionId,
     uuid: options.uuid,
     lineIds: () => [],
     partial: false,
+    prompts: true,
     ...(state.callId === undefined ? {} : { parentToolUseId: state.callId }),
     child: { agent_id: state.id, subagent_type: state.agentType, task_description: state.description },
   });
 }
 
-function onlyCalls(event: RunEvent): RunEvent | undefined {
+/** What an agent does and what comes of it, without what it says. */
+export function onlyCalls(event: RunEvent): RunEvent | undefined {
   if (event.type === "assistant-answered") {
     const content = event.message.content.filter(({ type }) => type === "tool_use");
     return content.length === 0 ? undefined : { ...event, message: { ...event.message, content } };
   }
-  if (event.type !== "user-added") return event;
+  if (event.type !== "user-added" || event.origin === "prompt") return event;
   if (typeof event.message.content === "string") return undefined;
   const content = event.message.content.filter(({ type }) => type === "tool_result");
   return content.length === 0 ? undefined : { ...event, message: { ...event.message, content } };
+}
+
+/** Remembers what a call asks a child to do, for the message of its start. */
+export function noteChildPrompt(event: RunEvent, prompts: Map<string, string>): void {
+  if (event.type !== "assistant-answered") return;
+  for (const block of event.message.content) {
+    if (block.type !== "tool_use" || !isRecord(block.input)) continue;
+    const prompt = block.input["prompt"];
+    if (typeof prompt === "string") prompts.set(String(block.id), prompt);
+  }
 }

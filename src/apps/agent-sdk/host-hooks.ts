@@ -23,8 +23,18 @@ export const observedEvents = [
   "PreModelSwitch",
   "PostModelSwitch",
   "ConfigChange",
+  "InstructionsLoaded",
+  "UserPromptExpansion",
+  "MessageDisplay",
+  "DirectoryAdded",
 ] as const;
 export type ObservedEvent = (typeof observedEvents)[number];
+
+/** What these report does not happen under a host, and none of them could hold anything up. */
+const quietEvents: ReadonlySet<string> = new Set(["Setup", "CwdChanged", "FileChanged", "WorktreeRemove"]);
+
+/** A host that makes worktrees itself is not asked to; calls that need one are refused instead. */
+const worktreeEvent = "WorktreeCreate";
 
 /** Reads `hooks` of `initialize`. Throws where a hook could not be run: a guard must not be dropped. */
 export function readHostHooks(value: unknown): readonly HostHook[] {
@@ -39,7 +49,13 @@ export function readHostHooks(value: unknown): readonly HostHook[] {
 }
 
 function isHeard(event: string): boolean {
+  if (event === worktreeEvent || quietEvents.has(event)) return true;
   return [...firedHookEvents, ...observedEvents].some((known) => known === event);
+}
+
+/** Registered events whose callbacks are never called, to be noted. */
+export function neverCalled(hooks: readonly HostHook[]): readonly string[] {
+  return [...new Set(hooks.map(({ event }) => event).filter((event) => quietEvents.has(event)))];
 }
 
 function readMatcher(event: string, value: unknown): HostHook {
@@ -62,9 +78,21 @@ function readMatcher(event: string, value: unknown): HostHook {
   };
 }
 
+export interface DeferredCall {
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+}
+
 export interface HookReports {
-  /** Notifies the host that a callback failed and was passed over. */
+  /** Notifies the host that a callback failed, and what follows from it. */
   warn(text: string): void;
+  /** Shows a sentence of a callback to the person. */
+  say(text: string): void;
+  /** A callback wants a call to wait until the session is resumed. */
+  defer(call: DeferredCall): void;
+  /** What a hook input says beyond what the runtime knows. */
+  enrich(event: string, input: JsonRecord): JsonRecord;
   /** Shows the start and the end of a hook, where the host asked for that. */
   started?(hook: { readonly id: string; readonly event: string }): void;
   ended?(hook: {
@@ -81,7 +109,7 @@ export function createHostHooks(
   channel: Pick<ControlChannel, "ask">,
   reports: HookReports,
 ): readonly HookFunction[] {
-  return hooks.filter(isFired).flatMap((hook) =>
+  const callbacks = hooks.filter(isFired).flatMap((hook) =>
     hook.callbackIds.map(
       (id): HookFunction => ({
         event: hook.event,
@@ -92,7 +120,20 @@ export function createHostHooks(
       }),
     ),
   );
+  const refusals = hooks.some(({ event }) => event === worktreeEvent) ? [refuseWorktrees] : [];
+  return [...callbacks, ...refusals];
 }
+
+const refuseWorktrees: HookFunction = {
+  event: "PreToolUse",
+  matcher: "Agent",
+  name: "the host makes worktrees",
+  run({ tool_input: input }) {
+    if (!isRecord(input) || input["isolation"] !== "worktree") return {};
+    const reason = "the host makes worktrees itself (WorktreeCreate), which is not supported";
+    return { decision: "block", reason };
+  },
+};
 
 function isFired(hook: HostHook): hook is HostHook & { readonly event: FiredEvent } {
   return firedHookEvents.some((event) => event === hook.event);
@@ -114,22 +155,49 @@ export async function callBack(
   const callId = input["tool_use_id"];
   reports.started?.({ id, event });
   try {
-    const request = { subtype: "hook_callback", callback_id: id, input };
+    const request = { subtype: "hook_callback", callback_id: id, input: reports.enrich(event, input) };
     const output = await channel.ask(
       typeof callId === "string" ? { ...request, tool_use_id: callId } : request,
       signal,
     );
     reports.ended?.({ id, event, output: JSON.stringify(output), outcome: "success" });
-    return output["async"] === true ? {} : output;
+    return output["async"] === true ? {} : withoutSaying(deferring(output, input, reports), input, reports);
   } catch (error) {
     reports.ended?.({ id, event, output: "", outcome: signal.aborted ? "cancelled" : "error" });
     // A callback that took too long was withdrawn; the runtime decides what that means for the event.
     if (signal.aborted) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    if (hook.blocksOnFailure) return blocked(event, reason);
+    if (hook.blocksOnFailure) {
+      reports.warn(`The ${event} hook callback failed, which counts as a block: ${reason}`);
+      return blocked(event, reason);
+    }
     reports.warn(`The ${event} hook callback failed: ${reason}`);
     return {};
   }
+}
+
+/** What a callback wants to say to the person is a message of its own. */
+function withoutSaying(output: JsonRecord, input: JsonRecord, reports: HookReports): JsonRecord {
+  const { systemMessage, ...rest } = output;
+  if (typeof systemMessage !== "string" || systemMessage === "") return output;
+  const { hook_event_name: event, tool_name: tool } = input;
+  reports.say(`${event}${typeof tool === "string" ? `:${tool}` : ""} says: ${systemMessage}`);
+  return rest;
+}
+
+/** A deferred call does not run, and the turn ends. */
+function deferring(output: JsonRecord, input: JsonRecord, reports: HookReports): JsonRecord {
+  const { hookSpecificOutput: specific } = output;
+  if (!isRecord(specific) || specific["permissionDecision"] !== "defer") return output;
+  reports.defer({
+    id: String(input["tool_use_id"]),
+    name: String(input["tool_name"]),
+    input: input["tool_input"],
+  });
+  return {
+    ...output,
+    hookSpecificOutput: { ...specific, permissionDecision: "deny", permissionDecisionReason: "deferred" },
+  };
 }
 
 const neverBlocked: ReadonlySet<string> = new Set(["Stop", "SubagentStop", "TaskCompleted", "TeammateIdle"]);

@@ -47,6 +47,8 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
         ...(own === undefined ? {} : { version: own }),
       })),
     capabilities,
+    additional_directories: plan.policy.workingDirectories.filter((folder) => folder !== plan.directory),
+    fast_mode_state: "off",
     effort: plan.effort?.value ?? null,
     uuid: facts.uuid,
   };

@@ -1,9 +1,9 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { matchSubject } from "../../hooks/match-subject.ts";
+import { errorCategory, isProviderFailure } from "./api-failure.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { callBack, type HookReports, type HostHook, type ObservedEvent } from "./host-hooks.ts";
-import { errorCategory, isProviderFailure } from "./sdk-messages.ts";
 
 /** Callbacks for events that the runtime has no hooks for, reported from what the main agent does. */
 export interface ObservedHooks {

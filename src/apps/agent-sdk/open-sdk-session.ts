@@ -27,6 +27,8 @@ export interface SessionSetup {
   readonly options: PrintOptions;
   readonly session: SessionOptions;
   readonly initialize: Initialize;
+  /** Tokens that the model is asked to get by with. */
+  readonly taskBudget: number | undefined;
   readonly hooks: readonly HookFunction[];
   readonly canUseTool: CanUseTool | undefined;
   readonly ask: NonNullable<RuntimeOptions["host"]>["ask"];
@@ -75,6 +77,8 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
     live: setup.live,
     ...(setup.tools.length === 0 ? {} : { tools: setup.tools }),
     onWarning: setup.notice,
+    // A host that names the project's settings wants what they run; one that names none has decided nothing.
+    ...(context.session.settingSources?.includes("project") === true ? { trusted: true } : {}),
     ...(setup.canUseTool === undefined ? {} : { canUseTool: setup.canUseTool }),
     ...(setup.ask === undefined ? {} : { host: { ask: setup.ask } }),
     ...(initialize.agents.length === 0 ? {} : { agents: agentsOf(setup) }),
@@ -194,13 +198,19 @@ function promptOf(text: string | undefined, agent: string | undefined): Pick<Ses
   return text === undefined || (text === "" && agent !== undefined) ? {} : { systemPrompt: text };
 }
 
-function sessionOptions({ session, initialize }: SessionSetup, hidden: readonly string[]): SessionOptions {
+function sessionOptions(
+  { session, initialize, taskBudget }: SessionSetup,
+  hidden: readonly string[],
+): SessionOptions {
   const { permissionPromptTool, ...rest } = session;
   const plan = initialize.planModeInstructions;
   const appended = [
     rest.appendSystemPrompt,
     initialize.appendSystemPrompt,
     plan === undefined ? undefined : `While you are in plan mode, plan like this:\n${plan}`,
+    taskBudget === undefined
+      ? undefined
+      : `You have about ${taskBudget} tokens for this task, tool results included; plan your work so that you finish within them.`,
   ].filter((text) => text !== undefined && text !== "");
   return {
     ...rest,
@@ -209,6 +219,9 @@ function sessionOptions({ session, initialize }: SessionSetup, hidden: readonly 
       : { permissionPromptTool }),
     ...promptOf(initialize.systemPrompt, rest.agent),
     ...(appended.length === 0 ? {} : { appendSystemPrompt: appended.join("\n\n") }),
+    ...(initialize.appendSubagentSystemPrompt === undefined
+      ? {}
+      : { appendSubagentSystemPrompt: initialize.appendSubagentSystemPrompt }),
     ...(initialize.jsonSchema === undefined ? {} : { output: initialize.jsonSchema }),
     ...(hidden.length === 0 ? {} : { disallowedTools: [...(rest.disallowedTools ?? []), ...hidden] }),
   };

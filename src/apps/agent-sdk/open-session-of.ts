@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
+import type { HookWatch } from "../../hooks/hook-runner.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { sdkSessionOptions } from "./agent-sdk-options.ts";
 import { answerElicitation } from "./answer-elicitation.ts";
+import { errorCategory } from "./api-failure.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
 import { createPlanModeTools } from "./create-plan-mode-tools.ts";
 import { createHostHooks } from "./host-hooks.ts";
@@ -30,9 +32,14 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       session: {
         ...nextOptions({ ...request.session, ...sdkSessionOptions(options) }, before, fresh),
         // The mode is part of the live policy, which also reaches agents that run already.
-        interactive: { takeMessages: () => takeMessages(connection), mode: () => undefined },
+        interactive: {
+          takeMessages: () => takeMessages(connection),
+          takesReports: () => connection.lastEvent === undefined || isBetweenCalls(connection),
+          mode: () => undefined,
+        },
       },
       initialize,
+      taskBudget: connection.taskBudget,
       hooks: createHostHooks(hooks, channel, reports),
       ...askingOf(connection),
       live: liveControlsOf(connection),
@@ -76,6 +83,9 @@ function askingOf(connection: SdkConnection): {
       mainAgentId: () => host.current()?.session.plan.agent.id ?? "",
       waiting,
       warn,
+      refusedForGood() {
+        connection.isDenialFinal = true;
+      },
     }),
     ask: createHostQuestions({ channel, waiting, callId: () => connection.questionCall ?? "" }),
     tools: createPlanModeTools({
@@ -94,6 +104,22 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     model: () => choices.model,
     effort: () => choices.effort,
     fallbackModel: options.fallbackModel,
+    fellBack: ({ from, to, code }) =>
+      connection.host.emit({
+        type: "system",
+        subtype: "model_fallback",
+        trigger: errorCategory(code),
+        original_model: from,
+        fallback_model: to,
+        content: `${from} could not answer (${code}); ${to} answers instead.`,
+        uuid: randomUUID(),
+        session_id: sessionIdOf(connection),
+      }),
+    attendsBackground: true,
+    childrenInBackground: true,
+    compactsShort: true,
+    commandChanged: connection.commands.changed,
+    watchHook: watchHooks(connection),
     elicit: (question, { signal }) => answerElicitation(connection, question, signal),
     seenFile: (path) => connection.seenFiles.get(path),
     takeStop() {
@@ -105,6 +131,7 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     transcript: {
       title: initialize.title,
       uuidFor(event) {
+        if (event.type === "assistant-answered") return connection.answers.ids();
         if (event.type !== "user-added" || !["prompt", "message"].includes(event.origin)) return undefined;
         const { promptId } = connection;
         connection.promptId = undefined;
@@ -116,12 +143,40 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
   };
 }
 
+/** The start of a session is always reported; other hooks where the host asked for them. */
+function watchHooks({ options, host }: Pick<SdkConnection, "options" | "host">): HookWatch {
+  return ({ event, subject }) => {
+    if (options.includeHookEvents !== true && event !== "SessionStart") return () => undefined;
+    const name = subject === undefined || subject === "" ? event : `${event}:${subject}`;
+    const about = { hook_id: randomUUID(), hook_name: name, hook_event: event };
+    const emit = (subtype: string, more: JsonRecord): void =>
+      host.emit({
+        type: "system",
+        subtype,
+        ...about,
+        ...more,
+        uuid: randomUUID(),
+        session_id: host.current()?.session.plan.sessionId ?? "",
+      });
+    emit("hook_started", {});
+    return ({ type, printed }) => {
+      const { stdout = "", stderr = "", exitCode } = printed ?? {};
+      const code = exitCode === undefined ? {} : { exit_code: exitCode };
+      const outcome = type === "answer" ? "success" : "error";
+      emit("hook_response", { output: `${stdout}${stderr}`, stdout, stderr, ...code, outcome });
+    };
+  };
+}
+
+function isBetweenCalls({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {
+  return lastEvent?.type === "user-added" && lastEvent.origin === "tool-results";
+}
+
 /** Prompts that arrived meanwhile are read between two model calls, never before the first or after the last. */
 function takeMessages(connection: SdkConnection): readonly UserMessage[] {
-  const { lastEvent, hookContexts, queue, request } = connection;
-  const isBetween = lastEvent?.type === "user-added" && lastEvent.origin === "tool-results";
+  const { hookContexts, queue, request } = connection;
   const notes = hookContexts.splice(0).map((text) => [{ type: "text", text } as const]);
-  const prompts = isBetween ? queue.takeForTurn() : [];
+  const prompts = isBetweenCalls(connection) ? queue.takeForTurn() : [];
   if (prompts.length > 0) connection.promptId = prompts.at(-1)?.uuid;
   if (request.replay) for (const { line, uuid } of prompts) replay(connection, line, uuid);
   return [...notes, ...prompts.map(({ content }) => content)].map((content) => ({ role: "user", content }));

@@ -20,6 +20,8 @@ export interface Initialize {
   readonly toolAliases?: ReadonlyMap<string, string>;
   readonly plugins: readonly string[];
   readonly forwardSubagentText: boolean;
+  readonly agentProgressSummaries: boolean;
+  readonly appendSubagentSystemPrompt?: string;
   /** An interrupt leaves children in the background alone. */
   readonly perTaskStopAffordance: boolean;
 }
@@ -39,6 +41,7 @@ export const noInitialize: Initialize = {
   agents: [],
   plugins: [],
   forwardSubagentText: false,
+  agentProgressSummaries: false,
   perTaskStopAffordance: false,
 };
 
@@ -50,6 +53,10 @@ const harmless: ReadonlySet<string> = new Set([
   "excludeDynamicSections",
   "sdkMcpServerManifests",
   "sdkMcpServerManifestsOrigin",
+  "captureSdkMcpManifests",
+  "promptSuggestions",
+  "rapidFollowupPreempt",
+  "forwardNestedSubagentToolCalls",
 ]);
 
 const known: ReadonlySet<string> = new Set([
@@ -68,7 +75,7 @@ const known: ReadonlySet<string> = new Set([
   "plugins",
   "forwardSubagentText",
   "perTaskStopAffordance",
-  "promptSuggestions",
+  "appendSubagentSystemPrompt",
   "agentProgressSummaries",
 ]);
 
@@ -77,8 +84,6 @@ export function readInitialize(request: JsonRecord): Initialize {
   for (const [key, value] of Object.entries(request))
     if (!known.has(key) && isAsked(value))
       throw invalid(`the member ${JSON.stringify(key)} is not supported`);
-  for (const key of ["promptSuggestions", "agentProgressSummaries"])
-    if (request[key] === true) throw invalid(`${key} is not supported`);
   const schema = request["jsonSchema"];
   if (isAsked(schema) && !isRecord(schema)) throw invalid("`jsonSchema` must be an object");
   return {
@@ -95,6 +100,8 @@ export function readInitialize(request: JsonRecord): Initialize {
     ...readAliases(request["toolAliases"]),
     plugins: readPlugins(request["plugins"]),
     forwardSubagentText: request["forwardSubagentText"] === true,
+    agentProgressSummaries: request["agentProgressSummaries"] === true,
+    ...readText(request, "appendSubagentSystemPrompt"),
     perTaskStopAffordance: request["perTaskStopAffordance"] === true,
   };
 }

@@ -39,7 +39,7 @@ export function reportRequests(
     ["read_file", (request) => readFile(request, options)],
     ["get_settings", async () => describeSettings(await host.ready(), options)],
     ["list_permission_rules", async () => ({ state: describeRules(await host.ready(), options) })],
-    ["get_task_output", async ({ task_id: id }) => taskOutput(await host.ready(), id)],
+    ["get_task_output", async ({ task_id: id }) => taskOutput(await host.ready(), id, options)],
   ];
 }
 
@@ -181,10 +181,15 @@ function describeRules({ session }: OpenSdkSession, { policy }: ControlRequestOp
 
 const maxOutputBytes = 1024 * 1024;
 
-async function taskOutput(opened: OpenSdkSession, id: unknown): Promise<JsonRecord> {
-  if (typeof id !== "string" || opened.session.tasks.get(id) === undefined)
-    throw refused(`there is no task ${JSON.stringify(id)}`);
-  const file = opened.outputFile(id);
+async function taskOutput(
+  opened: OpenSdkSession,
+  id: unknown,
+  { commands }: ControlRequestOptions,
+): Promise<JsonRecord> {
+  const command = typeof id === "string" ? commands.find(id) : undefined;
+  const agent = typeof id === "string" ? opened.session.tasks.get(id) : undefined;
+  const file = command?.outputFile ?? (agent === undefined ? undefined : opened.outputFile(agent.id));
+  if (file === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);
   await using handle = await open(file, "r");
   const { size } = await handle.stat();
   const buffer = Buffer.alloc(Math.min(size, maxOutputBytes));

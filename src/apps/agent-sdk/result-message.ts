@@ -3,7 +3,9 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelFacts } from "../../model/model.ts";
-import { errorCategory, errorStatus, isProviderFailure, type SdkMessage, sdkUsage } from "./sdk-messages.ts";
+import { apiFailureOf, isApiFailure } from "./api-failure.ts";
+import type { DeferredCall } from "./host-hooks.ts";
+import { type SdkMessage, sdkUsage } from "./sdk-messages.ts";
 
 interface ModelSum {
   readonly usage: Usage;
@@ -58,6 +60,7 @@ export function createSessionTotals(): SessionTotals {
             costUSD: cost,
             contextWindow: limits.get(model)?.contextWindow ?? 200_000,
             maxOutputTokens: limits.get(model)?.maxOutputTokens ?? 32_000,
+            canonicalModel: model,
           },
         ]),
       ),
@@ -93,36 +96,53 @@ export interface ResultContext {
   readonly origin?: unknown;
   /** Prompts that wait for their turn. */
   readonly queued?: number;
+  /** The call that a hook deferred. */
+  readonly deferred?: DeferredCall | undefined;
+  /** How many results came before this one. */
+  readonly index?: number;
+  /** What the session may spend, for the sentence about it. */
+  readonly maxBudget?: number | undefined;
+  /** Why the model stopped last. */
+  readonly lastStop?: string | undefined;
+  /** How long the first answer took. */
+  readonly timing?: JsonRecord;
 }
 
 /** The message that ends a turn. A failure of the provider is a success with `is_error`, as programs expect it. */
 export function resultMessage(ending: RunEnding, context: ResultContext): SdkMessage {
   const { totals } = ending;
-  const subtype = subtypeOf(ending);
-  const failed = isApiFailure(ending);
+  const subtype = subtypeOf(ending, context);
+  const failure = apiFailureOf(ending);
   return {
     type: "result",
     subtype,
-    is_error: subtype !== "success" || failed,
-    ...(subtype === "success" ? { api_error_status: failed ? errorStatus(ending.reason) : null } : {}),
+    is_error: subtype !== "success" || failure !== undefined,
+    ...(subtype === "success" ? { api_error_status: failure?.status ?? null } : {}),
+    ...(failure?.type === undefined ? {} : { api_error_type: failure.type }),
     duration_ms: Math.round(totals.durationMs),
     duration_api_ms: Math.round(totals.modelMs),
-    num_turns: totals.turns,
+    ...context.timing,
+    num_turns: turnsOf(ending),
     ...(subtype === "success" ? { result: resultText(ending) } : {}),
-    stop_reason: stopReason(ending),
+    stop_reason: stopReason(ending, context),
     session_id: context.sessionId,
     total_cost_usd: context.totals.cost(),
     usage: sdkUsage(totals.usage),
     modelUsage: context.totals.modelUsage(),
+    ...(context.index === undefined ? {} : { result_index: context.index }),
+    fast_mode_state: "off",
     permission_denials: ending.denials.map(({ call }) => ({
       tool_name: call.name,
       tool_use_id: call.id,
       tool_input: call.input,
     })),
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
-    ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
+    ...(subtype === "success" ? {} : { errors: [errorOf(ending, context)] }),
+    ...(context.deferred === undefined ? {} : { deferred_tool_use: context.deferred }),
     terminal_reason: terminalReason(ending, context),
-    ...(context.promptId === undefined ? {} : { user_message_uuid: context.promptId }),
+    ...(context.promptId === undefined
+      ? {}
+      : { user_message_uuid: context.promptId, user_message_uuids: [context.promptId] }),
     ...(context.origin === undefined ? {} : { origin: context.origin }),
     ...(context.queued === undefined ? {} : { queued_turn_count: context.queued }),
     uuid: context.uuid,
@@ -134,7 +154,8 @@ export function failureMessage(
   ending: RunEnding,
   { sessionId, uuid, id }: { readonly sessionId: string; readonly uuid: string; readonly id: string },
 ): SdkMessage | undefined {
-  if (!isApiFailure(ending)) return undefined;
+  const failure = apiFailureOf(ending);
+  if (failure === undefined) return undefined;
   return {
     type: "assistant",
     message: {
@@ -142,42 +163,45 @@ export function failureMessage(
       type: "message",
       role: "assistant",
       model: "<synthetic>",
-      content: [{ type: "text", text: apiErrorText(ending) }],
+      content: [{ type: "text", text: failure.text }],
       stop_reason: "stop_sequence",
       stop_sequence: "",
+      stop_details: null,
       usage: sdkUsage(noUsage),
+      context_management: null,
     },
     parent_tool_use_id: null,
     session_id: sessionId,
     uuid,
-    error: errorCategory(ending.reason),
+    error: failure.category,
+    is_api_error_message: true,
+    ...(failure.status === null ? {} : { api_error_status: failure.status }),
+    ...(failure.type === undefined ? {} : { api_error_type: failure.type }),
+    timestamp: new Date().toISOString(),
   };
-}
-
-export function isApiFailure({ status, reason }: RunEnding): boolean {
-  return status === "failed" && isProviderFailure(reason);
-}
-
-export function apiErrorText({ error = "", reason }: RunEnding): string {
-  const status = errorStatus(reason);
-  return `API Error: ${status === null ? "" : `${status} `}${error}`;
 }
 
 /** These answer a prompt without the model: hooks that hold it back, and commands that are not there. */
 const answeredHere: ReadonlySet<string> = new Set(["prompt_blocked", "unknown_command"]);
 
+/** A hook ended the run, which is an end like others. */
+const hookStopped = "stopped_by_person";
+
 function resultText(ending: RunEnding): string {
-  if (isApiFailure(ending)) return apiErrorText(ending);
+  if (ending.reason === hookStopped) return "";
+  const failure = apiFailureOf(ending);
+  if (failure !== undefined) return failure.text;
   if (ending.reason === "unknown_command") return ending.error ?? "";
   return ending.text;
 }
 
-function subtypeOf(ending: RunEnding): string {
+function subtypeOf(ending: RunEnding, context: Pick<ResultContext, "interrupted">): string {
   const { status, reason } = ending;
   if (reason === "max_turns") return "error_max_turns";
   if (reason === "max_budget") return "error_max_budget_usd";
   if (reason === "max_structured_output_retries") return "error_max_structured_output_retries";
   if (status === "completed" || isApiFailure(ending) || answeredHere.has(reason)) return "success";
+  if (reason === hookStopped && !context.interrupted) return "success";
   // A refusal, or an answer that was cut, is an answer of the model all the same.
   return reason === "refusal" || reason === "max_tokens" ? "success" : "error_during_execution";
 }
@@ -190,9 +214,25 @@ const modelStops: ReadonlySet<string> = new Set([
   "model_context_window_exceeded",
 ]);
 
-function stopReason({ reason, status }: RunEnding): string | null {
+function stopReason(ending: RunEnding, { lastStop, deferred }: ResultContext): string | null {
+  if (deferred !== undefined) return "tool_deferred";
+  const { reason, status } = ending;
   if (modelStops.has(reason)) return reason;
-  return status === "completed" ? "end_turn" : null;
+  if (isApiFailure(ending)) return "stop_sequence";
+  return status === "completed" ? "end_turn" : (lastStop ?? null);
+}
+
+/** A turn that was begun and not answered counts. */
+function turnsOf(ending: RunEnding): number {
+  const isUnanswered = ending.reason === "max_turns" || isApiFailure(ending);
+  return ending.totals.turns + (isUnanswered ? 1 : 0);
+}
+
+/** Limits in the short form that programs show; everything else as the runtime says it. */
+function errorOf({ reason, error, status, totals }: RunEnding, { maxBudget }: ResultContext): string {
+  if (reason === "max_turns") return `Reached maximum number of turns (${totals.turns})`;
+  if (reason === "max_budget" && maxBudget !== undefined) return `Reached maximum budget ($${maxBudget})`;
+  return error ?? `The run was ${status}.`;
 }
 
 const terminalReasons: ReadonlyMap<string, string> = new Map([
@@ -202,10 +242,11 @@ const terminalReasons: ReadonlyMap<string, string> = new Map([
   ["context_full", "prompt_too_long"],
   ["context-too-long", "prompt_too_long"],
   ["max_structured_output_retries", "structured_output_retry_exhausted"],
-  ["stopped_by_person", "hook_stopped"],
+  [hookStopped, "hook_stopped"],
 ]);
 
-function terminalReason(ending: RunEnding, { interrupted, inTools }: ResultContext): string {
+function terminalReason(ending: RunEnding, { interrupted, inTools, deferred }: ResultContext): string {
+  if (deferred !== undefined) return "tool_deferred";
   if (interrupted) return inTools ? "aborted_tools" : "aborted_streaming";
   if (ending.status === "completed") return "completed";
   return terminalReasons.get(ending.reason) ?? (isApiFailure(ending) ? "api_error" : "model_error");

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "../cli/cli-host.ts";
+import { noteChildPrompt } from "./create-task-messages.ts";
 import { initMessage } from "./init-message.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import type { QueuedPrompt } from "./prompt-queue.ts";
@@ -26,7 +28,7 @@ export async function runTurn(
   const { options, state } = context;
   const prompt = { ...given, uuid: given.uuid ?? randomUUID() };
   const controller = new AbortController();
-  const running: Turn = { controller, inTools: false };
+  const running: Turn = { controller, inTools: false, startedAt: Date.now() };
   state.turn = running;
   const begin = createBeginning(session, prompt, context);
   options.begins(prompt);
@@ -40,12 +42,23 @@ export async function runTurn(
       signal: AbortSignal.any([signal, controller.signal]),
     });
     begin();
-    finishTurn(session, ending, { context, prompt, isInterrupted: controller.signal.aborted, ...running });
+    finishTurn(session, ending, {
+      ...running,
+      context,
+      prompt,
+      isInterrupted: controller.signal.aborted,
+    });
   } catch (error) {
     if (signal.aborted) throw error;
     begin();
     const isInterrupted = controller.signal.aborted;
-    finishTurn(session, endingOf(error), { context, prompt, isInterrupted, inTools: false });
+    finishTurn(session, endingOf(error), {
+      ...running,
+      context,
+      prompt,
+      isInterrupted,
+      inTools: false,
+    });
   } finally {
     state.turn = undefined;
     void options.reached(undefined);
@@ -99,8 +112,11 @@ async function follow(session: OpenSdkSession, following: Following): Promise<Ru
     state.totals.add(event);
     if (event.type === "call-started") running.inTools = true;
     if (event.type === "turn-started") running.inTools = false;
+    noteTiming(event, running);
+    noteChildPrompt(event, options.connection().childPrompts);
     if (event.type === "assistant-answered") state.totals.know({ ...session.session.model, id: event.model });
-    for (const message of messagesOf(event, session, options)) emit(message);
+    const isDeferred = event.type === "user-added" && options.connection().deferred !== undefined;
+    if (!isDeferred) for (const message of messagesOf(event, session, options)) emit(message);
     await options.observed().hear(event, signal);
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
@@ -111,16 +127,33 @@ function messagesOf(
   { session }: OpenSdkSession,
   options: SdkHostOptions,
 ): readonly SdkMessage[] {
-  const { lineIds, request } = options.connection();
-  return sdkMessages(event, {
+  const { lineIds, request, answers } = options.connection();
+  const shown = answers.take(event);
+  if (event.type === "assistant-answered") return shown;
+  const others = sdkMessages(event, {
     sessionId: session.plan.sessionId,
     uuid: randomUUID,
     lineIds: (known) => lineIds.get(known) ?? [],
     partial: request.partial,
   });
+  return [...shown, ...others];
 }
 
-interface TurnEnd {
+function noteTiming(event: RunEvent, running: Turn): void {
+  const sinceStart = Math.round(Date.now() - running.startedAt);
+  if (event.type === "turn-started") running.requestedMs ??= sinceStart;
+  if (event.type === "model-streamed" && event.event.type === "message-started")
+    running.answeredMs ??= sinceStart;
+  if (event.type === "assistant-answered") running.lastStop = event.stopReason;
+}
+
+function timingOf({ requestedMs, answeredMs }: Partial<Turn>): JsonRecord {
+  if (requestedMs === undefined || answeredMs === undefined) return {};
+  return { ttft_ms: answeredMs, ttft_stream_ms: answeredMs - requestedMs, time_to_request_ms: requestedMs };
+}
+
+/** Everything that is known of a turn at its end. */
+interface TurnEnd extends Partial<Omit<Turn, "inTools">> {
   readonly context: TurnContext;
   readonly prompt: QueuedPrompt;
   readonly isInterrupted: boolean;
@@ -129,8 +162,14 @@ interface TurnEnd {
 
 /** Everything that is sent at the end of a turn; the result is last. */
 export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: TurnEnd): void {
-  const { context, prompt, isInterrupted, inTools } = end;
+  const { context, prompt, lastStop } = end;
   const { state, emit, options } = context;
+  const connection = options.connection();
+  const { deferred, isDenialFinal } = connection;
+  connection.deferred = undefined;
+  connection.isDenialFinal = false;
+  const isInterrupted = end.isInterrupted || isDenialFinal;
+  const inTools = end.inTools || isDenialFinal;
   const { sessionId } = session.session.plan;
   state.apiMs += ending.totals.modelMs;
   if (isInterrupted) emit(interruptedMessage(sessionId, inTools));
@@ -144,11 +183,17 @@ export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: Turn
     totals: state.totals,
     promptId: prompt.uuid,
     origin: prompt.line["origin"],
-    queued: options.connection().queue.ids().length,
+    queued: connection.queue.ids().length,
+    deferred,
+    index: state.results,
+    maxBudget: connection.request.session.maxBudgetUsd,
+    lastStop,
+    timing: timingOf(end),
     interrupted: isInterrupted,
     inTools,
   });
   state.lastIsError = result["is_error"] === true;
+  state.results += 1;
   emit(result);
 }
 

@@ -3,14 +3,17 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
+import { hasEnded } from "../../tasks/task-state.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
 import { refuseOffline } from "../cli/print/refuse-offline.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
+import { type AnswerStream, createAnswerStream } from "./answer-stream.ts";
+import { type BackgroundCommands, createBackgroundCommands } from "./background-commands.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
-import type { HookReports } from "./host-hooks.ts";
+import type { DeferredCall, HookReports } from "./host-hooks.ts";
 import { createLivePolicy, type LivePolicy } from "./live-policy.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
 import type { HostServers } from "./open-sdk-session.ts";
@@ -18,7 +21,7 @@ import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
 import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { type Initialize, noInitialize } from "./read-initialize.ts";
 import { createSdkHost, type SdkHost } from "./sdk-host.ts";
-import { informational } from "./sdk-messages.ts";
+import { informational, programResult } from "./sdk-messages.ts";
 
 export type ServeOptions = PrintOptions & AgentSdkOptions;
 
@@ -35,6 +38,8 @@ export interface SdkConnection {
   readonly context: CommandContext;
   readonly options: ServeOptions;
   readonly request: PrintRequest;
+  /** Tokens that the model is asked to get by with. */
+  readonly taskBudget: number | undefined;
   readonly startedAt: number;
   readonly channel: ControlChannel;
   readonly queue: PromptQueue;
@@ -48,6 +53,12 @@ export interface SdkConnection {
   readonly checkpoints: FileCheckpoints | undefined;
   /** The ids of the transcript's lines, by event. */
   readonly lineIds: WeakMap<RunEvent, readonly string[]>;
+  /** Shows answers while they are given, under the ids of their lines. */
+  readonly answers: AnswerStream;
+  /** What calls have asked children to do, by call. */
+  readonly childPrompts: Map<string, string>;
+  /** Commands that run in the background. */
+  readonly commands: BackgroundCommands;
   /** Files that the host says the main agent knows, by real path. */
   readonly seenFiles: Map<string, SeenFile>;
   /** Texts of hooks that the model reads next. */
@@ -64,6 +75,10 @@ export interface SdkConnection {
   promptId: string | undefined;
   /** What the running turn has come to. */
   lastEvent: RunEvent | undefined;
+  /** The call that a callback has deferred; the turn ends with it. */
+  deferred: DeferredCall | undefined;
+  /** The host refused a call and wants the turn to end with that. */
+  isDenialFinal: boolean;
   /** A callback wants the run to end after this turn. */
   isStopWanted: boolean;
   /** The call of AskUserQuestion that is being answered. */
@@ -80,7 +95,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   )
     throw misuse("--managed-settings does not allow the mode bypassPermissions.");
   const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
-  const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isHosted: true });
+  const { thinkingTokens, taskBudget, notes } = checkAgentSdkOptions(options, { isHosted: true });
   for (const note of notes) cli.stderr.write(`retinue: ${note}\n`);
   const keepsFiles = cli.environment["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] === "true";
   const channel = createControlChannel((line) => cli.stdout.write(line));
@@ -90,15 +105,13 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     context,
     options,
     request,
+    taskBudget,
     startedAt: Date.now(),
     channel,
     queue: createPromptQueue(),
     host: hostOf(() => connection),
     policy: policyOf(() => connection, managed.mayBypass),
-    reports: {
-      warn,
-      ...(options.includeHookEvents === true ? hookEventReports(() => connection) : {}),
-    },
+    reports: reportsOf(() => connection, channel),
     choices: {
       model: undefined,
       effort: thinkingTokens,
@@ -107,6 +120,9 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     },
     checkpoints: keepsFiles ? createFileCheckpoints() : undefined,
     lineIds: new WeakMap(),
+    answers: answersOf(() => connection, request.partial),
+    childPrompts: new Map(),
+    commands: commandsOf(() => connection),
     seenFiles: new Map(),
     hookContexts: [],
     stop: new AbortController(),
@@ -118,6 +134,8 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     lastEvent: undefined,
     questionCall: undefined,
     isStopWanted: false,
+    deferred: undefined,
+    isDenialFinal: false,
     observed() {
       observed ??= observedHooksOf(connection);
       return observed;
@@ -126,6 +144,37 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   for (const rule of managed.ask)
     void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
   return connection;
+}
+
+function reportsOf(connection: Lazy, channel: ControlChannel): HookReports {
+  const inform = (text: string, level: "warning" | "notice"): void =>
+    channel.send(informational(text, sessionIdOf(connection()), level));
+  return {
+    warn: (text) => inform(text, "warning"),
+    say: (text) => inform(text, "notice"),
+    defer(call) {
+      connection().deferred = call;
+      connection().isStopWanted = true;
+    },
+    enrich: (event, input) => enrichInput(event, input, connection()),
+    ...hookEventReports(connection),
+  };
+}
+
+function answersOf(connection: Lazy, partial: boolean): AnswerStream {
+  const sessionId = (): string => sessionIdOf(connection());
+  return createAnswerStream({ sessionId, uuid: randomUUID, lineIds: () => [], partial });
+}
+
+function commandsOf(connection: Lazy): BackgroundCommands {
+  const session = () => connection().host.current()?.session;
+  return createBackgroundCommands({
+    emit: (message) => connection().host.emit(message),
+    sessionId: () => sessionIdOf(connection()),
+    mainAgentId: () => session()?.plan.agent.id ?? "",
+    agents: () => session()?.tasks.list() ?? [],
+    settled: () => connection().queue.ring(),
+  });
 }
 
 function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
@@ -182,6 +231,23 @@ function observedHooksOf(connection: SdkConnection): ObservedHooks {
   });
 }
 
+/** Programs read from the end of an agent what still runs. */
+function enrichInput(event: string, input: JsonRecord, { host, commands }: SdkConnection): JsonRecord {
+  if (event === "PostToolUse") return { ...input, tool_response: programResult(input["tool_response"]) };
+  if (event !== "Stop" && event !== "SubagentStop") return input;
+  const tasks = host.current()?.session.tasks.list() ?? [];
+  const agents = tasks
+    .filter((task) => task.background && !hasEnded(task))
+    .map(({ id, description, agentType }) => ({
+      id,
+      type: "subagent",
+      status: "running",
+      description,
+      agent_type: agentType,
+    }));
+  return { ...input, background_tasks: [...agents, ...commands.summaries()], session_crons: [] };
+}
+
 function policyOf(connection: Lazy, isAllowedByManaged: boolean): LivePolicy {
   return createLivePolicy({
     directory: () => connection().context.host.cwd,
@@ -227,9 +293,10 @@ function hookEventReports(connection: Lazy): Pick<HookReports, "started" | "ende
       session_id: sessionIdOf(connection()),
       ...more,
     });
+  const isWanted = (): boolean => connection().options.includeHookEvents === true;
   return {
-    started: (hook) => emit("hook_started", hook, {}),
+    started: (hook) => isWanted() && emit("hook_started", hook, {}),
     ended: ({ output, outcome, ...hook }) =>
-      emit("hook_response", hook, { output, stdout: output, stderr: "", outcome }),
+      isWanted() && emit("hook_response", hook, { output, stdout: output, stderr: "", outcome }),
   };
 }

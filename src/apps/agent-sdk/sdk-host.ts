@@ -3,8 +3,9 @@ import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
-import { createTaskMessages } from "./create-task-messages.ts";
+import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
 import type { ObservedHooks } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
@@ -16,7 +17,19 @@ import type { SdkMessage } from "./sdk-messages.ts";
 export interface SdkHostOptions {
   readonly connection: () => Pick<
     SdkConnection,
-    "channel" | "queue" | "policy" | "choices" | "request" | "initialize" | "context" | "lineIds"
+    | "channel"
+    | "queue"
+    | "policy"
+    | "choices"
+    | "request"
+    | "initialize"
+    | "context"
+    | "lineIds"
+    | "answers"
+    | "childPrompts"
+    | "commands"
+    | "deferred"
+    | "isDenialFinal"
   >;
   /** Opens the session, or the one that takes its place; a fresh one begins a new conversation. */
   readonly open: (fresh: boolean) => Promise<OpenSdkSession>;
@@ -51,7 +64,13 @@ export interface SdkHost {
 
 export interface Turn {
   readonly controller: AbortController;
+  readonly startedAt: number;
   inTools: boolean;
+  /** Milliseconds from the start to the first request and to the first sign of an answer. */
+  requestedMs?: number;
+  answeredMs?: number;
+  /** Why the model stopped last. */
+  lastStop?: string;
 }
 
 /** What is remembered between turns. */
@@ -67,6 +86,8 @@ export interface HostState {
   /** The state that the host was notified of. */
   reported: SessionState | undefined;
   apiMs: number;
+  /** How many results were sent. */
+  results: number;
 }
 
 export function createSdkHost(options: SdkHostOptions): SdkHost {
@@ -80,6 +101,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     lastIsError: false,
     reported: undefined,
     apiMs: 0,
+    results: 0,
   };
   const emit = (message: SdkMessage): void => options.connection().channel.send(message);
   const context: TurnContext = { options, state, emit };
@@ -146,11 +168,15 @@ async function watchTasks({ options, state, emit }: TurnContext, opened: OpenSdk
     sessionId: opened.session.plan.sessionId,
     uuid: randomUUID,
     text: request.childText || initialize.forwardSubagentText,
+    summaries: initialize.agentProgressSummaries,
+    promptOf: (callId) => options.connection().childPrompts.get(callId),
     outputFile: opened.outputFile,
     list: () => opened.session.tasks.list(),
+    commands: () => options.connection().commands.running(),
   });
   for await (const update of opened.watchTasks()) {
     state.totals.add(update.event);
+    noteChildPrompt(update.event, options.connection().childPrompts);
     for (const message of messagesOf(update)) emit(message);
     if (update.event.type === "run-ended") queue.ring();
   }
@@ -169,7 +195,9 @@ async function interrupt(state: HostState, stopsTasks: boolean): Promise<boolean
 
 async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   const { state, options } = context;
-  const { queue } = options.connection();
+  const { queue, commands, context: command } = options.connection();
+  const { printBackgroundWaitMs = defaultWaitMs } = readEnvironment(command.host.environment).options;
+  using patience = createPatience(printBackgroundWaitMs);
   const stopped = new Promise<void>((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),
   );
@@ -179,8 +207,8 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
       for (let change = state.changes.shift(); change !== undefined; change = state.changes.shift())
         await change();
       const session = state.opened === undefined && !queue.hasPrompt() ? undefined : await ready(context);
-      const isBusy = session?.hasBackgroundWork() === true;
-      const prompt = session === undefined ? undefined : nextPrompt(session, queue.next());
+      const isBusy = session?.hasBackgroundWork() === true || commands.isBusy();
+      const prompt = session === undefined ? undefined : nextPrompt(session, queue.next(), commands);
       if (session !== undefined && prompt !== undefined) {
         setState(context, "running");
         await (isClear(prompt)
@@ -188,7 +216,8 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
           : runTurn(session, prompt, { context, signal }));
         continue;
       }
-      if (state.hasEndedInput && !isBusy) break;
+      if (state.hasEndedInput && (!isBusy || patience.isOver())) break;
+      if (state.hasEndedInput) patience.start(() => queue.ring());
       if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
       await Promise.race([bell, stopped]);
     }
@@ -199,10 +228,32 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   return state.lastIsError ? 1 : 0;
 }
 
+/** Once no more input can come, work in the background is waited for this long. */
+const defaultWaitMs = 600_000;
+
+function createPatience(limitMs: number) {
+  let timer: NodeJS.Timeout | undefined;
+  let over = false;
+  return {
+    isOver: () => over,
+    start(ring: () => void): void {
+      timer ??= setTimeout(() => {
+        over = true;
+        ring();
+      }, limitMs);
+    },
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
+}
+
 /** The next prompt: of the host, or what children in the background have to report. */
-function nextPrompt(session: OpenSdkSession, queued: QueuedPrompt | undefined): QueuedPrompt | undefined {
+function nextPrompt(
+  session: OpenSdkSession,
+  queued: QueuedPrompt | undefined,
+  commands: SdkConnection["commands"],
+): QueuedPrompt | undefined {
   if (queued !== undefined) return queued;
-  const content = session.takeReports();
+  const content = session.takeReports() ?? commands.takeReports();
   return content === undefined
     ? undefined
     : { content, line: reportLine(content), verbatim: true, asks: true };

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { ModelEvent, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
+import type { AssistantBlock, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { Usage } from "../../conversation/usage.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { errorCategory } from "./api-failure.ts";
 
 /** One message for the host; `type` says which. */
 export type SdkMessage = JsonRecord & { readonly type: string };
@@ -13,6 +14,8 @@ export interface SdkMessageContext {
   /** The ids of the transcript's lines for an event, where there are any. */
   readonly lineIds: (event: RunEvent) => readonly string[];
   readonly partial: boolean;
+  /** The prompt too, which a host knows of itself but not of children. */
+  readonly prompts?: boolean;
   /** The call that started the child whose messages these are. */
   readonly parentToolUseId?: string;
   /** Fields that every message of a child carries. */
@@ -49,16 +52,11 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
   });
   switch (event.type) {
     case "assistant-answered":
-      return [
-        ...(context.partial ? answerEnd(event).map((streamed) => partialMessage(streamed, context)) : []),
-        ...assistantMessages(event, context),
-      ];
+      return assistantMessages(event, context);
     case "user-added":
       return userMessages(event, context);
-    case "model-streamed": {
-      const streamed = context.partial ? streamEvent(event.event) : undefined;
-      return streamed === undefined ? [] : [partialMessage(streamed, context)];
-    }
+    case "turn-started":
+      return context.partial ? [system("status", { status: "requesting" })] : [];
     case "model-retried":
       return [
         system("api_retry", {
@@ -72,26 +70,18 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
     case "compaction-started":
       return [system("status", { status: "compacting" })];
     case "context-compacted":
-      return [
-        system("status", { status: null, compact_result: "success" }),
-        system("compact_boundary", {
-          compact_metadata: {
-            trigger: event.trigger,
-            pre_tokens: event.preTokens,
-            post_tokens: event.postTokens,
-            duration_ms: Math.round(event.durationMs),
-          },
-        }),
-      ];
+      return compactionMessages(event, context, system);
     case "agents-interrupted":
       return [system("agents_interrupted", { agents: event.agents })];
     case "call-finished":
-      if (event.denied === undefined) return [];
+      // The host knows what it refused itself, and hooks report for themselves.
+      if (event.denied === undefined || event.asked === true || isHookDenial(event.denied)) return [];
       return [
         system("permission_denied", {
           tool_name: event.call.name,
           tool_use_id: event.call.id,
           ...context.child,
+          decision_reason_type: denialType(event.denied),
           message: event.denied,
         }),
       ];
@@ -100,7 +90,42 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
   }
 }
 
-function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
+function compactionMessages(
+  event: Extract<RunEvent, { type: "context-compacted" }>,
+  context: SdkMessageContext,
+  system: (subtype: string, fields: JsonRecord) => SdkMessage,
+): readonly SdkMessage[] {
+  const { trigger, preTokens, postTokens, durationMs, summary } = event;
+  return [
+    system("status", { status: null, compact_result: "success" }),
+    system("compact_boundary", {
+      compact_metadata: {
+        trigger,
+        pre_tokens: preTokens,
+        post_tokens: postTokens,
+        duration_ms: Math.round(durationMs),
+      },
+    }),
+    { type: "user", message: summary, ...own(context), timestamp: now(), isSynthetic: true },
+  ];
+}
+
+function now(): string {
+  return new Date().toISOString();
+}
+
+function isHookDenial(reason: string): boolean {
+  return /^\S{1,200} was refused by a hook: /.test(reason);
+}
+
+/** What kind of decision a refusal was, as far as its sentence says. */
+export function denialType(reason: string): string {
+  if (/\bdontAsk\b|\bmode\b/.test(reason)) return "mode";
+  if (/outside/.test(reason)) return "workingDir";
+  return /\brule\b/.test(reason) ? "rule" : "other";
+}
+
+export function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
   return {
     parent_tool_use_id: context.parentToolUseId ?? null,
     session_id: context.sessionId,
@@ -109,35 +134,39 @@ function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
   };
 }
 
-function partialMessage(event: JsonRecord, context: SdkMessageContext): SdkMessage {
-  return { type: "stream_event", event, ...own(context) };
+type Answer = Extract<RunEvent, { type: "assistant-answered" }>;
+export type AnswerHead = Pick<Answer, "id" | "model" | "usage" | "requestId">;
+
+/** One message per block; why the model stopped is not known yet when a block is complete. */
+function assistantMessages(event: Answer, context: SdkMessageContext): readonly SdkMessage[] {
+  const ids = context.lineIds(event);
+  return event.message.content.map((block, index) => blockMessage(block, event, context, ids[index]));
 }
 
-/** One message per block, under the id of the block's line in the transcript. */
-function assistantMessages(
-  event: Extract<RunEvent, { type: "assistant-answered" }>,
+export function blockMessage(
+  block: AssistantBlock,
+  { id, model, usage, requestId }: AnswerHead,
   context: SdkMessageContext,
-): readonly SdkMessage[] {
-  const { id, model, message, stopReason, usage, requestId } = event;
-  const ids = context.lineIds(event);
-  const parts = message.content.length === 0 ? [[]] : message.content.map((block) => [block]);
-  return parts.map((content, index) => ({
+  uuid?: string,
+): SdkMessage {
+  return {
     type: "assistant",
     message: {
       model,
       id,
       type: "message",
       role: "assistant",
-      content,
-      stop_reason: index === parts.length - 1 ? stopReason : null,
+      content: [block],
+      stop_reason: null,
       stop_sequence: null,
       stop_details: null,
       usage: sdkUsage(usage),
       context_management: null,
     },
-    ...own(context, ids[index]),
+    ...own(context, uuid),
     ...(requestId === undefined ? {} : { request_id: requestId }),
-  }));
+    timestamp: now(),
+  };
 }
 
 /** Each result is a message of its own beside its structured form; what else was added is marked as synthetic. */
@@ -146,17 +175,21 @@ function userMessages(
   context: SdkMessageContext,
 ): readonly SdkMessage[] {
   const { message, origin, results = {} } = event;
-  if (origin === "prompt") return [];
-  const ids = context.lineIds(event);
   const { content } = message;
+  if (origin === "prompt") {
+    if (context.prompts !== true) return [];
+    const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
+    return [{ type: "user", message: { role: "user", content: blocks }, ...own(context), timestamp: now() }];
+  }
+  const ids = context.lineIds(event);
   const blocks = typeof content === "string" ? [] : content.filter(isResult);
   const rest = typeof content === "string" ? content : content.filter((block) => !isResult(block));
   const answers = blocks.map((block, index) => ({
     type: "user",
     message: { role: "user", content: [block] },
     ...own(context, ids[index]),
-    ...(Object.hasOwn(results, block.tool_use_id) ? { tool_use_result: results[block.tool_use_id] } : {}),
-    timestamp: new Date().toISOString(),
+    ...toolUseResult(block, results),
+    timestamp: now(),
   }));
   if (rest.length === 0 || origin === "tool-results" || origin === "message") return answers;
   return [
@@ -170,103 +203,57 @@ function userMessages(
   ];
 }
 
+/** What programs read of a result: the output of the tool, or why it failed. */
+function toolUseResult(block: ToolResultBlock, results: Readonly<Record<string, unknown>>): JsonRecord {
+  if (block.is_error === true) {
+    const { content } = block;
+    const texts = typeof content === "string" ? [content] : (content ?? []).flatMap((part) => textsOf(part));
+    return { tool_use_result: `Error: ${texts.join("\n")}` };
+  }
+  if (!Object.hasOwn(results, block.tool_use_id)) return {};
+  return { tool_use_result: programResult(results[block.tool_use_id]) };
+}
+
+/** What a tool gives programs; that of a command in the form they know. */
+export function programResult(result: unknown): unknown {
+  if (!isRecord(result) || typeof result["stdout"] !== "string") return result;
+  const { durationMs: _duration, exitCode: _code, ...rest } = result;
+  return { ...rest, stdout: result["stdout"].trimEnd(), isImage: false, noOutputExpected: false };
+}
+
+function textsOf(part: Exclude<NonNullable<ToolResultBlock["content"]>, string>[number]): readonly string[] {
+  return part.type === "text" ? [part.text] : [];
+}
+
 function isResult(block: UserBlock): block is ToolResultBlock {
   return block.type === "tool_result";
 }
 
-function streamEvent(event: ModelEvent): JsonRecord | undefined {
-  switch (event.type) {
-    case "message-started":
-      return {
-        type: "message_start",
-        message: {
-          model: event.model,
-          id: event.id,
-          type: "message",
-          role: "assistant",
-          content: [],
-          stop_reason: null,
-          stop_sequence: null,
-          ...(event.usage === undefined ? {} : { usage: sdkUsage(event.usage) }),
-        },
-      };
-    case "block-started":
-      return { type: "content_block_start", index: event.index, content_block: event.block };
-    case "text-delta":
-      return delta(event.index, { type: "text_delta", text: event.text });
-    case "thinking-delta":
-      return delta(event.index, { type: "thinking_delta", thinking: event.text });
-    case "input-delta":
-      return delta(event.index, { type: "input_json_delta", partial_json: event.json });
-    case "block-ended":
-      return { type: "content_block_stop", index: event.index };
-    default:
-      return undefined;
-  }
-}
-
-function delta(index: number, content: JsonRecord): JsonRecord {
-  return { type: "content_block_delta", index, delta: content };
-}
-
-function answerEnd({
-  stopReason,
-  usage,
-}: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
-  const ending = { stop_reason: stopReason, stop_sequence: null };
-  return [{ type: "message_delta", delta: ending, usage: sdkUsage(usage) }, { type: "message_stop" }];
+/** What a command of the session says about what it did. */
+export function commandOutput(text: string, sessionId: string): SdkMessage {
+  return {
+    type: "user",
+    message: { role: "user", content: `<local-command-stdout>${text}</local-command-stdout>` },
+    parent_tool_use_id: null,
+    session_id: sessionId,
+    uuid: randomUUID(),
+    timestamp: now(),
+    isReplay: true,
+  };
 }
 
 /** A sentence for people beside the conversation. */
-export function informational(content: string, sessionId: string): SdkMessage {
+export function informational(
+  content: string,
+  sessionId: string,
+  level: "warning" | "notice" = "warning",
+): SdkMessage {
   return {
     type: "system",
     subtype: "informational",
     content,
-    level: "warning",
+    level,
     uuid: randomUUID(),
     session_id: sessionId,
   };
-}
-
-const categories: ReadonlyMap<string, string> = new Map([
-  ["unauthorized", "authentication_failed"],
-  ["no-credentials", "authentication_failed"],
-  ["rate-limited", "rate_limit"],
-  ["overloaded", "overloaded"],
-  ["server-error", "server_error"],
-  ["connection-failed", "server_error"],
-  ["stalled", "server_error"],
-  ["stream-cut", "server_error"],
-  ["stream-malformed", "server_error"],
-  ["unexpected-answer", "server_error"],
-  ["invalid-request", "invalid_request"],
-  ["context-too-long", "invalid_request"],
-  ["not-found", "model_not_found"],
-  ["untrusted-certificate", "unknown"],
-  ["script-mismatch", "invalid_request"],
-]);
-
-const statuses: ReadonlyMap<string, number> = new Map([
-  ["unauthorized", 401],
-  ["rate-limited", 429],
-  ["overloaded", 529],
-  ["server-error", 500],
-  ["invalid-request", 400],
-  ["context-too-long", 400],
-  ["not-found", 404],
-]);
-
-/** The category under which programs know a failure of the provider. */
-export function errorCategory(code: string): string {
-  return categories.get(code) ?? "unknown";
-}
-
-/** Whether a run ended because the provider failed. */
-export function isProviderFailure(code: string): boolean {
-  return categories.has(code);
-}
-
-export function errorStatus(code: string): number | null {
-  return statuses.get(code) ?? null;
 }

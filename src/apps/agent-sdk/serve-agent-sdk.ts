@@ -6,6 +6,7 @@ import { exitCodeOf } from "../cli/end-signal.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlHandlers } from "./control-channel.ts";
 import { createControlRequests } from "./create-control-requests.ts";
+import { neverCalled } from "./host-hooks.ts";
 import { describeAgents, describeCommands, describeModels, followedVersion } from "./init-message.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { readPromptMessage } from "./prompt-queue.ts";
@@ -71,6 +72,8 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
   try {
     const initialize = readInitialize(given);
     connection.initialize = initialize;
+    for (const event of neverCalled(initialize.hooks))
+      context.host.stderr.write(`retinue: callbacks for ${event} are never called here.\n`);
     choices.perTaskStopAffordance = initialize.perTaskStopAffordance;
     choices.servers = { ...choices.servers, inProcess: initialize.servers };
     for (const { name, policies } of initialize.servers)

@@ -69,7 +69,8 @@ function startMessage(draft: Draft, event: JsonRecord): ModelEvent {
   const head = { id: String(message["id"] ?? ""), model: String(message["model"] ?? "") };
   draft.head = head;
   draft.usage = readUsage(message["usage"], draft.usage);
-  return { type: "message-started", ...head, usage: draft.usage };
+  const { usage, requestId } = draft;
+  return { type: "message-started", ...head, usage, ...(requestId === undefined ? {} : { requestId }) };
 }
 
 function beginBlock({ head, open }: Draft, event: JsonRecord): ModelEvent {

@@ -1,6 +1,12 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { certificateError } from "../certificate-error.ts";
-import { describeBody, ModelError, type ModelErrorCode, type ModelErrorOptions } from "../model-error.ts";
+import {
+  describeBody,
+  ModelError,
+  type ModelErrorCode,
+  type ModelErrorOptions,
+  type ProviderAnswer,
+} from "../model-error.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
 
 /** What the official SDK, or the transport under it, threw before an answer began. */
@@ -64,23 +70,18 @@ function statusError(status: number, thrown: JsonRecord): ModelError {
   );
 }
 
-interface ProviderError {
-  readonly status: number;
-  readonly type: string;
-  readonly message: string;
-}
-
-function errorOf(error: ProviderError, options: ModelErrorOptions): ModelError {
+function errorOf(error: ProviderAnswer, options: ModelErrorOptions): ModelError {
   const code = codeOf(error);
   const kind = error.type === "" ? "" : ` (${error.type})`;
   const advice = adviceFor(code);
   return new ModelError(code, `The provider answered ${error.status}${kind}: ${error.message}`, {
     ...options,
+    answer: error,
     ...(advice === undefined ? {} : { advice }),
   });
 }
 
-function codeOf({ status, type, message }: ProviderError): ModelErrorCode {
+function codeOf({ status, type, message }: ProviderAnswer): ModelErrorCode {
   if (type === "overloaded_error" || status === 529) return "overloaded";
   if (status === 429) return "rate-limited";
   if (status === 401 || status === 403) return "unauthorized";

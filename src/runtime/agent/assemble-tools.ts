@@ -8,10 +8,10 @@ import { createTodoStore, type TodoStore } from "../../tools/builtin/create-todo
 import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
 import { createShellDirectories } from "../../tools/builtin/shell-directories.ts";
 import { webSearchServerTool } from "../../tools/builtin/web/web-search-server-tool.ts";
-import { createShells } from "../../tools/command/shells.ts";
+import { createShells, type Shells } from "../../tools/command/shells.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
-import type { TaskSource } from "../../tools/task-source.ts";
+import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionCommands } from "../gather-session.ts";
 import { outputToolName } from "../options/typed-output.ts";
@@ -49,14 +49,20 @@ export interface ToolParts {
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
-  world: Pick<RuntimeContext, "extraTools" | "host" | "now" | "teams">,
+  world: Pick<RuntimeContext, "extraTools" | "host" | "now" | "teams" | "live">,
   { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
-  const shells = createShells({
+  const { commandChanged } = world.live ?? {};
+  const changed =
+    commandChanged === undefined
+      ? undefined
+      : (view: TaskView): void => commandChanged(view, () => shells.stop(view.id));
+  const shells: Shells = createShells({
     newId: () => randomBytes(4).toString("hex"),
     now: world.now,
     ...commands,
+    ...(changed === undefined ? {} : { onStarted: changed, onEnded: changed }),
   });
   const directories = createShellDirectories();
   const todos = createTodoStore();

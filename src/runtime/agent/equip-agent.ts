@@ -29,7 +29,13 @@ import { type ForkSkill, registeredHooks } from "../skills/fork-skill.ts";
 import type { SessionSkills } from "../skills/session-skills.ts";
 import type { AssembledTools } from "./assemble-tools.ts";
 import type { createToolContexts } from "./create-tool-contexts.ts";
-import { type AgentParts, type Capability, liveMainCapability, livePolicyCapability } from "./open-agent.ts";
+import {
+  type AgentParts,
+  type Capability,
+  liveChildCapability,
+  liveMainCapability,
+  livePolicyCapability,
+} from "./open-agent.ts";
 import { peopleToAsk } from "./people-to-ask.ts";
 import type { openAsking } from "./while-asking.ts";
 
@@ -104,13 +110,15 @@ export async function equipAgent(
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(world.live === undefined ? [] : [livePolicyCapability(world.live)]),
   ];
-  const [tooling, ...around] = shared;
+  const [tooling, ...behind] = shared;
+  const others = [...behind, ...(child?.last ?? [])];
+  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
   const parts: AgentParts = {
     model,
     capabilities: [
       ...(main === undefined
-        ? [...(tooling === undefined ? [] : [tooling]), loading, ...around, ...(child?.last ?? [])]
-        : [...liveOf(services, guard.pay), ...main.first, loading, ...shared, ...main.last]),
+        ? [...around(liveChildCapability), ...(tooling === undefined ? [] : [tooling]), loading, ...others]
+        : [...around(liveMainCapability), ...main.first, loading, ...shared, ...main.last]),
       ...(world.additions ?? []).map((addTo) => addTo(plan)),
     ],
     serverTools: tools.serverTools(plan, model.facts),
@@ -147,10 +155,14 @@ function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
   return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
 }
 
-/** What the host of the session changes goes around everything else of the main agent. */
-function liveOf({ world, findModel }: AgentServices, pay: RunGuard["pay"]): readonly Capability[] {
+/** What the host of the session changes goes around everything else of an agent. */
+function liveOf(
+  { world, findModel }: AgentServices,
+  pay: RunGuard["pay"],
+  capability: typeof liveMainCapability,
+): readonly Capability[] {
   const { live } = world;
-  return live === undefined ? [] : [liveMainCapability(live, async (name) => pay(await findModel(name)))];
+  return live === undefined ? [] : [capability(live, async (name) => pay(await findModel(name)))];
 }
 
 interface Opening {
@@ -305,7 +317,7 @@ function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
 }
 
 interface CompactionParts {
-  readonly world: Pick<RuntimeContext, "environment" | "discovered">;
+  readonly world: Pick<RuntimeContext, "environment" | "discovered" | "live">;
   /** Of the agent's own model, which may have another window than its parent's. */
   readonly model: Pick<ModelFacts, "contextWindow">;
   readonly hooks: Pick<SessionHooks, "compaction"> | undefined;
@@ -326,5 +338,6 @@ function createCompactionPort({ world, model, hooks, restate }: CompactionParts)
     ...(thresholdTokens === undefined ? {} : { thresholdTokens }),
     ...hooks?.compaction,
     restate,
+    ...(world.live?.compactsShort === true ? { compactsShort: true } : {}),
   };
 }

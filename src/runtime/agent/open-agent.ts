@@ -1,4 +1,5 @@
 import type { ModelEvent, UserMessage } from "../../conversation/message.ts";
+import type { HookWatch } from "../../hooks/hook-runner.ts";
 import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
 import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
 import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
@@ -8,6 +9,7 @@ import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
+import type { TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
 import type { TurnRights } from "../skills/skill-turn.ts";
@@ -237,6 +239,12 @@ export interface LiveControls {
   readonly model?: () => string | undefined;
   /** The model that answers a request which the chosen one could not. */
   readonly fallbackModel?: string | undefined;
+  /** Called when that happens. */
+  readonly fellBack?: (fallback: {
+    readonly from: string;
+    readonly to: string;
+    readonly code: string;
+  }) => void;
   /** The effort of the next request; undefined means that of the plan. */
   readonly effort?: () => string | number | undefined;
   /** Names under which the main agent's model may call tools, and what they mean. */
@@ -247,6 +255,16 @@ export interface LiveControls {
   readonly elicit?: McpConnectionOptions["ask"];
   /** Files that the main agent knows without having read them, by real path. */
   readonly seenFile?: (path: string) => SeenFile | undefined;
+  /** The host answers for children in the background too, so they may ask and have the tools of its servers. */
+  readonly attendsBackground?: boolean;
+  /** A child whose call does not say where it runs, runs in the background. */
+  readonly childrenInBackground?: boolean;
+  /** Follows hooks of settings, plugins and definitions. */
+  readonly watchHook?: HookWatch | undefined;
+  /** Called when a command in the background has started, and when it has ended. */
+  readonly commandChanged?: (command: TaskView, stop: () => Promise<void>) => void;
+  /** A compaction that was asked for happens however short the conversation is. */
+  readonly compactsShort?: boolean;
   /** Keeps what all agents together may take, where another process has the account. */
   readonly tree?: TreeBudget;
   /** Gives ids to lines of the main transcript, and is notified of them. */
@@ -256,6 +274,18 @@ export interface LiveControls {
 /** What of it reaches every agent of the session: a child is decided about by the same policy. */
 export function livePolicyCapability({ policy }: LiveControls): Capability {
   return policy === undefined ? {} : { policy };
+}
+
+/** What of it goes around the model of a child, which keeps its own model and effort. */
+export function liveChildCapability(
+  { fallbackModel, fellBack, toolAliases }: LiveControls,
+  find: (name: string) => Promise<Model>,
+): Capability {
+  if (fallbackModel === undefined && toolAliases === undefined) return {};
+  return {
+    model: (planned) =>
+      createLiveModel(planned, { fallbackModel, toolAliases, ...(fellBack && { fellBack }) }, find),
+  };
 }
 
 /** What of it reaches the main agent alone. */
@@ -270,7 +300,7 @@ export function liveMainCapability(live: LiveControls, find: (name: string) => P
 /** The model of the plan, unless the host has chosen another one meanwhile. */
 function createLiveModel(
   planned: Model,
-  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel">,
+  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel" | "fellBack">,
   find: (name: string) => Promise<Model>,
 ): Model {
   let current = planned;
@@ -298,6 +328,7 @@ function createLiveModel(
           !mayAnotherAnswer(error)
         )
           throw error;
+        live.fellBack?.({ from: current.facts.id, to: fallbackModel, code: error.code });
         current = await find(fallbackModel);
         for await (const event of current.stream(asked, options))
           yield withoutAliases(event, live.toolAliases);

@@ -151,6 +151,7 @@ export function openChildren(parts: ChildrenParts): Children {
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
     teams: world.teams !== undefined && parts.readsNotices,
+    inBackground: world.live?.childrenInBackground === true,
     spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
@@ -183,7 +184,7 @@ export function openChildren(parts: ChildrenParts): Children {
       hasQuestions: () => parts.services.inbox?.isAsking(isRunning) === true,
       limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
       notice: world.notice,
-      isInteractive: parts.interactive !== undefined,
+      interactive: parts.interactive,
     }),
   };
 }
@@ -274,7 +275,7 @@ async function openChildAgent(
     stopwatch,
     commit: control.commit,
     child: {
-      control,
+      control: services.world.live?.attendsBackground === true ? alwaysAttended(control) : control,
       servers,
       // No one waits for a teammate, so only its own clock stops while a person is asked.
       waiting: member === undefined ? parent.stopwatch : stopwatch,
@@ -296,6 +297,11 @@ async function openChildAgent(
     },
     end: agent.end,
   };
+}
+
+/** The host answers whether or not somebody waits for the child. */
+function alwaysAttended(control: TaskControl): TaskControl {
+  return { ...control, attended: () => true, unattended: new AbortController().signal };
 }
 
 async function plannedTools(

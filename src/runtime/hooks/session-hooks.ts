@@ -193,6 +193,7 @@ function createRunner(
     outputDirectory: files.toolResults,
     newId: world.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
+    ...(world.live?.watchHook === undefined ? {} : { watch: world.live.watchHook }),
     ...(observer === undefined
       ? {}
       : {

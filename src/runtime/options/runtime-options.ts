@@ -201,6 +201,8 @@ export interface SessionOptions<Output = unknown> {
 export interface InteractiveOptions {
   /** Messages written since the last call; the agent reads them between two model calls. */
   readonly takeMessages: () => readonly UserMessage[];
+  /** Whether reports of children may be read now; absent: whenever there are some, also at the end of a run. */
+  readonly takesReports?: () => boolean;
   /** The permission mode of the main agent from now on; agents it has started keep theirs. */
   readonly mode: () => PermissionMode | undefined;
 }

@@ -36,7 +36,7 @@ export interface ParentMailParts {
   readonly limitMs: number;
   readonly notice: RuntimeContext["notice"];
   /** A person is at the session and need not wait. */
-  readonly isInteractive: boolean;
+  readonly interactive: ChildrenParts["interactive"];
 }
 
 /** What a main agent reads between its turns and waits for at its end: notices of children, and mail of its team. */
@@ -47,8 +47,10 @@ export function createParentMail({
   hasQuestions,
   limitMs,
   notice,
-  isInteractive,
+  interactive,
 }: ParentMailParts): Pick<Children, "takeMessages" | "beforeEnd"> {
+  const isInteractive = interactive !== undefined;
+  const { takesReports } = interactive ?? {};
   const teamMail = (): readonly UserMessage[] => {
     const message = team?.takeMail();
     return message === undefined ? [] : [message];
@@ -75,10 +77,10 @@ export function createParentMail({
   }
 
   return {
-    takeMessages: () => [...mail.takeAll(), ...teamMail()],
+    takeMessages: () => [...(takesReports?.() === false ? [] : mail.takeAll()), ...teamMail()],
     async beforeEnd(signal) {
       const [first] = teamMail();
-      if (first !== undefined) return first;
+      if (first !== undefined || takesReports !== undefined) return first;
       if (mail.isEmpty() && !isInteractive) await waitForNews(signal);
       while (true) {
         const news = mail.takeOne() ?? teamMail()[0];

@@ -190,6 +190,7 @@ async function runBeside(
   const limit = backgroundLimit(command.input.timeout);
   const started = await options.shells.start({
     command: written,
+    callId: context.callId,
     ...(command.input.description === undefined ? {} : { description: command.input.description }),
     owner: context.agent.id,
     shell: command.shell,

@@ -26,6 +26,8 @@ export interface ShellsOptions {
   /** Ended ones that are remembered. */
   readonly maxEnded?: number;
   readonly graceMs?: number;
+  /** Called once for each shell, when it runs in the background. */
+  readonly onStarted?: (shell: TaskView) => void;
   /** Called once for each shell, when it has ended. */
   readonly onEnded?: (shell: TaskView) => void;
   /** Where commands are written down before they run; absent keeps no record. */
@@ -36,6 +38,8 @@ export interface ShellsOptions {
 
 export interface ShellRequest {
   readonly command: string;
+  /** The call that asks for it. */
+  readonly callId?: string;
   readonly description?: string;
   readonly owner: string;
   readonly shell: Shell;
@@ -119,6 +123,7 @@ export function createShells(options: ShellsOptions): Shells {
       const entry = createEntry(freshId(options.newId, isTaken), request, now());
       entries.set(entry.view.id, entry);
       const { ended } = await launch(entry, request, { options, record });
+      options.onStarted?.(entry.view);
       void ended.then((ending) => finish(entry, ending));
       return { type: "started", shell: entry.view };
     },
@@ -135,6 +140,7 @@ export function createShells(options: ShellsOptions): Shells {
     ...createOffers((command) => {
       const entry = adoptEntry(freshId(options.newId, isTaken), command, now());
       entries.set(entry.view.id, entry);
+      options.onStarted?.(entry.view);
       void command.ended.then((ending) => finish(entry, ending));
       return entry.view;
     }),
@@ -277,6 +283,7 @@ function createEntry(id: string, request: ShellRequest, startedAt: number): Entr
       description: request.description ?? request.command.slice(0, 100),
       owner: request.owner,
       command: request.command,
+      ...(request.callId === undefined ? {} : { callId: request.callId }),
       startedAt,
       lastSignAt: startedAt,
       outputFile: file,

@@ -13,7 +13,7 @@ import { type PrintOptions, readApprovals } from "./print-options.ts";
 /** The runtime that the options of the command line ask for. */
 export function createPrintRuntime(
   { host, session }: CommandContext,
-  options: Pick<PrintOptions, "sessionPersistence" | "approvals">,
+  options: Pick<PrintOptions, "sessionPersistence" | "approvals"> & { readonly betas?: readonly string[] },
   { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
 ): Runtime {
   const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
@@ -21,7 +21,7 @@ export function createPrintRuntime(
   const whole: RuntimeOptions = {
     cwd: host.cwd,
     home: host.home,
-    env: host.environment,
+    env: withBetas(host.environment, options.betas),
     platform: host.platform,
     entrypoint: "cli",
     ...(agents === undefined ? {} : { agents: agents.definitions }),
@@ -41,6 +41,21 @@ export function createPrintRuntime(
     ...more,
   };
   return createHostedRuntime(whole, live);
+}
+
+/** Beta features go out as a header of every request, beside the headers that are set already. */
+function withBetas(
+  environment: CliHost["environment"],
+  betas: readonly string[] = [],
+): CliHost["environment"] {
+  const names = betas.flatMap((text) => text.split(",")).map((text) => text.trim());
+  const broken = names.find((name) => !/^[\w.-]+$/.test(name));
+  if (broken !== undefined) throw misuse(`--betas has no beta feature ${JSON.stringify(broken)}.`);
+  if (names.length === 0) return environment;
+  const before = environment["ANTHROPIC_CUSTOM_HEADERS"];
+  const header = `anthropic-beta: ${names.join(",")}`;
+  const headers = before === undefined || before.trim() === "" ? header : `${before}\n${header}`;
+  return { ...environment, ANTHROPIC_CUSTOM_HEADERS: headers };
 }
 
 /** Shows what goes wrong beside the work, and keeps it in `reported`. */

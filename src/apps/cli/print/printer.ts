@@ -8,7 +8,7 @@ import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
-import { apiErrorText, isApiFailure } from "../../agent-sdk/result-message.ts";
+import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { endingAdvice, refusalForPeople } from "../views/ending-advice.ts";
 import { createPaint } from "../views/paint.ts";
@@ -95,8 +95,9 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
     fail: () => undefined,
     end(ending) {
       progress.end(ending);
+      const failure = apiFailureOf(ending);
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
-      else if (isApiFailure(ending)) host.stdout.write(`${answerText(apiErrorText(ending), host.stdout)}\n`);
+      else if (failure !== undefined) host.stdout.write(`${answerText(failure.text, host.stdout)}\n`);
       else if (ending.text !== "") host.stdout.write(`${answerText(ending.text.trimEnd(), host.stdout)}\n`);
     },
   };

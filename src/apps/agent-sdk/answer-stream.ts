@@ -1,0 +1,122 @@
+import type { AssistantBlock, ModelEvent } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import { noUsage } from "../../conversation/usage.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
+import {
+  type AnswerHead,
+  blockMessage,
+  own,
+  type SdkMessage,
+  type SdkMessageContext,
+  sdkUsage,
+} from "./sdk-messages.ts";
+
+/** Shows an answer while it is given: each block as soon as it is complete, and its parts where they are asked for. */
+export interface AnswerStream {
+  take(event: RunEvent): readonly SdkMessage[];
+  /** The ids under which the blocks of the answer were shown; its lines in the transcript get the same. */
+  ids(): readonly string[];
+}
+
+export function createAnswerStream(
+  context: Omit<SdkMessageContext, "sessionId"> & { readonly sessionId: () => string },
+): AnswerStream {
+  let head: AnswerHead | undefined;
+  let ids: string[] = [];
+  let askedAt = 0;
+  const here = (): SdkMessageContext => ({ ...context, sessionId: context.sessionId() });
+  const show = (streamed: JsonRecord | undefined, more: JsonRecord = {}): readonly SdkMessage[] =>
+    streamed === undefined || !context.partial ? [] : [{ ...partialMessage(streamed, here()), ...more }];
+  const complete = (block: AssistantBlock, known: AnswerHead): SdkMessage => {
+    const id = context.uuid();
+    ids.push(id);
+    return blockMessage(block, known, here(), id);
+  };
+  const takeStreamed = (event: ModelEvent): readonly SdkMessage[] => {
+    if (event.type === "message-started") {
+      const { id, model, usage = noUsage, requestId } = event;
+      head = { id, model, usage, ...(requestId === undefined ? {} : { requestId }) };
+      ids = [];
+      return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
+    }
+    if (event.type !== "block-ended" || head === undefined) return show(streamEvent(event));
+    const { index, block } = event;
+    const isSigned = block.type === "thinking" && block.signature !== "";
+    const signature = isSigned
+      ? delta(index, { type: "signature_delta", signature: block.signature })
+      : undefined;
+    return [...show(signature), complete(block, head), ...show(streamEvent(event))];
+  };
+  return {
+    ids: () => ids,
+    take(event) {
+      switch (event.type) {
+        case "turn-started":
+          askedAt = Date.now();
+          return [];
+        case "model-streamed":
+          return takeStreamed(event.event);
+        case "model-retried":
+          head = undefined;
+          ids = [];
+          return [];
+        case "assistant-answered": {
+          const rest = event.message.content.slice(ids.length).map((block) => complete(block, event));
+          const ending = answerEnd(event).flatMap((streamed) => show(streamed));
+          head = undefined;
+          ids = [];
+          return [...rest, ...ending];
+        }
+        default:
+          return [];
+      }
+    },
+  };
+}
+
+function partialMessage(event: JsonRecord, context: SdkMessageContext): SdkMessage {
+  return { type: "stream_event", event, ...own(context) };
+}
+
+function streamEvent(event: ModelEvent): JsonRecord | undefined {
+  switch (event.type) {
+    case "message-started":
+      return {
+        type: "message_start",
+        message: {
+          model: event.model,
+          id: event.id,
+          type: "message",
+          role: "assistant",
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          ...(event.usage === undefined ? {} : { usage: sdkUsage(event.usage) }),
+        },
+      };
+    case "block-started":
+      return { type: "content_block_start", index: event.index, content_block: event.block };
+    case "text-delta":
+      return delta(event.index, { type: "text_delta", text: event.text });
+    case "thinking-delta":
+      return delta(event.index, { type: "thinking_delta", thinking: event.text });
+    case "input-delta":
+      return delta(event.index, { type: "input_json_delta", partial_json: event.json });
+    case "block-ended":
+      return { type: "content_block_stop", index: event.index };
+    default:
+      return undefined;
+  }
+}
+
+function delta(index: number, content: JsonRecord): JsonRecord {
+  return { type: "content_block_delta", index, delta: content };
+}
+
+function answerEnd({
+  stopReason,
+  usage,
+}: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
+  const ending = { stop_reason: stopReason, stop_sequence: null };
+  return [{ type: "message_delta", delta: ending, usage: sdkUsage(usage) }, { type: "message_stop" }];
+}

@@ -1,0 +1,71 @@
+import type { RunEnding } from "../../conversation/run-event.ts";
+
+/** The categories under which programs know failures of a provider, by the code of the error. */
+const categories: ReadonlyMap<string, string> = new Map([
+  ["unauthorized", "authentication_failed"],
+  ["no-credentials", "authentication_failed"],
+  ["rate-limited", "rate_limit"],
+  ["overloaded", "overloaded"],
+  ["server-error", "server_error"],
+  ["connection-failed", "server_error"],
+  ["stalled", "server_error"],
+  ["stream-cut", "server_error"],
+  ["stream-malformed", "server_error"],
+  ["unexpected-answer", "server_error"],
+  ["invalid-request", "invalid_request"],
+  ["context-too-long", "invalid_request"],
+  ["not-found", "model_not_found"],
+  ["untrusted-certificate", "unknown"],
+  ["script-mismatch", "invalid_request"],
+]);
+
+const statuses: ReadonlyMap<string, number> = new Map([
+  ["unauthorized", 401],
+  ["rate-limited", 429],
+  ["overloaded", 529],
+  ["server-error", 500],
+  ["invalid-request", 400],
+  ["context-too-long", 400],
+  ["not-found", 404],
+]);
+
+export function errorCategory(code: string): string {
+  return categories.get(code) ?? "unknown";
+}
+
+/** Whether a run ended because the provider failed. */
+export function isProviderFailure(code: string): boolean {
+  return categories.has(code);
+}
+
+export function isApiFailure({ status, reason }: RunEnding): boolean {
+  return status === "failed" && isProviderFailure(reason);
+}
+
+/** What programs are told about a failure of the provider. */
+export interface ApiFailure {
+  readonly category: string;
+  readonly status: number | null;
+  /** The provider's name of the error, where it gave one. */
+  readonly type?: string;
+  readonly text: string;
+}
+
+/** Undefined where the run ended otherwise. */
+export function apiFailureOf(ending: RunEnding): ApiFailure | undefined {
+  if (!isApiFailure(ending)) return undefined;
+  const { provider, reason, error = "" } = ending;
+  const status = provider?.status ?? statuses.get(reason) ?? null;
+  const type = provider?.type === undefined || provider.type === "" ? {} : { type: provider.type };
+  const said = provider?.message ?? error;
+  const isUnpaid = /credit balance|billing/i.test(said) && reason !== "rate-limited";
+  const category = isUnpaid ? "billing_error" : errorCategory(reason);
+  const text = `${leads.get(reason) ?? ""}API Error: ${status === null ? "" : `${status} `}${said}`;
+  return { category, status, ...type, text };
+}
+
+/** Programs tell these failures by the beginning of the text. */
+const leads: ReadonlyMap<string, string> = new Map([
+  ["unauthorized", "Failed to authenticate. "],
+  ["context-too-long", "Prompt is too long. "],
+]);
