@@ -35,6 +35,12 @@ export interface UsedApproval {
   readonly by: string;
 }
 
+/** What let a call run: the kind of its grant (a rule, the mode, a hook, a person …) and the sentence that names it. */
+export interface AllowedCall {
+  readonly by: string;
+  readonly reason: string;
+}
+
 /** A call that was not allowed to run. */
 export interface PermissionDenial {
   readonly call: ToolUseBlock;
@@ -126,6 +132,8 @@ export type RunEvent =
       /** Somebody was asked about it. */
       readonly asked?: boolean;
       readonly approval?: UsedApproval;
+      /** Why it was allowed to run; absent where it was not. */
+      readonly allowed?: AllowedCall;
     }
   | {
       readonly type: "user-added";

@@ -187,7 +187,7 @@ export function createCallFacts(now: () => number): CallFacts {
 }
 
 function factsOf(
-  { durationMs, decidedMs, asked, denied, approval }: Extract<RunEvent, { type: "call-finished" }>,
+  { durationMs, decidedMs, asked, denied, allowed, approval }: Extract<RunEvent, { type: "call-finished" }>,
   startedAt: number | undefined,
 ): ToolCallFacts {
   return {
@@ -196,6 +196,7 @@ function factsOf(
     ...(decidedMs === undefined ? {} : { decidedMs: Math.round(decidedMs) }),
     ...(asked === true ? { asked } : {}),
     ...(denied === undefined ? {} : { denied }),
+    ...(allowed === undefined ? {} : { allowed }),
     ...(approval === undefined ? {} : { approval }),
   };
 }

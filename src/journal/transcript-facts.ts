@@ -1,5 +1,5 @@
 import type { AssistantBlock, UserMessage } from "../conversation/message.ts";
-import type { UsedApproval } from "../conversation/run-event.ts";
+import type { AllowedCall, UsedApproval } from "../conversation/run-event.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
 import type { Usage } from "../conversation/usage.ts";
 
@@ -35,6 +35,8 @@ export interface ToolCallFacts {
   readonly asked?: boolean;
   /** Why it was not allowed to run. */
   readonly denied?: string;
+  /** Why it was allowed to run. */
+  readonly allowed?: AllowedCall;
   /** The answer that decided about it, and who gave it. */
   readonly approval?: UsedApproval;
 }

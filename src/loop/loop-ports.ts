@@ -13,6 +13,8 @@ export type Authorization =
       readonly asked?: boolean;
       /** What let it through. */
       readonly allowedBy?: AllowedBy;
+      /** The rule, mode, hook or answer that let it through, in words. */
+      readonly reason?: string;
       /** What the paths of the call led to when it was decided; absent where that was not looked at. */
       readonly paths?: readonly string[];
       /** What runs in place of the command of the input. */

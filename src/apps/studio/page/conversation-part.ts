@@ -79,8 +79,9 @@ function decisionOf({ outcome, asked, decidedMs, reason, allowed }: CallEntry): 
     return `Refused${asked === true ? " by a person" : ""}: ${reason ?? "no reason was written down"}.${took}`;
   if (outcome === "running") return "Not decided or not finished yet.";
   const failure = reason === undefined ? "" : ` It ${outcome}: ${reason}`;
-  const by = allowed ?? (asked === true ? "a person said yes" : "by rules and mode, without a question");
-  return `Allowed: ${by}.${took}${failure}`;
+  if (allowed !== undefined) return `Allowed: ${allowed}.${took}${failure}`;
+  const who = asked === true ? "Allowed by the person who was asked." : "";
+  return `${who || "The transcript does not say why it was allowed."}${took}${failure}`;
 }
 
 function Diff({ edit }: { edit: FileEdit }): ComponentChild {
