@@ -41,7 +41,11 @@ export interface InspectedTeam {
     readonly blockedBy: readonly string[];
   }[];
   /** Mail and changes of the board, oldest first. */
-  readonly events: readonly { readonly at: number; readonly text: string }[];
+  readonly events: readonly {
+    readonly kind: "mail" | "board";
+    readonly at: number;
+    readonly text: string;
+  }[];
 }
 
 /** A team as lines: members and tasks, then what happened. */

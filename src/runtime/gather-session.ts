@@ -6,7 +6,7 @@ import { controlFiles } from "../tasks/control-files.ts";
 import { createAgentTaskSource } from "../tasks/create-agent-task-source.ts";
 import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
 import { createTaskManager, type TaskManager } from "../tasks/task-manager.ts";
-import { watchControl } from "../tasks/watch-control.ts";
+import { watchControl, watchMain } from "../tasks/watch-control.ts";
 import { type AssembledTools, assembleTools } from "./agent/assemble-tools.ts";
 import { openSandboxes } from "./agent/open-sandboxes.ts";
 import { chooseModel } from "./choose-model.ts";
@@ -37,6 +37,7 @@ export async function gatherSession(
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const manager = createTaskManager({ ...childLimits(world), now: world.now });
   const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
+  const control = world.keepsTranscripts ? watchMain(controlFiles(files)) : undefined;
   const skills = await openSkills(world, {
     sessionId: chosen.sessionId,
     contextWindow: model.facts.contextWindow,
@@ -72,6 +73,7 @@ export async function gatherSession(
     chosen,
     files,
     tasks,
+    control,
     skills,
     preloaded,
     system,

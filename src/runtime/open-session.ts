@@ -19,6 +19,7 @@ import { decidePlan } from "./decide-plan.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
 import { type GatheredSession, gatherSession } from "./gather-session.ts";
 import { limitFacts } from "./limit-facts.ts";
+import { withLiveText } from "./live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -97,15 +98,16 @@ export async function openSession<Output>(
     tasks,
     discovered: world.discovered,
     mcpServers: servers.states,
+    control: gathered.control,
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
     ...promptFeatures(options),
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: recordOf(world, plan, { transcript, children }),
+    record: recordOf(services.world, plan, { transcript, children }),
     output,
-    dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers, inbox: services.inbox }),
+    dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
   });
   return opened;
 }
@@ -169,6 +171,7 @@ function equipMain(
       fork: createForkSkill({ plan, children: () => children }),
       tasks: tasks.list,
       first: [
+        ...(gathered.control === undefined ? [] : [{ messages: gathered.control.takeMessages }]),
         ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
         childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
@@ -184,8 +187,8 @@ async function closeSession(
     transcript,
     servers,
     inbox,
-  }: {
-    readonly inbox: AgentServices["inbox"];
+    liveText,
+  }: Pick<AgentServices, "inbox" | "liveText"> & {
     readonly tools: AssembledTools;
     readonly transcript: Pick<OpenTranscript, "close">;
     readonly servers: SessionServers;
@@ -196,6 +199,7 @@ async function closeSession(
     await tools.dispose();
   } finally {
     inbox?.[Symbol.dispose]();
+    liveText?.close();
     await transcript.close();
     await servers[Symbol.asyncDispose]();
   }
@@ -280,10 +284,12 @@ function openServices(
   const { approver } = world;
   const { projectRoot } = world.discovered.paths;
   const inbox = planOnly === true ? undefined : openInbox(world, plan);
+  const seen = withLiveText(world, gathered.files);
   return {
     ...(inbox === undefined ? {} : { inbox }),
+    ...(seen === undefined ? {} : { liveText: seen.live }),
     ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    world,
+    world: seen === undefined ? world : { ...world, observer: seen.observer },
     tools,
     servers,
     skills,

@@ -4,6 +4,8 @@ import { allTokens } from "../../inspection/describe-duration.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, type InspectionSource } from "../../inspection/inspection-source.ts";
 import { findSessions } from "../../journal/find-sessions.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { createRefresher } from "./create-refresher.ts";
 import type { FollowOptions } from "./live-session.ts";
@@ -102,11 +104,14 @@ async function measure(projects: string, row: SessionRow, cache: FiguresCache): 
     cache.get(name)?.source ?? createInspectionSource({ transcripts, sessionId: row.id, now: Date.now });
   const inspection = await source.load().catch(() => undefined);
   if (inspection === undefined) return false;
-  cache.set(name, { key, figures: figuresOf(inspection), ...(row.isLive ? { source } : {}) });
+  const { approvals } = sessionFiles(transcripts, row.id);
+  const questions = readApprovals(approvals, { now: Date.now }).filter(({ state }) => state === "waiting");
+  const figures = { ...figuresOf(inspection), questions: questions.length };
+  cache.set(name, { key, figures, ...(row.isLive ? { source } : {}) });
   return true;
 }
 
-function figuresOf({ agents, totals }: Inspection): SessionFigures {
+function figuresOf({ agents, totals }: Inspection): Omit<SessionFigures, "questions"> {
   const [main] = agents;
   return {
     state: main?.state ?? "empty",

@@ -1,4 +1,8 @@
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
+import type { GrantScope } from "../../permissions/grants/approval-record.ts";
+import type { Approval } from "../../runtime/approvals/find-approvals.ts";
+import type { LivePiece } from "../../runtime/live-text.ts";
+import type { SessionOverview } from "./session-overview.ts";
 
 /** What server and page send each other, besides overviews of sessions. */
 
@@ -23,12 +27,22 @@ export interface SessionFigures {
   readonly agents: number;
   readonly running: number;
   readonly failed: number;
+  /** Questions that wait for an answer. */
+  readonly questions: number;
 }
 
 export interface SessionList {
-  /** Of the folder, or of all folders of the user. */
-  readonly scope: "folder" | "all";
+  /** Of the folder, of all folders of the user, or of a store. */
+  readonly scope: "folder" | "all" | "store";
   readonly sessions: readonly SessionRow[];
+}
+
+/** One event of the stream of a session or of an agent: each has one of these. */
+export interface SessionUpdate {
+  readonly session?: SessionOverview;
+  readonly agent?: AgentUpdate;
+  /** Pieces of answers that models are writing now. */
+  readonly live?: readonly LivePiece[];
 }
 
 export interface AgentUpdate {
@@ -41,7 +55,37 @@ export interface AgentUpdate {
   readonly plan?: Readonly<Record<string, unknown>>;
 }
 
-export const studioActions = ["message", "stop", "resume"] as const;
+/** A question of the approval inbox, as much of it as a person needs to answer it. */
+export interface StudioQuestion extends Pick<Approval, "state"> {
+  readonly id: string;
+  readonly digest: string;
+  readonly at: number;
+  readonly tool: string;
+  readonly input: string;
+  readonly reason: string;
+  readonly everyTime: boolean;
+  readonly suggestedRules: readonly string[];
+  readonly places: readonly { readonly agent: string; readonly path: string }[];
+  /** What was answered, by whom, how often it was used, whether it was revoked. */
+  readonly answer?: string;
+}
+
+/** A session that is part of its page. */
+export interface ExportedSession {
+  readonly session: SessionOverview;
+  readonly agents: Readonly<Record<string, AgentUpdate>>;
+}
+
+export const studioActions = [
+  "message",
+  "stop",
+  "background",
+  "resume",
+  "fork",
+  "approve",
+  "deny",
+  "revoke",
+] as const;
 export type StudioAction = (typeof studioActions)[number];
 
 export interface ActRequest {
@@ -49,5 +93,27 @@ export interface ActRequest {
   readonly sessionId: string;
   readonly agentId: string;
   readonly action: StudioAction;
+  /** The message, the prompt, or why a call is refused. */
   readonly text?: string;
+  /** For `fork`: the id of the message. */
+  readonly message?: string;
+  /** For answers: the question, and the digest of the call that was seen. */
+  readonly question?: string;
+  readonly digest?: string;
+  readonly grant?: GivenGrant;
+}
+
+export interface GivenGrant {
+  readonly scope: GrantScope;
+  readonly rules?: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly until?: number;
+  readonly maxUses?: number;
+  readonly maxUsd?: number;
+}
+
+export interface ActOutcome {
+  readonly outcome: string;
+  /** The session that a fork has made. */
+  readonly sessionId?: string;
 }

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createPaths } from "../../settings/paths.ts";
 import type { CliHost } from "../cli/cli-host.ts";
+import { refuseAgents } from "../cli/commands/approvals.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { startStudio } from "./start-studio.ts";
@@ -25,11 +26,13 @@ export async function studio({ host }: CommandContext, options: StudioCommandOpt
       `--host ${address} lets other computers reach the studio, so it needs a token that you choose.`,
       "Add --token with at least 16 characters, such as `openssl rand -hex 32` prints.",
     );
-  const { projects, transcripts } = createPaths(host);
+  refuseAgents(host);
+  const { projects, transcripts, teams, tasks } = createPaths(host);
   const leave = new AbortController();
   const forget = host.onInterrupt((reason) => leave.abort(reason));
   const running = await startStudio({
     scope: { projects, ...(options.all === true ? {} : { project: basename(transcripts) }) },
+    teams: { teams, tasks },
     host: address,
     port: readPort(options.port),
     token: readToken(options.token),

@@ -207,7 +207,11 @@ async function allowedAs(
   { dependencies, judged, judge, by: allowedBy }: Asking & { readonly by: "hook" | "program" },
 ): Promise<Authorization> {
   const { policy } = dependencies.plan;
-  const allowed = { type: "allowed", allowedBy, reason: `the ${allowedBy} that was asked allows it` } as const;
+  const allowed = {
+    type: "allowed",
+    allowedBy,
+    reason: `the ${allowedBy} that was asked allows it`,
+  } as const;
   if (updatedInput === undefined) return { ...allowed, input, ...approvedPaths(judged.request, policy) };
   const changed = tool.input?.safeParse(updatedInput) ?? { success: true, data: updatedInput };
   // An input that the tool cannot read is refused with its flaws after this.

@@ -45,3 +45,37 @@ export function ago(at: number): string {
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
   return new Date(at).toLocaleDateString();
 }
+
+export function Table(props: {
+  caption: string;
+  heads: readonly string[];
+  rows: readonly (readonly string[])[];
+}): ComponentChild {
+  const { caption, heads, rows } = props;
+  if (rows.length === 0) return null;
+  return h(
+    "table",
+    {},
+    h("caption", {}, caption),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        heads.map((head) => h("th", { key: head, scope: "col" }, head)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      rows.map((row, at) =>
+        h(
+          "tr",
+          { key: at },
+          row.map((cell, column) => h("td", { key: column }, cell)),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,5 +1,5 @@
 import { type ComponentChild, h } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import {
   allTokens,
   describeCost,
@@ -11,30 +11,20 @@ import type { InspectedAct } from "../../../inspection/inspection.ts";
 import { createTimeAxis, type TimeAxis } from "../../../inspection/time-axis.ts";
 import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
 import { ActBar } from "./act-bar.ts";
-import { Badge, describeInFlight, Figures, labelOf, Problem } from "./parts.ts";
-import { agentLink, type Place } from "./route.ts";
+import { Badge, describeInFlight, Figures, labelOf, Problem, Table } from "./parts.ts";
+import { QuestionsPart } from "./questions-part.ts";
+import { agentLink, type Place, teamLink } from "./route.ts";
 import { Timeline } from "./timeline.ts";
-import { useEvents } from "./use-events.ts";
+import { exported, type SessionState, type SessionView, useSession } from "./use-events.ts";
 import { VirtualList } from "./virtual-list.ts";
-
-export interface SessionView {
-  readonly overview: SessionOverview;
-  readonly agents: ReadonlyMap<string, OverviewAgent>;
-}
-
-/** Updates hold only the agents that have changed. */
-export function foldOverview(before: SessionView | undefined, overview: SessionOverview): SessionView {
-  const agents = new Map(before?.agents);
-  for (const agent of overview.agents) agents.set(agent.id, agent);
-  return { overview, agents };
-}
 
 /** One session: what is going on or what came of it first, then failures, then the tree. */
 export function SessionScreen({ place }: { place: Place }): ComponentChild {
-  const query = { project: place.project, id: place.id };
-  const { state, problem } = useEvents<SessionView, SessionOverview>("api/session", query, foldOverview);
+  const { state, problem } = useSession(place);
   const [search, setSearch] = useState("");
-  if (state === undefined)
+  const view = state?.session;
+  const arranged = useMemo(() => arrange(view), [view]);
+  if (view === undefined || arranged === undefined || state === undefined)
     return h(
       "main",
       {},
@@ -42,12 +32,11 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
       h(Problem, { text: problem }),
       h("p", { role: "status" }, "Reading the session…"),
     );
-  const { overview } = state;
-  const agents = [...state.agents.values()];
-  const axis = createTimeAxis(agents);
+  const { overview } = view;
+  const { agents, axis, ordered } = arranged;
   const failed = agents.filter(isBad);
   const words = search.toLowerCase();
-  const shown = inTreeOrder(agents).filter((agent) =>
+  const shown = ordered.filter((agent) =>
     `${labelOf(agent)} ${agent.agentType} ${agent.id} ${agent.state}`.toLowerCase().includes(words),
   );
   return h(
@@ -56,7 +45,11 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
     h(Back, {}),
     h(Problem, { text: problem }),
     h(SessionHead, { overview, agents, axis }),
-    h(ActBar, { place, agent: state.agents.get("main"), agentId: "main" }),
+    overview.team === undefined
+      ? null
+      : h("p", {}, h("a", { href: teamLink(place) }, `Team ${overview.team.name}: members, board and mail`)),
+    h(QuestionsPart, { place, questions: overview.questions ?? [] }),
+    h(ActBar, { place, agent: view.agents.get("main"), agentId: "main" }),
     failed.length === 0 ? null : h(FailedAgents, { place, failed }),
     h(
       "section",
@@ -68,11 +61,11 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
         label: "Agents",
         rowHeight: 62,
         keyOf: ({ id }) => id,
-        row: (agent) => h(AgentRow, { place, agent, axis, now: overview.takenAt }),
+        row: (agent) => h(AgentRow, { place, agent, axis, now: overview.takenAt, live: state.live }),
       }),
     ),
     h(Shares, { overview }),
-    h(Acts, { acts: overview.acts ?? [], agents: state.agents }),
+    h(Acts, { acts: overview.acts ?? [], agents: view.agents }),
     h(Notes, { notes: overview.notes }),
   );
 }
@@ -108,7 +101,16 @@ function AgentsBar({
   );
 }
 
+/** What is made of a session once for each change of it, not for each piece of text. */
+function arrange(view: SessionView | undefined) {
+  if (view === undefined) return undefined;
+  const agents = [...view.agents.values()];
+  return { agents, axis: createTimeAxis(agents), ordered: inTreeOrder(agents) };
+}
+
 function Back(): ComponentChild {
+  if (exported !== undefined)
+    return h("p", { class: "soft" }, `A snapshot of ${new Date(exported.session.takenAt).toISOString()}.`);
   return h("nav", { "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "All sessions"));
 }
 
@@ -142,7 +144,7 @@ function SessionHead(props: {
 }): ComponentChild {
   const { overview, agents, axis } = props;
   const { session, totals, takenAt } = overview;
-  const main = agents.find(({ id }) => id === "main");
+  const main = agents.find(({ id }) => id === (overview.only ?? "main"));
   const running = agents.filter(({ state }) => state === "running");
   const { usage } = totals;
   return h(
@@ -244,8 +246,10 @@ function AgentRow(props: {
   agent: OverviewAgent;
   axis: TimeAxis;
   now: number;
+  live: SessionState["live"];
 }): ComponentChild {
-  const { place, agent, axis, now } = props;
+  const { place, agent, axis, now, live } = props;
+  const writing = live.get(agent.id)?.text;
   const { totals, context } = agent;
   const facts = [
     agent.agentType,
@@ -262,8 +266,17 @@ function AgentRow(props: {
     h(Badge, { state: agent.state }),
     isBad(agent) ? h("span", { class: "bad" }, agent.error ?? agent.reason ?? "") : null,
     h("span", { class: "soft facts" }, facts.filter((fact) => fact !== "").join(" · ")),
+    writing === undefined ? null : h("span", { class: "facts writing" }, tailOf(writing)),
     h(Timeline, { bars: agent.bars, axis }),
   );
+}
+
+const maxTail = 160;
+
+/** The end of a text, from a word on. */
+function tailOf(text: string): string {
+  const line = text.slice(-maxTail * 2).replace(/\s+/g, " ");
+  return line.length <= maxTail ? line : `… ${line.slice(-maxTail).replace(/^\S* /, "")}`;
 }
 
 function Shares({ overview }: { overview: SessionOverview }): ComponentChild {
@@ -292,40 +305,6 @@ function Shares({ overview }: { overview: SessionOverview }): ComponentChild {
         describeDuration(durationMs),
       ]),
     }),
-  );
-}
-
-export function Table(props: {
-  caption: string;
-  heads: readonly string[];
-  rows: readonly (readonly string[])[];
-}): ComponentChild {
-  const { caption, heads, rows } = props;
-  if (rows.length === 0) return null;
-  return h(
-    "table",
-    {},
-    h("caption", {}, caption),
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        heads.map((head) => h("th", { key: head, scope: "col" }, head)),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      rows.map((row, at) =>
-        h(
-          "tr",
-          { key: at },
-          row.map((cell, column) => h("td", { key: column }, cell)),
-        ),
-      ),
-    ),
   );
 }
 
