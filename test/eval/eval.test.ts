@@ -77,6 +77,8 @@ permissionMode: bypassPermissions
     await appendFile(join(workspace.root, "results.jsonl"), '{"key":"torn');
     const second = await evaluate(workspace, text, ["b"]);
     expect(second.results.map(({ task }) => task)).toEqual(["a", "b"]);
+    const complete = await evaluate(workspace, text, []);
+    expect(complete.results.map(({ passed }) => passed)).toEqual([true, true]);
     const third = await evaluate(workspace, text.replace("prompt: b", "prompt: c"), ["c"]);
     expect(third.results.map(({ task, passed }) => [task, passed])).toEqual([
       ["a", true],

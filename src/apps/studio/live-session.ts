@@ -13,7 +13,7 @@ import { type Approval, readApprovals } from "../../runtime/approvals/find-appro
 import { attachViewer, type LivePiece, liveFiles, readLivePiece } from "../../runtime/live-text.ts";
 import { withTeam } from "../../runtime/teams/inspect-team.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import type { TeamPlaces } from "../../teams/team-store.ts";
+import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 import { createRefresher } from "./create-refresher.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
 import type { AgentUpdate, StudioQuestion } from "./studio-messages.ts";
@@ -71,9 +71,10 @@ export function followSession(
   });
 }
 
-function teamFolders({ teams, tasks }: TeamPlaces, name: string) {
-  const own = join(teams, name);
-  return [own, join(own, "inboxes"), join(tasks, name)].map((path) => ({ path }));
+function teamFolders(places: TeamPlaces, name: string) {
+  const own = join(places.teams, name);
+  const list = openTeamStore(places, name).config()?.taskList ?? name;
+  return [own, join(own, "inboxes"), join(places.tasks, list)].map((path) => ({ path }));
 }
 
 const maxInput = 20_000;
