@@ -7,6 +7,7 @@ import { benchFirstRequest } from "./first-request.ts";
 import { benchLongRun } from "./long-run.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
+import { benchStudio } from "./studio.ts";
 import { benchSubagents } from "./subagents.ts";
 import { benchTelemetry } from "./telemetry.ts";
 import { benchTerminal } from "./terminal.ts";
@@ -22,6 +23,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["subagents", benchSubagents],
   ["long-run", benchLongRun],
   ["telemetry", benchTelemetry],
+  ["studio", benchStudio],
   ["terminal", benchTerminal],
 ]);
 

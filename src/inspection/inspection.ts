@@ -17,6 +17,8 @@ export interface Inspection {
   readonly refusals: readonly Refusal[];
   /** What people did to the session from other programs; absent when no one did. */
   readonly acts?: readonly InspectedAct[];
+  /** Children whose files were not read yet; absent where all were. */
+  readonly unread?: number;
   /** What is missing in the files or contradicts them. */
   readonly notes: readonly string[];
   /** The team that the session led. */

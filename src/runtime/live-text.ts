@@ -22,6 +22,8 @@ export interface LivePiece {
   readonly agentId: string;
   readonly answer: number;
   readonly text?: string;
+  /** It is all that was written so far, not what comes next. */
+  readonly isWhole?: true;
 }
 
 const flushMs = 25;
@@ -49,9 +51,48 @@ interface OpenAnswer {
 export function createLiveText(files: LiveFiles, now: () => number = Date.now): LiveText {
   const open = new Map<string, OpenAnswer>();
   const counts = new Map<string, number>();
+  const writer = createPieceWriter(files, { open, now });
+
+  function begin(agentId: string): OpenAnswer {
+    const answer = (counts.get(agentId) ?? 0) + 1;
+    counts.set(agentId, answer);
+    const known = { answer, text: "" };
+    open.set(agentId, known);
+    return known;
+  }
+
+  function end(agentId: string): void {
+    const known = open.get(agentId);
+    if (known === undefined) return;
+    open.delete(agentId);
+    writer.add({ agentId, answer: known.answer });
+  }
+
+  return {
+    hear(agentId, event) {
+      const isOver =
+        event.type === "assistant-answered" || event.type === "answer-lost" || event.type === "run-ended";
+      if (isOver) end(agentId);
+      if (event.type !== "model-streamed") return;
+      const streamed = event.event;
+      if (streamed.type === "message-started" || streamed.type === "attempt-failed") end(agentId);
+      if (streamed.type !== "text-delta") return;
+      const known = open.get(agentId) ?? begin(agentId);
+      known.text += streamed.text;
+      writer.add({ agentId, answer: known.answer, text: streamed.text });
+    },
+    close: writer.close,
+  };
+}
+
+/** Writes pieces to a file while somebody looks, several together; otherwise they are dropped. */
+function createPieceWriter(
+  files: LiveFiles,
+  { open, now }: { readonly open: ReadonlyMap<string, OpenAnswer>; readonly now: () => number },
+) {
   let pending: LivePiece[] = [];
+  const isAttached = createViewerCheck(files, now);
   let timer: NodeJS.Timeout | undefined;
-  let lookedAt = Number.NEGATIVE_INFINITY;
   let file: { readonly path: string; size: number } | undefined;
   let made = 0;
 
@@ -59,19 +100,12 @@ export function createLiveText(files: LiveFiles, now: () => number = Date.now): 
     timer ??= setTimeout(flush, file === undefined ? lookMs : flushMs).unref();
   }
 
-  function isAttached(): boolean {
-    if (now() - lookedAt < lookMs) return file !== undefined;
-    lookedAt = now();
-    const seen = statSync(files.attached, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    return now() - seen < staleMs;
-  }
-
   /** A file that begins with all that is open, so that a viewer needs no other. */
   function begin(): void {
     drop();
     made += 1;
     file = { path: join(files.directory, `${process.pid}-${made}.jsonl`), size: 0 };
-    pending = [...open].map(([agentId, { answer, text }]) => ({ agentId, answer, text }));
+    pending = [...open].map(([agentId, { answer, text }]) => ({ agentId, answer, text, isWhole: true }));
   }
 
   function drop(): void {
@@ -82,8 +116,7 @@ export function createLiveText(files: LiveFiles, now: () => number = Date.now): 
   function flush(): void {
     timer = undefined;
     try {
-      const wanted = isAttached();
-      if (!wanted) drop();
+      if (!isAttached()) drop();
       else if (file === undefined || file.size > maxFileBytes) begin();
       const text = pending.map(lineOf).join("");
       pending = [];
@@ -98,49 +131,43 @@ export function createLiveText(files: LiveFiles, now: () => number = Date.now): 
     if (open.size > 0) plan();
   }
 
-  function add(agentId: string, piece: Omit<LivePiece, "agentId">): void {
-    plan();
-    if (file === undefined) return;
-    const last = pending.at(-1);
-    if (last?.agentId === agentId && last.answer === piece.answer && last.text !== undefined && piece.text)
-      pending[pending.length - 1] = { ...last, text: last.text + piece.text };
-    else pending.push({ agentId, ...piece });
-  }
-
-  function end(agentId: string): void {
-    const known = open.get(agentId);
-    if (known === undefined) return;
-    open.delete(agentId);
-    add(agentId, { answer: known.answer });
-  }
-
   return {
-    hear(agentId, event) {
-      if (event.type === "assistant-answered" || event.type === "answer-lost" || event.type === "run-ended")
-        return end(agentId);
-      if (event.type !== "model-streamed") return;
-      const streamed = event.event;
-      if (streamed.type === "message-started" || streamed.type === "attempt-failed") end(agentId);
-      if (streamed.type !== "text-delta") return;
-      let known = open.get(agentId);
-      if (known === undefined) {
-        const answer = (counts.get(agentId) ?? 0) + 1;
-        counts.set(agentId, answer);
-        known = { answer, text: "" };
-        open.set(agentId, known);
-      }
-      known.text += streamed.text;
-      add(agentId, { answer: known.answer, text: streamed.text });
+    add(piece: LivePiece): void {
+      plan();
+      if (file !== undefined) addPiece(pending, piece);
     },
-    close() {
+    close(): void {
       clearTimeout(timer);
       drop();
     },
   };
 }
 
-function lineOf({ agentId, answer, text }: LivePiece): string {
-  return `${JSON.stringify(text === undefined ? [agentId, answer] : [agentId, answer, text])}\n`;
+/** Pieces of the same answer that follow each other are one. */
+function addPiece(pieces: LivePiece[], piece: LivePiece): void {
+  const last = pieces.at(-1);
+  const joins = last?.agentId === piece.agentId && last.answer === piece.answer;
+  if (joins && last.text !== undefined && piece.text !== undefined)
+    pieces[pieces.length - 1] = { ...last, text: last.text + piece.text };
+  else pieces.push(piece);
+}
+
+/** Whether somebody looks; the file is looked at now and then, not for every piece. */
+function createViewerCheck({ attached }: LiveFiles, now: () => number): () => boolean {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  let answer = false;
+  return () => {
+    if (now() - lookedAt < lookMs) return answer;
+    lookedAt = now();
+    const seen = statSync(attached, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    answer = now() - seen < staleMs;
+    return answer;
+  };
+}
+
+function lineOf({ agentId, answer, text, isWhole }: LivePiece): string {
+  const parts = [agentId, answer, ...(text === undefined ? [] : [text]), ...(isWhole === true ? [true] : [])];
+  return `${JSON.stringify(parts)}\n`;
 }
 
 /** A piece from a line; undefined where it is none. */
@@ -152,9 +179,14 @@ export function readLivePiece(line: string): LivePiece | undefined {
     return undefined;
   }
   if (!Array.isArray(value)) return undefined;
-  const [agentId, answer, text]: readonly unknown[] = value;
+  const [agentId, answer, text, isWhole]: readonly unknown[] = value;
   if (typeof agentId !== "string" || typeof answer !== "number") return undefined;
-  return { agentId, answer, ...(typeof text === "string" ? { text } : {}) };
+  return {
+    agentId,
+    answer,
+    ...(typeof text === "string" ? { text } : {}),
+    ...(isWhole === true ? { isWhole } : {}),
+  };
 }
 
 /** Asks the processes of a session for what their models write, until it is closed. */

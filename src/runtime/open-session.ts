@@ -57,7 +57,7 @@ export async function openSession<Output>(
 ): Promise<Session<Output>> {
   const output = openOutput(world, options);
   const gathered = await gatherSession(world, options, connecting);
-  const { servers, tools, tasks } = gathered;
+  const { servers, tools } = gathered;
   const plan = await planMain(world, options, gathered);
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
@@ -95,10 +95,8 @@ export async function openSession<Output>(
     agent,
     children,
     childOutputs,
-    tasks,
     discovered: world.discovered,
-    mcpServers: servers.states,
-    control: gathered.control,
+    ...reachOf(gathered),
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
     ...promptFeatures(options),
@@ -114,6 +112,11 @@ export async function openSession<Output>(
 
 function keepingOf({ durability, notice }: RuntimeContext, { takeOver }: SessionSetup, signal: AbortSignal) {
   return { durability, notice, takeOver: takeOver === true, signal };
+}
+
+/** Its children, its servers, and how other processes reach it. */
+function reachOf({ tasks, servers, control }: GatheredSession) {
+  return { tasks, mcpServers: servers.states, control };
 }
 
 function promptFeatures({ slashCommands, mentions }: SessionSetup) {

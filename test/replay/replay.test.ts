@@ -1,11 +1,11 @@
-import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { describeReplay } from "../../src/replay/describe-replay.ts";
 import { loadRecording } from "../../src/replay/load-recording.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import { saveRecording } from "../../src/runtime/replay/isolated-replay.ts";
+import { saveRecording } from "../../src/runtime/replay/save-recording.ts";
 import { assertReplay } from "../../src/testing/assert-replay.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import { call, makeScenario, recordScenario, type Scenario, scenarios } from "./scenarios.ts";
@@ -146,6 +146,18 @@ describe("what differs now is shown", () => {
       ["prompt", 1],
       ["message", 2],
     ]);
+  });
+
+  test("one that cannot start leaves no session behind [RPL-2]", async () => {
+    await using sample = await createSampleRuntime(["one", "two"]);
+    const session = await sample.runtime.open();
+    await session.run("First.").result;
+    await session.run("Second.").result;
+    await session.close();
+    const { transcripts } = (await sample.runtime.agents()).paths;
+    const before = await readdir(transcripts);
+    await expect(sample.runtime.replay(undefined, { from: "2", agent: "nobody" })).rejects.toThrow("nobody");
+    expect(await readdir(transcripts)).toEqual(before);
   });
 
   test("with recorded tools a new call runs nothing, and one that is known has its result [RPL-2]", async () => {

@@ -87,6 +87,59 @@ describe("approvals from the command line", () => {
     expect(shown.out).toMatch(/used +\S+ Bash of main/);
   }, 60_000);
 
+  test("a child that waited when its process was killed runs its call once, after the answer and a restart [APR-1]", async () => {
+    const command = "echo ran >> log";
+    const prompt = "CHILD-TASK";
+    const ofChild = (step: object): Step => ({
+      match: ({ messages }) => JSON.stringify(messages[0]).includes(prompt),
+      ...step,
+    });
+    const call = { calls: [{ name: "Bash", input: { command } }] };
+    const input = { description: "Paint", prompt, subagent_type: "general-purpose" };
+    const stage = await createStage([
+      ofChild(call),
+      ofChild(call),
+      ofChild({ text: "Painted." }),
+      { calls: [{ name: "Agent", input }] },
+    ]);
+    const { place, session } = stage;
+    const words = ["-p", "Go.", "--session-id", session, "--approvals", "wait", "--output-format", "json"];
+    const killed = runCommand(place, words, {
+      environment: stage.environment,
+      started: (child) => void stage.question().then(() => child.kill("SIGKILL")),
+    });
+    const id = await stage.question();
+    await killed;
+    expect((await stage.retinue(["approve", id])).code).toBe(0);
+    const resumed = await stage.retinue(["resume", "--interrupted", "--approvals", "wait"]);
+    expect(resumed).toMatchObject({ code: 0, out: expect.stringContaining("Painted.") });
+    expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
+  }, 30_000);
+
+  test("a question with choices waits as well, and its answer reaches the agent [APR-1]", async () => {
+    const choices = [
+      { label: "Blue", description: "" },
+      { label: "Green", description: "" },
+    ];
+    const questions = [{ question: "Which colour?", header: "Colour", options: choices }];
+    await using sample = await createSampleRuntime(
+      [{ calls: [{ name: "AskUserQuestion", input: { questions } }] }, "Done."],
+      { approvals: "inbox", transcripts: true },
+    );
+    const { approvals } = sample.runtime;
+    const run = sample.runtime.run("Paint.");
+    await expect.poll(async () => (await approvals.list()).length).toBe(1);
+    const [waiting] = await approvals.list();
+    const id = waiting?.question.id ?? "";
+    await expect(approvals.answer(id, { type: "allow" })).rejects.toThrow('"Which colour?" has no answer');
+    await expect(
+      approvals.answer(id, { type: "allow", scope: "session", answers: { "Which colour?": "Green" } }),
+    ).rejects.toThrow("only be allowed for the call");
+    await approvals.answer(id, { type: "allow", answers: { "Which colour?": "Green" } });
+    expect((await run.result).denials).toEqual([]);
+    expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("Which colour?\\\\n→ Green");
+  });
+
   test("wrong words are told, and nothing is written [APR-2]", async () => {
     const { retinue } = await createStage([]);
     expect(await retinue(["approve", "0123456789ab"])).toMatchObject({

@@ -35,7 +35,9 @@ export const project = "-work-shop";
 export const small = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
 
 export const line = (value: object): string => `${JSON.stringify(value)}\n`;
-export const stamp = (second: number): string => new Date(Date.UTC(2026, 9, 1, 10, 0, second)).toISOString();
+/** When the sessions that are written now have begun. */
+export const clock = { start: Date.UTC(2026, 9, 1, 10) };
+export const stamp = (second: number): string => new Date(clock.start + second * 1000).toISOString();
 export const prompt = (uuid: string, text: string, second = 0): string =>
   line({ type: "user", uuid, timestamp: stamp(second), message: { role: "user", content: text } });
 export const answer = (uuid: string, content: readonly object[], second = 1): string =>

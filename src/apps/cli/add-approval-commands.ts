@@ -59,6 +59,7 @@ function addAnswers(program: Command, invoke: Invoke): void {
     .option("--until <time>", "such as 30m, 2h, 1d, or 2030-01-31T12:00Z")
     .option("--uses <n>", "at most so many calls")
     .option("--usd <amount>", "until the session has spent so much more")
+    .option("--answer <text>", "the answer to a question; repeat it for each, in their order", collect)
     .action((id: string, _, command: Command) =>
       invoke(async (context) => (await load()).approve(context, id, command.optsWithGlobals())),
     );

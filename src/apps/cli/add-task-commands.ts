@@ -128,6 +128,7 @@ function addStudio(program: Command, invoke: Invoke): void {
     .option("--port <n>", "the port; a free one when left out")
     .option("--host <address>", "listen on another address than 127.0.0.1; needs --token")
     .option("--token <text>", "the token of the link; a random one when left out")
+    .option("--store <url>", "the sessions of a store instead of this folder's")
     .action((options) =>
       invoke(async (context) => (await import("../studio/studio.ts")).studio(context, options)),
     );

@@ -5,7 +5,7 @@ import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import { inspectSession } from "../../inspection/inspect-session.ts";
 import { exportPage, fitting, loadPage } from "./export-page.ts";
 import { overviewOf } from "./session-overview.ts";
-import type { ExportedSession } from "./studio-messages.ts";
+import type { ExportedSession } from "./session-update.ts";
 
 const evil = `</script><script>alert(1)</script><!--<img src=x onerror="alert(2)">${"\u202e"}\u2028`;
 

@@ -4,9 +4,9 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { bounded } from "../../inspection/read-line.ts";
-import { createConversationSource, type SessionPlace } from "./live-session.ts";
+import { createConversationSource, type SessionPlace } from "./follow-session.ts";
 import { overviewOf } from "./session-overview.ts";
-import type { AgentUpdate, ExportedSession } from "./studio-messages.ts";
+import type { AgentUpdate, ExportedSession } from "./session-update.ts";
 
 /** The built page, as it is served and as it is put into an export. */
 export interface PageFiles {

@@ -15,7 +15,7 @@ import { controlFiles } from "../../tasks/control-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
 import { stopElsewhere } from "../cli/commands/tasks/stop-elsewhere.ts";
-import type { ActOutcome, ActRequest } from "./studio-messages.ts";
+import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface ActContext {
   readonly transcripts: string;

@@ -2,7 +2,7 @@ import { contextTokens } from "../../conversation/usage.ts";
 import type { InspectedAgent, Inspection } from "../../inspection/inspection.ts";
 import { type Bar, barsOf } from "../../inspection/time-axis.ts";
 import { lookUpModel } from "../../model/look-up-model.ts";
-import type { StudioQuestion } from "./studio-messages.ts";
+import type { StudioQuestion } from "./session-update.ts";
 
 /** An inspection without the single steps, small enough to be sent for a session of a thousand agents. */
 export interface SessionOverview extends Omit<Inspection, "agents"> {

@@ -23,8 +23,8 @@ import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { controlFiles } from "../../tasks/control-files.ts";
 import { createTaskManager, type TaskManager } from "../../tasks/task-manager.ts";
 import { watchControl, watchMain } from "../../tasks/watch-control.ts";
+import type { AgentUpdate, SessionList, SessionUpdate } from "./session-update.ts";
 import { type Studio, startStudio } from "./start-studio.ts";
-import type { AgentUpdate, SessionList, SessionUpdate } from "./studio-messages.ts";
 
 const token = "0123456789abcdef0123";
 const project = "-work-shop";

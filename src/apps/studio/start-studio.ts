@@ -7,17 +7,17 @@ import { createInspectionSource } from "../../inspection/inspection-source.ts";
 import { isAgentId, isSessionId } from "../../journal/session-files.ts";
 import type { TeamPlaces } from "../../teams/team-store.ts";
 import { loadPage, type PageFiles, pageJson } from "./export-page.ts";
-import { guardRequest } from "./guard-request.ts";
-import { type FiguresCache, findProjects, followSessions, type StudioScope } from "./list-sessions.ts";
 import {
   type FollowOptions,
   followAgent,
   followLive,
   followSession,
   type SessionPlace,
-} from "./live-session.ts";
+} from "./follow-session.ts";
+import { type FiguresCache, findProjects, followSessions, type StudioScope } from "./follow-sessions.ts";
+import { guardRequest, readActRequest } from "./guard-request.ts";
 import { type ActContext, performAct } from "./perform-act.ts";
-import { readActRequest } from "./read-act-request.ts";
+import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface StudioOptions {
   readonly scope: StudioScope;
@@ -29,6 +29,8 @@ export interface StudioOptions {
   readonly port: number;
   readonly token: string;
   readonly acting: Omit<ActContext, "transcripts" | "signal">;
+  /** Acts in place of the files' own processes, where sessions are those of a store. */
+  readonly act?: (request: ActRequest, user: string) => Promise<ActOutcome>;
   readonly log: (message: string) => void;
 }
 
@@ -226,11 +228,10 @@ async function act(state: ServerState, request: IncomingMessage, response: Serve
   const wanted = await readActRequest(request);
   const query = new URLSearchParams({ project: wanted.project, id: wanted.sessionId });
   const { transcripts } = await placeOf(state, query);
-  const done = await performAct(wanted, {
-    ...state.options.acting,
-    transcripts,
-    signal: state.closing.signal,
-  });
+  const { acting } = state.options;
+  const done =
+    (await state.options.act?.(wanted, acting.user)) ??
+    (await performAct(wanted, { ...acting, transcripts, signal: state.closing.signal }));
   send(response, 200, "application/json", JSON.stringify(done));
 }
 

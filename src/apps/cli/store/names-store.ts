@@ -13,6 +13,7 @@ const sharedCommands = new Set([
   "run-plan",
   "plan",
   "doctor",
+  "studio",
 ]);
 
 /** Whether arguments are about agents in a store rather than in this process. */

@@ -1,8 +1,9 @@
-import { Component, type ComponentChild, h } from "preact";
+import { type ComponentChild, h } from "preact";
 import type { ConversationEntry, FileEdit } from "../../../inspection/conversation-fold.ts";
 import { describeDuration } from "../../../inspection/describe-duration.ts";
 import { describeStep } from "../../../inspection/describe-step.ts";
 import { diffLines } from "./diff-lines.ts";
+import { memo } from "./parts.ts";
 import { agentLink, type Place, sessionLink } from "./route.ts";
 import { exported, useActs } from "./use-events.ts";
 
@@ -48,16 +49,11 @@ interface ItemProps {
   readonly mayFork: boolean;
 }
 
-/** Drawn again only when the entry itself has changed. */
-class Item extends Component<ItemProps> {
-  override shouldComponentUpdate(next: ItemProps): boolean {
-    return next.entry !== this.props.entry || next.mayFork !== this.props.mayFork;
-  }
+const Item = memo(drawItem);
 
-  override render({ entry, place, mayFork }: ItemProps): ComponentChild {
-    const canFork = mayFork && (entry.type === "text" || (entry.type === "prompt" && !entry.isMeta));
-    return h("li", {}, h(Entry, { entry, place }), canFork ? h(Fork, { entry, place }) : null);
-  }
+function drawItem({ entry, place, mayFork }: ItemProps): ComponentChild {
+  const canFork = mayFork && (entry.type === "text" || (entry.type === "prompt" && !entry.isMeta));
+  return h("li", {}, h(Entry, { entry, place }), canFork ? h(Fork, { entry, place }) : null);
 }
 
 function Fork(props: {

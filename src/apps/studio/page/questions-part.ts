@@ -1,6 +1,6 @@
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
-import type { ActRequest, GivenGrant, StudioQuestion } from "../studio-messages.ts";
+import type { ActRequest, GivenGrant, StudioQuestion } from "../session-update.ts";
 import { agentLink, type Place } from "./route.ts";
 import { exported, useActs } from "./use-events.ts";
 
@@ -40,83 +40,123 @@ function Places({ place, question }: { place: Place; question: StudioQuestion })
 }
 
 function Question({ place, question }: { place: Place; question: StudioQuestion }): ComponentChild {
-  const { status, isBusy, act } = useActs();
-  const [scope, setScope] = useState<GivenGrant["scope"]>("call");
-  const [limits, setLimits] = useState({ minutes: "", uses: "", usd: "" });
-  const [usesRules, setUsesRules] = useState(false);
-  const [message, setMessage] = useState("");
-  const send = (action: "approve" | "deny", more: Partial<ActRequest>): void =>
-    void act({ ...requestOf(place, question), action, ...more });
-  const number = (label: string, name: keyof typeof limits): ComponentChild =>
-    h(
-      "label",
-      {},
-      `${label} `,
-      h("input", {
-        type: "number",
-        min: 0,
-        step: "any",
-        value: limits[name],
-        onInput: (event: Event) => setLimits({ ...limits, [name]: (event.target as HTMLInputElement).value }),
-      }),
-    );
   return h(
     "article",
     { class: "question", "aria-label": `Question ${question.id}` },
     h("p", {}, h("b", {}, question.tool), ` ${question.reason}`),
     h("pre", { tabIndex: 0, "aria-label": "Arguments" }, question.input),
     h(Places, { place, question }),
-    exported !== undefined
+    exported === undefined
+      ? h(question.asks === undefined ? Answering : AnsweringText, { place, question })
+      : null,
+  );
+}
+
+/** For a call that asks the person something: one answer for each of its questions. */
+function AnsweringText({ place, question }: { place: Place; question: StudioQuestion }): ComponentChild {
+  const { status, isBusy, act } = useActs();
+  const [answers, setAnswers] = useState<Readonly<Record<string, string>>>({});
+  const { asks = [] } = question;
+  const isComplete = asks.every(({ text }) => (answers[text] ?? "").trim() !== "");
+  const send = (more: Pick<ActRequest, "action" | "grant">): void =>
+    void act({ ...requestOf(place, question), ...more });
+  return h(
+    "div",
+    { class: "bar" },
+    asks.map(({ text, choices }, at) =>
+      h(
+        "label",
+        { key: text },
+        `${text} `,
+        h("input", {
+          list: `${question.id}-${at}`,
+          value: answers[text] ?? "",
+          onInput: (event: Event) =>
+            setAnswers({ ...answers, [text]: (event.target as HTMLInputElement).value }),
+        }),
+        h(
+          "datalist",
+          { id: `${question.id}-${at}` },
+          choices.map((choice) => h("option", { key: choice, value: choice })),
+        ),
+      ),
+    ),
+    h(
+      "button",
+      {
+        type: "button",
+        disabled: isBusy || !isComplete,
+        onClick: () => send({ action: "approve", grant: { scope: "call", answers } }),
+      },
+      "Answer",
+    ),
+    h(
+      "button",
+      { type: "button", disabled: isBusy, onClick: () => send({ action: "deny" }) },
+      "Do not answer",
+    ),
+    h("span", { role: "status" }, status),
+  );
+}
+
+function Answering({ place, question }: { place: Place; question: StudioQuestion }): ComponentChild {
+  const { status, isBusy, act } = useActs();
+  const [scope, setScope] = useState<GivenGrant["scope"]>("call");
+  const [limits, setLimits] = useState<Limits>({ minutes: "", uses: "", usd: "" });
+  const [usesRules, setUsesRules] = useState(false);
+  const [message, setMessage] = useState("");
+  const rules = usesRules ? question.suggestedRules : [];
+  const send = (action: "approve" | "deny", more: Partial<ActRequest>): void =>
+    void act({ ...requestOf(place, question), action, ...more });
+  const button = (label: string, onClick: () => void): ComponentChild =>
+    h("button", { type: "button", disabled: isBusy, onClick }, label);
+  const onMessage = (event: Event): void => setMessage((event.target as HTMLInputElement).value);
+  return h(
+    "div",
+    { class: "bar" },
+    h(ScopeChoice, { question, scope, onChoose: setScope }),
+    scope === "call" ? null : h(LimitFields, { limits, onChange: setLimits }),
+    scope === "call" || question.suggestedRules.length === 0
       ? null
       : h(
-          "div",
-          { class: "bar" },
-          h(ScopeChoice, { question, scope, onChoose: setScope }),
-          scope === "call" ? null : number("for minutes", "minutes"),
-          scope === "call" ? null : number("at most times", "uses"),
-          scope === "call" ? null : number("at most dollars", "usd"),
-          scope === "call" || question.suggestedRules.length === 0
-            ? null
-            : h(
-                "label",
-                {},
-                h("input", {
-                  type: "checkbox",
-                  checked: usesRules,
-                  onChange: () => setUsesRules(!usesRules),
-                }),
-                ` also calls that match ${question.suggestedRules.join(" and ")}`,
-              ),
-          h(
-            "button",
-            {
-              type: "button",
-              disabled: isBusy,
-              onClick: () =>
-                send("approve", { grant: grantOf(scope, limits, usesRules ? question.suggestedRules : []) }),
-            },
-            "Allow",
-          ),
-          h(
-            "label",
-            {},
-            "Reason ",
-            h("input", {
-              value: message,
-              onInput: (event: Event) => setMessage((event.target as HTMLInputElement).value),
-            }),
-          ),
-          h(
-            "button",
-            {
-              type: "button",
-              disabled: isBusy,
-              onClick: () => send("deny", message.trim() === "" ? {} : { text: message }),
-            },
-            "Deny",
-          ),
-          h("span", { role: "status" }, status),
+          "label",
+          {},
+          h("input", { type: "checkbox", checked: usesRules, onChange: () => setUsesRules(!usesRules) }),
+          ` also calls that match ${question.suggestedRules.join(" and ")}`,
         ),
+    button("Allow", () => send("approve", { grant: grantOf(scope, limits, rules) })),
+    h("label", {}, "Reason ", h("input", { value: message, onInput: onMessage })),
+    button("Deny", () => send("deny", message.trim() === "" ? {} : { text: message })),
+    h("span", { role: "status" }, status),
+  );
+}
+
+interface Limits {
+  readonly minutes: string;
+  readonly uses: string;
+  readonly usd: string;
+}
+
+function LimitFields(props: { limits: Limits; onChange: (limits: Limits) => void }): ComponentChild {
+  const { limits, onChange } = props;
+  const fields = [
+    ["for minutes", "minutes"],
+    ["at most times", "uses"],
+    ["at most dollars", "usd"],
+  ] as const;
+  return fields.map(([label, name]) =>
+    h(
+      "label",
+      { key: name },
+      `${label} `,
+      h("input", {
+        type: "number",
+        min: 0,
+        step: "any",
+        value: limits[name],
+        onInput: (event: Event) => onChange({ ...limits, [name]: (event.target as HTMLInputElement).value }),
+      }),
+    ),
   );
 }
 
@@ -147,7 +187,7 @@ function ScopeChoice(props: {
 
 function grantOf(
   scope: GivenGrant["scope"],
-  { minutes, uses, usd }: { minutes: string; uses: string; usd: string },
+  { minutes, uses, usd }: Limits,
   rules: readonly string[],
 ): GivenGrant {
   if (scope === "call") return { scope };

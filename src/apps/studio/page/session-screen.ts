@@ -11,10 +11,9 @@ import type { InspectedAct } from "../../../inspection/inspection.ts";
 import { createTimeAxis, type TimeAxis } from "../../../inspection/time-axis.ts";
 import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
 import { ActBar } from "./act-bar.ts";
-import { Badge, describeInFlight, Figures, labelOf, Problem, Table } from "./parts.ts";
+import { Badge, describeInFlight, Figures, labelOf, memo, Problem, Table, Timeline } from "./parts.ts";
 import { QuestionsPart } from "./questions-part.ts";
 import { agentLink, type Place, teamLink } from "./route.ts";
-import { Timeline } from "./timeline.ts";
 import { exported, type SessionState, type SessionView, useSession } from "./use-events.ts";
 import { VirtualList } from "./virtual-list.ts";
 
@@ -44,7 +43,7 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
     {},
     h(Back, {}),
     h(Problem, { text: problem }),
-    h(SessionHead, { overview, agents, axis }),
+    h(SessionHead, { overview, agents, axis, live: state.live }),
     overview.team === undefined
       ? null
       : h("p", {}, h("a", { href: teamLink(place) }, `Team ${overview.team.name}: members, board and mail`)),
@@ -55,13 +54,17 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
       "section",
       { "aria-labelledby": "agents" },
       h("h2", { id: "agents" }, `Agents (${agents.length})`),
+      overview.unread === undefined
+        ? null
+        : h("p", { role: "status" }, `Reading the other agents: ${overview.unread} left…`),
       h(AgentsBar, { search, onSearch: setSearch }),
       h(VirtualList<OverviewAgent>, {
         items: shown,
         label: "Agents",
         rowHeight: 62,
         keyOf: ({ id }) => id,
-        row: (agent) => h(AgentRow, { place, agent, axis, now: overview.takenAt, live: state.live }),
+        row: (agent) =>
+          h(AgentRow, { place, agent, axis, now: overview.takenAt, writing: state.live.get(agent.id)?.text }),
       }),
     ),
     h(Shares, { overview }),
@@ -141,8 +144,9 @@ function SessionHead(props: {
   overview: SessionOverview;
   agents: readonly OverviewAgent[];
   axis: TimeAxis;
+  live: SessionState["live"];
 }): ComponentChild {
-  const { overview, agents, axis } = props;
+  const { overview, agents, axis, live } = props;
   const { session, totals, takenAt } = overview;
   const main = agents.find(({ id }) => id === (overview.only ?? "main"));
   const running = agents.filter(({ state }) => state === "running");
@@ -152,7 +156,7 @@ function SessionHead(props: {
     {},
     h("h1", {}, session.title, " ", h(Badge, { state: main?.state ?? "empty" })),
     h("p", { class: "soft" }, [session.cwd, session.gitBranch, session.id].filter(Boolean).join(" · ")),
-    h(Now, { main, running, now: takenAt }),
+    h(Now, { main, running, now: takenAt, live }),
     h(Figures, {
       rows: [
         ["cost", describeTotalCost(totals)],
@@ -176,8 +180,9 @@ function Now(props: {
   main: OverviewAgent | undefined;
   running: readonly OverviewAgent[];
   now: number;
+  live: SessionState["live"];
 }): ComponentChild {
-  const { main, running, now } = props;
+  const { main, running, now, live } = props;
   if (running.length === 0) {
     const ending = main?.error ?? main?.reason;
     return h(
@@ -193,17 +198,22 @@ function Now(props: {
   const busy = running.filter(({ inFlight }) => inFlight.length > 0).slice(0, 5);
   return h(
     "section",
-    { class: "answer", "aria-label": "Current activity", "aria-live": "polite" },
+    { class: "answer", "aria-label": "Current activity" },
     h("h2", {}, "Now"),
     h(
       "ul",
       {},
       busy.map((agent) =>
-        h("li", { key: agent.id }, h("b", {}, labelOf(agent)), ": ", describeInFlight(agent.inFlight, now)),
+        h("li", { key: agent.id }, h("b", {}, labelOf(agent)), ": ", activityOf(agent, live, now)),
       ),
     ),
     main?.result === undefined ? null : h("div", { class: "text soft" }, main.result),
   );
+}
+
+function activityOf(agent: OverviewAgent, live: SessionState["live"], now: number): string {
+  const writing = live.get(agent.id)?.text;
+  return writing === undefined ? describeInFlight(agent.inFlight, now) : `writes “${tailOf(writing)}”`;
 }
 
 export function ContextFill({ context }: { context: { tokens: number; window: number } }): ComponentChild {
@@ -241,15 +251,16 @@ function FailedAgents({ place, failed }: { place: Place; failed: readonly Overvi
   );
 }
 
-function AgentRow(props: {
+const AgentRow = memo(drawAgentRow);
+
+function drawAgentRow(props: {
   place: Place;
   agent: OverviewAgent;
   axis: TimeAxis;
   now: number;
-  live: SessionState["live"];
+  writing: string | undefined;
 }): ComponentChild {
-  const { place, agent, axis, now, live } = props;
-  const writing = live.get(agent.id)?.text;
+  const { place, agent, axis, now, writing } = props;
   const { totals, context } = agent;
   const facts = [
     agent.agentType,
@@ -279,7 +290,9 @@ function tailOf(text: string): string {
   return line.length <= maxTail ? line : `… ${line.slice(-maxTail).replace(/^\S* /, "")}`;
 }
 
-function Shares({ overview }: { overview: SessionOverview }): ComponentChild {
+const Shares = memo(drawShares);
+
+function drawShares({ overview }: { overview: SessionOverview }): ComponentChild {
   const { byModel, byTool } = overview;
   return h(
     "section",

@@ -7,7 +7,7 @@ import type {
   AgentUpdate,
   ExportedSession,
   SessionUpdate,
-} from "../studio-messages.ts";
+} from "../session-update.ts";
 import type { Place } from "./route.ts";
 
 const token = new URLSearchParams(location.search).get("token") ?? "";
@@ -129,11 +129,11 @@ function foldAgent(before: AgentView | undefined, update: AgentUpdate): AgentVie
 
 function foldLive(before: LiveTexts, pieces: NonNullable<SessionUpdate["live"]>): LiveTexts {
   const texts = new Map(before);
-  for (const { agentId, answer, text } of pieces) {
+  for (const { agentId, answer, text, isWhole } of pieces) {
     const known = texts.get(agentId);
-    if (text === undefined) {
-      if (known?.answer === answer) texts.delete(agentId);
-    } else texts.set(agentId, { answer, text: known?.answer === answer ? known.text + text : text });
+    const before = known?.answer === answer && isWhole !== true ? known.text : "";
+    if (text !== undefined) texts.set(agentId, { answer, text: before + text });
+    else if (known?.answer === answer) texts.delete(agentId);
   }
   return texts;
 }

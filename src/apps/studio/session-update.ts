@@ -66,6 +66,8 @@ export interface StudioQuestion extends Pick<Approval, "state"> {
   readonly everyTime: boolean;
   readonly suggestedRules: readonly string[];
   readonly places: readonly { readonly agent: string; readonly path: string }[];
+  /** The questions that the call itself puts to the person, with their choices; absent where it asks for a permission. */
+  readonly asks?: readonly { readonly text: string; readonly choices: readonly string[] }[];
   /** What was answered, by whom, how often it was used, whether it was revoked. */
   readonly answer?: string;
 }
@@ -106,6 +108,8 @@ export interface ActRequest {
 export interface GivenGrant {
   readonly scope: GrantScope;
   readonly rules?: readonly string[];
+  /** By question, what is answered to a call that asks the person something. */
+  readonly answers?: Readonly<Record<string, string>>;
   /** Milliseconds since 1970. */
   readonly until?: number;
   readonly maxUses?: number;

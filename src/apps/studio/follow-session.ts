@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { isRecord } from "../../foundation/json-record.ts";
 import { createConversationFold } from "../../inspection/conversation-fold.ts";
 import {
   createInspectionSource,
@@ -9,6 +10,7 @@ import {
   type TailReader,
 } from "../../inspection/inspection-source.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
+import { askingTool } from "../../runtime/approvals/answer-question.ts";
 import { type Approval, readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { attachViewer, type LivePiece, liveFiles, readLivePiece } from "../../runtime/live-text.ts";
 import { withTeam } from "../../runtime/teams/inspect-team.ts";
@@ -16,7 +18,7 @@ import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 import { createRefresher } from "./create-refresher.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
-import type { AgentUpdate, StudioQuestion } from "./studio-messages.ts";
+import type { AgentUpdate, StudioQuestion } from "./session-update.ts";
 import { type FolderWatch, watchFolders } from "./watch-folders.ts";
 
 export interface SessionPlace {
@@ -36,18 +38,23 @@ export interface FollowOptions<T> {
 }
 
 /** Reads the overview of a session; the next time only what was added to its files. */
-export function createOverviewSource(place: SessionPlace): { load(): Promise<SessionOverview> } {
+export function createOverviewSource(place: SessionPlace): {
+  load(budgetMs?: number): Promise<SessionOverview>;
+} {
   const source = createInspectionSource({ ...place, now: Date.now });
   const { approvals } = sessionFiles(place.transcripts, place.sessionId);
   return {
-    async load() {
-      const inspection = await source.load();
+    async load(budgetMs) {
+      const inspection = await source.load(budgetMs === undefined ? {} : { budgetMs });
       const questions = readApprovals(approvals, { now: Date.now }).map(questionOf);
       const overview = overviewOf(place.teams === undefined ? inspection : withTeam(inspection, place.teams));
       return questions.length === 0 ? overview : { ...overview, questions };
     },
   };
 }
+
+const firstReadMs = 120;
+const nextReadMs = 1500;
 
 /** Sends the overview of a session, and after each change of its files the agents that have changed. */
 export function followSession(
@@ -56,8 +63,11 @@ export function followSession(
 ): () => void {
   const source = createOverviewSource(place);
   const sent = new Map<string, string>();
-  return followFiles(place, onError, async (watch) => {
-    const overview = await source.load();
+  // Of a large session a part is sent soon, and more of it each time.
+  let budgetMs = firstReadMs;
+  const sendNext = async (watch: FolderWatch): Promise<SessionOverview> => {
+    const overview = await source.load(budgetMs);
+    budgetMs = nextReadMs;
     const changed = overview.agents.filter((agent) => {
       const text = JSON.stringify(agent);
       if (sent.get(agent.id) === text) return false;
@@ -67,6 +77,11 @@ export function followSession(
     if (overview.team !== undefined && place.teams !== undefined)
       watch.add(teamFolders(place.teams, overview.team.name));
     send({ ...overview, agents: changed });
+    return overview;
+  };
+  return followFiles(place, onError, async (watch, signal) => {
+    let overview = await sendNext(watch);
+    while (overview.unread !== undefined && !signal.aborted) overview = await sendNext(watch);
     return overview.session.isLive;
   });
 }
@@ -93,8 +108,18 @@ function questionOf({ question, state, answer, revoked, uses }: Approval): Studi
     suggestedRules,
     input: JSON.stringify(question.input, undefined, 2).slice(0, maxInput).toWellFormed(),
     places: places.map(({ agent, path }) => ({ agent, path })),
+    ...(tool === askingTool ? { asks: asksOf(question.input) } : {}),
     ...(said === undefined ? {} : { answer: said }),
   };
+}
+
+function asksOf(input: Approval["question"]["input"]): NonNullable<StudioQuestion["asks"]> {
+  const questions: readonly unknown[] = Array.isArray(input["questions"]) ? input["questions"] : [];
+  return questions.filter(isRecord).flatMap(({ question, options }) => {
+    const choices = Array.isArray(options) ? options.filter(isRecord) : [];
+    const labels = choices.flatMap(({ label }) => (typeof label === "string" ? [label] : []));
+    return typeof question === "string" ? [{ text: question, choices: labels }] : [];
+  });
 }
 
 function describeAnswer({
@@ -221,12 +246,13 @@ export function followLive(
 function followFiles(
   { transcripts, sessionId }: SessionPlace,
   onError: (error: unknown) => void,
-  load: (watch: FolderWatch) => Promise<boolean>,
+  load: (watch: FolderWatch, signal: AbortSignal) => Promise<boolean>,
 ): () => void {
+  const closed = new AbortController();
   const files = sessionFiles(transcripts, sessionId);
   let isLive = false;
   const refresher = createRefresher(async () => {
-    isLive = await load(watch);
+    isLive = await load(watch, closed.signal);
   }, onError);
   const watch = watchFolders(
     [
@@ -242,6 +268,7 @@ function followFiles(
   }, livenessMs).unref();
   refresher.request();
   return () => {
+    closed.abort();
     clearInterval(timer);
     watch.close();
     refresher.close();

@@ -8,8 +8,8 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { createRefresher } from "./create-refresher.ts";
-import type { FollowOptions } from "./live-session.ts";
-import type { SessionFigures, SessionList, SessionRow } from "./studio-messages.ts";
+import type { FollowOptions } from "./follow-session.ts";
+import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
 import { watchFolders } from "./watch-folders.ts";
 
 /** Where the sessions are that are served. */
@@ -18,6 +18,8 @@ export interface StudioScope {
   readonly projects: string;
   /** The only project that is served; absent where all of them are. */
   readonly project?: string;
+  /** What is served is a copy of a store. */
+  readonly isStore?: boolean;
 }
 
 const maxListed = 500;
@@ -49,7 +51,7 @@ export function followSessions(
     const names = await findProjects(scope);
     watch.add(names.map((name) => ({ path: join(scope.projects, name) })));
     const sessions = await listSessions(scope.projects, names, cache);
-    send({ scope: scope.project === undefined ? "all" : "folder", sessions });
+    send({ scope: nameOf(scope), sessions });
     let isNew = false;
     for (const row of sessions.slice(0, maxMeasured)) {
       if (isClosed) return;
@@ -57,7 +59,7 @@ export function followSessions(
     }
     if (isNew) {
       const measured = sessions.map((row) => withFigures(row, cache));
-      send({ scope: scope.project === undefined ? "all" : "folder", sessions: measured });
+      send({ scope: nameOf(scope), sessions: measured });
     }
   }, onError);
   const watch = watchFolders([{ path: scope.projects }], refresher.request);
@@ -67,6 +69,11 @@ export function followSessions(
     watch.close();
     refresher.close();
   };
+}
+
+function nameOf({ project, isStore }: StudioScope): SessionList["scope"] {
+  if (isStore === true) return "store";
+  return project === undefined ? "all" : "folder";
 }
 
 async function listSessions(
