@@ -68,6 +68,19 @@ export interface RunEnding {
   readonly output?: unknown;
 }
 
+/** A request for a summary, and what of its question does not follow from the conversation. */
+export interface AskedSummary {
+  readonly request: RequestRecord;
+  readonly question: {
+    readonly words: number;
+    readonly instructions?: string;
+    /** What was left out, in short, where the whole would not fit. */
+    readonly earlier?: string;
+    /** How many messages after the first were left out. */
+    readonly skipped?: number;
+  };
+}
+
 /** What a model says, under another type. */
 type Untyped<Type extends ModelEvent["type"]> = Omit<Extract<ModelEvent, { readonly type: Type }>, "type">;
 
@@ -168,6 +181,8 @@ export type RunEvent =
       readonly durationMs: number;
       readonly usage: Usage;
       readonly cost?: number;
+      /** What the model was asked for the summary, where requests are recorded. */
+      readonly asked?: AskedSummary;
     }
   /** Nothing was heard of the run for a while; `stops` when that ends it. */
   | { readonly type: "run-stalled"; readonly silentMs: number; readonly stops: boolean }

@@ -46,7 +46,7 @@ function compactionMakers(
     before,
   }: { readonly facts: TranscriptFacts; readonly kept: readonly string[]; readonly before: string | null },
 ): readonly MakeLine[] {
-  const { trigger, preTokens, postTokens, durationMs, by, model, usage, cost } = event;
+  const { trigger, preTokens, postTokens, durationMs, by, model, usage, cost, asked } = event;
   return [
     (place, [, summary = ""]) =>
       compactBoundaryLine(place, facts, {
@@ -56,7 +56,7 @@ function compactionMakers(
         durationMs,
         logicalParentUuid: before,
         ...(kept.length === 0 ? {} : { preserved: { anchorUuid: summary, uuids: kept } }),
-        summarizer: { by, model, usage, cost },
+        summarizer: { by, model, usage, cost, asked },
       }),
     (place) => userLine(place, facts, { message: event.summary, isCompactSummary: true }),
   ];

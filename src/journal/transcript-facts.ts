@@ -1,5 +1,5 @@
 import type { AssistantBlock, UserMessage } from "../conversation/message.ts";
-import type { AllowedCall, UsedApproval } from "../conversation/run-event.ts";
+import type { AllowedCall, AskedSummary, UsedApproval } from "../conversation/run-event.ts";
 import type { StopReason } from "../conversation/stop-reason.ts";
 import type { Usage } from "../conversation/usage.ts";
 
@@ -150,6 +150,7 @@ export interface CompactBoundaryFields {
     readonly model: string;
     readonly usage: Usage;
     readonly cost?: number | undefined;
+    readonly asked?: AskedSummary | undefined;
   };
 }
 
@@ -178,6 +179,7 @@ export function compactBoundaryLine(
               model: summarizer.model,
               usage: wireUsage(summarizer.usage),
               costUSD: summarizer.cost,
+              asked: summarizer.asked,
             },
     },
   });

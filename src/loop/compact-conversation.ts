@@ -4,7 +4,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { chooseCut, holdsMoreThanTask, ownTexts, readOpening, unansweredTexts } from "./choose-cut.ts";
 import type { ContextFill } from "./context-fill.ts";
-import type { CompactionPort } from "./loop-ports.ts";
+import type { CompactionPort, LoopPorts } from "./loop-ports.ts";
 import { shortenText } from "./shorten-text.ts";
 import { type Summary, summarize, summaryOutput } from "./summarize.ts";
 import { summaryMessage } from "./summary-question.ts";
@@ -22,6 +22,7 @@ export interface CompactionOrder {
   readonly limitTokens: number;
   readonly port: CompactionPort;
   readonly now: () => number;
+  readonly recordRequest?: LoopPorts["recordRequest"];
 }
 
 export type Compacted = Extract<RunEvent, { type: "context-compacted" }>;
@@ -77,6 +78,7 @@ export async function* compactConversation(
     durationMs: order.now() - start,
     usage: summary.usage,
     ...(summary.cost === undefined ? {} : { cost: summary.cost }),
+    ...(summary.asked === undefined ? {} : { asked: summary.asked }),
   };
   return { type: "compacted", messages, event, summary };
 }

