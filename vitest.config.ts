@@ -9,6 +9,8 @@ export default defineConfig({
     // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
     isolate: false,
     testTimeout: 30_000,
+    // Under load a process may take seconds to do what takes milliseconds.
+    expect: { poll: { timeout: 15_000, interval: 20 } },
     setupFiles: ["test/fixed-seed.ts"],
     projects: [
       {

@@ -7,6 +7,7 @@ import { benchFirstRequest } from "./first-request.ts";
 import { benchLongRun } from "./long-run.ts";
 import { benchPermissionDecision } from "./permission-decision.ts";
 import { benchPromptCache } from "./prompt-cache.ts";
+import { benchStudio } from "./studio.ts";
 import { benchSubagents } from "./subagents.ts";
 import { benchTeamDelivery } from "./team-delivery.ts";
 import { benchTelemetry } from "./telemetry.ts";
@@ -24,6 +25,7 @@ const benches: ReadonlyMap<string, () => Promise<boolean>> = new Map([
   ["long-run", benchLongRun],
   ["team-delivery", benchTeamDelivery],
   ["telemetry", benchTelemetry],
+  ["studio", benchStudio],
   ["terminal", benchTerminal],
 ]);
 

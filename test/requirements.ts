@@ -235,16 +235,11 @@ export const requirements: readonly Requirement[] = [
     "Spans and metrics follow the GenAI conventions, contents are off by default, and context reaches processes.",
   ),
 
-  partly(
+  built(
     "STU-1",
     "`retinue studio` shows running and past sessions live in a browser, on loopback with a token; the HTML export is the same page.",
-    "The HTML export is a page of its own; sessions of a store and text while it is streamed are not shown.",
   ),
-  partly(
-    "STU-2",
-    "Everything that the page does goes through the runtime and is journaled with who did it.",
-    "Moving to the background and forking are not offered.",
-  ),
+  built("STU-2", "Everything that the page does goes through the runtime and is journaled with who did it."),
 ];
 
 function built(id: string, title: string): Requirement {

@@ -32,6 +32,12 @@ export interface UsedApproval {
   readonly by: string;
 }
 
+/** What let a call run: the kind of its grant (a rule, the mode, a hook, a person …) and the sentence that names it. */
+export interface AllowedCall {
+  readonly by: string;
+  readonly reason: string;
+}
+
 /** A call that was not allowed to run. */
 export interface PermissionDenial {
   readonly call: ToolUseBlock;
@@ -59,6 +65,19 @@ export interface RunEnding {
   readonly interruptedAgents?: number;
   /** The checked value, where the run was asked for typed output. */
   readonly output?: unknown;
+}
+
+/** A request for a summary, and what of its question does not follow from the conversation. */
+export interface AskedSummary {
+  readonly request: RequestRecord;
+  readonly question: {
+    readonly words: number;
+    readonly instructions?: string;
+    /** What was left out, in short, where the whole would not fit. */
+    readonly earlier?: string;
+    /** How many messages after the first were left out. */
+    readonly skipped?: number;
+  };
 }
 
 /** What a model says, under another type. */
@@ -125,6 +144,8 @@ export type RunEvent =
       /** Somebody was asked about it. */
       readonly asked?: boolean;
       readonly approval?: UsedApproval;
+      /** Why it was allowed to run; absent where it was not. */
+      readonly allowed?: AllowedCall;
     }
   | {
       readonly type: "user-added";
@@ -159,6 +180,8 @@ export type RunEvent =
       readonly durationMs: number;
       readonly usage: Usage;
       readonly cost?: number;
+      /** What the model was asked for the summary, where requests are recorded. */
+      readonly asked?: AskedSummary;
     }
   /** Nothing was heard of the run for a while; `stops` when that ends it. */
   | { readonly type: "run-stalled"; readonly silentMs: number; readonly stops: boolean }

@@ -50,6 +50,7 @@ export function createAgentFold(): AgentFold {
     isOwn: false,
   };
   const seen = new Set<string>();
+  let last: FoldedAgent | undefined;
   return {
     add(record) {
       const uuid = textField(record, "uuid");
@@ -57,8 +58,14 @@ export function createAgentFold(): AgentFold {
       if (record.forkedFrom !== undefined || (uuid !== undefined && seen.has(uuid))) return;
       if (uuid !== undefined) seen.add(uuid);
       addLine(state, record);
+      last = undefined;
     },
-    result: (options) => resultOf(state, options),
+    result(options) {
+      // Only what runs changes with the time.
+      if (last === undefined || last.isLive !== options.isLive || last.state === "running")
+        last = resultOf(state, options);
+      return last;
+    },
   };
 }
 

@@ -17,7 +17,13 @@ export type ConversationEntry =
       /** Written by the runtime, not by a person or a parent. */
       readonly isMeta: boolean;
     }
-  | { readonly type: "text" | "thinking"; readonly at?: number; readonly text: string }
+  | {
+      readonly type: "text" | "thinking";
+      readonly at?: number;
+      /** The line's id, by which a conversation can be forked. */
+      readonly id?: string;
+      readonly text: string;
+    }
   | (CallStep & {
       /** The arguments as indented JSON. */
       readonly input: string;
@@ -76,7 +82,7 @@ export function createConversationFold({ isMain }: { readonly isMain: boolean })
 }
 
 function addRecord(state: FoldState, record: JsonRecord, uuid: string | undefined): void {
-  if (record.type === "assistant") addAnswer(state, record);
+  if (record.type === "assistant") addAnswer(state, record, uuid);
   else if (record.type === "user") addUser(state, record, uuid);
   else if (record.type === "retinue-plan" && isRecord(record.plan)) state.plan = record.plan;
   else if (record.type === "retinue-outcome") {
@@ -96,13 +102,13 @@ function push(state: FoldState, entry: ConversationEntry): number {
   return position;
 }
 
-function addAnswer(state: FoldState, record: JsonRecord): void {
+function addAnswer(state: FoldState, record: JsonRecord, id: string | undefined): void {
   const at = timeOf(record);
   const message = isRecord(record.message) ? record.message : {};
   for (const block of readAssistantBlocks(message.content)) {
-    if (block.type === "text") push(state, defined({ type: "text" as const, at, text: cut(block.text) }));
+    if (block.type === "text") push(state, defined({ type: "text" as const, at, id, text: cut(block.text) }));
     else if (block.type === "thinking")
-      push(state, defined({ type: "thinking" as const, at, text: cut(block.thinking) }));
+      push(state, defined({ type: "thinking" as const, at, id, text: cut(block.thinking) }));
     else if (block.type === "tool_use" && !state.positions.has(block.id))
       state.positions.set(block.id, push(state, openEntry(block, at)));
   }

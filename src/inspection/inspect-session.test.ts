@@ -5,7 +5,6 @@ import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
 import { createAgentFold, type FoldedAgent } from "./agent-fold.ts";
 import { inspectSession, type SessionParts } from "./inspect-session.ts";
 import type { InspectedAgent, Inspection } from "./inspection.ts";
-import { renderPage } from "./render-page.ts";
 
 const start = Date.parse("2026-10-01T10:00:00.000Z");
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
@@ -490,7 +489,6 @@ describe("any lines will do", () => {
   const check = (lines: readonly JsonRecord[]): void => {
     const inspection = inspect({ main: lines, child: lines });
     expect(JSON.parse(JSON.stringify(inspection))).toEqual(inspection);
-    expect(renderPage(inspection)).toContain("</html>");
     const { usage: expected, answers, toolUses } = sumTranscriptUsage(lines);
     expect(inspection.agents[0]?.totals).toMatchObject({ usage: expected, turns: answers, toolUses });
   };
@@ -517,7 +515,7 @@ describe("any lines will do", () => {
     );
     fc.assert(
       fc.property(fc.array(record), (lines) => {
-        expect(() => renderPage(inspect({ main: lines }))).not.toThrow();
+        expect(() => JSON.stringify(inspect({ main: lines }))).not.toThrow();
       }),
     );
   });
@@ -550,7 +548,6 @@ describe("any lines will do", () => {
         );
         const inspection = inspect({ main: changed });
         expect(JSON.parse(JSON.stringify(inspection))).toEqual(inspection);
-        expect(renderPage(inspection)).toContain("</html>");
       }),
     );
   });

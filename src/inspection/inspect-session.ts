@@ -1,7 +1,15 @@
 import { addUsage, contextTokens } from "../conversation/usage.ts";
 import type { KnownChild } from "../tasks/recovery/child-meta.ts";
 import type { FoldedAgent } from "./agent-fold.ts";
-import type { InspectedAgent, Inspection, ModelShare, Refusal, Step, ToolShare } from "./inspection.ts";
+import type {
+  InspectedAgent,
+  InspectedTotals,
+  Inspection,
+  ModelShare,
+  Refusal,
+  Step,
+  ToolShare,
+} from "./inspection.ts";
 import { boundedLine, defined } from "./read-line.ts";
 import { addTotals, noTotals } from "./totals-of.ts";
 
@@ -31,8 +39,7 @@ export function inspectSession(parts: SessionParts, only?: string): Inspection {
       known?.toolUseId === undefined ? [] : [[known.toolUseId, id] as const],
     ),
   );
-  const agents = shown.map(({ part, parentId, path }): InspectedAgent => {
-    const family = placed.filter((other) => other.path.includes(part.id));
+  const agents = shown.map(({ part, parentId, path, family }): InspectedAgent => {
     const { cwd: _cwd, gitBranch: _branch, version: _version, ...folded } = part.folded;
     return {
       id: part.id,
@@ -41,8 +48,8 @@ export function inspectSession(parts: SessionParts, only?: string): Inspection {
       agentType: boundedLine(part.known?.agentType ?? (part.id === "main" ? "main" : "unknown"), 100),
       description: boundedLine(part.known?.description ?? "", 200),
       ...folded,
-      steps: folded.steps.map((step) => withChild(step, starters)),
-      tree: family.map((other) => other.part.folded.totals).reduce(addTotals, noTotals),
+      steps: withChildren(folded.steps, starters),
+      tree: family().reduce(addTotals, noTotals),
     };
   });
   const [main] = parts.agents;
@@ -71,10 +78,14 @@ export function inspectSession(parts: SessionParts, only?: string): Inspection {
 }
 
 /** A child names the call that started it, also where the result of the call is not there yet. */
-function withChild(step: Step, starters: ReadonlyMap<string, string>): Step {
-  if (step.type !== "call") return step;
-  const agentId = starters.get(step.callId);
-  return agentId === undefined ? step : { ...step, agentId };
+function withChildren(steps: readonly Step[], starters: ReadonlyMap<string, string>): readonly Step[] {
+  const childOf = (step: Step): string | undefined =>
+    step.type === "call" ? starters.get(step.callId) : undefined;
+  if (!steps.some((step) => childOf(step) !== undefined)) return steps;
+  return steps.map((step) => {
+    const agentId = childOf(step);
+    return agentId === undefined ? step : { ...step, agentId };
+  });
 }
 
 function refusalsOf({ id, steps }: InspectedAgent): readonly Refusal[] {
@@ -186,6 +197,8 @@ interface PlacedAgent {
   readonly parentId?: string;
   /** From the main agent down to itself. */
   readonly path: readonly string[];
+  /** The totals of itself and all below it. */
+  readonly family: () => readonly InspectedTotals[];
 }
 
 /**
@@ -199,12 +212,23 @@ function placeAgents(parts: readonly AgentParts[]): readonly PlacedAgent[] {
   const children = Map.groupBy(inOrder(others, parts), ({ id }) =>
     leadsTo(id, main.id, parents) ? (parents.get(id) ?? main.id) : main.id,
   );
-  const placed: PlacedAgent[] = [{ part: main, path: [main.id] }];
+  const placed: PlacedAgent[] = [];
+  // Everything below an agent follows it without a gap, and is deeper.
+  const place = (part: AgentParts, path: readonly string[], parentId?: string): void => {
+    const at = placed.length;
+    const family = (): readonly InspectedTotals[] => {
+      let end = at + 1;
+      while ((placed[end]?.path.length ?? 0) > path.length) end += 1;
+      return placed.slice(at, end).map((other) => other.part.folded.totals);
+    };
+    placed.push({ part, path, family, ...(parentId === undefined ? {} : { parentId }) });
+  };
+  place(main, [main.id]);
   const waiting = (children.get(main.id) ?? []).map((part) => ({ part, above: [main.id] })).reverse();
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { part, above } = next;
     const path = [...above, part.id];
-    placed.push({ part, parentId: above.at(-1) ?? main.id, path });
+    place(part, path, above.at(-1) ?? main.id);
     waiting.push(...(children.get(part.id) ?? []).map((child) => ({ part: child, above: path })).reverse());
   }
   return placed;

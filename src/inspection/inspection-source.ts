@@ -1,4 +1,5 @@
 // @io
+import { statSync } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { JsonRecord } from "../foundation/json-record.ts";
@@ -48,6 +49,8 @@ export function createLineSource(file: string, take: (record: JsonRecord) => voi
       return isTorn;
     },
     async load(isGrowing) {
+      // Nearly always nothing was added, and opening takes much longer than looking.
+      if (at > 0 && statSync(file, { throwIfNoEntry: false })?.size === at) return;
       try {
         await using handle = await open(file, "r");
         const { size } = await handle.stat();
@@ -68,6 +71,31 @@ export function createLineSource(file: string, take: (record: JsonRecord) => voi
   };
 }
 
+/** Reads the whole lines that were added to a small file since the last time; a file that is gone has none. */
+export interface TailReader {
+  read(): Promise<readonly string[]>;
+}
+
+export function createTailReader(file: string): TailReader {
+  let at = 0;
+  return {
+    async read() {
+      try {
+        await using handle = await open(file, "r");
+        const { size } = await handle.stat();
+        if (size <= at) return [];
+        const bytes = await readRange(handle, at, size);
+        const whole = bytes.lastIndexOf(lineFeed) + 1;
+        at += whole;
+        return bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
+      } catch (error) {
+        if (errorCode(error) !== "ENOENT") throw fileError("read", file, error);
+        return [];
+      }
+    },
+  };
+}
+
 export interface InspectionOptions {
   /** The folder of the project's transcripts. */
   readonly transcripts: string;
@@ -80,13 +108,18 @@ export interface InspectionOptions {
 
 /** Reads a session's files, and when asked again only what was added to them. */
 export interface InspectionSource {
-  load(): Promise<Inspection>;
+  /**
+   * With `budgetMs` it reads no further child after this time: `unread` of the inspection says how many are missing, and the next
+   * call reads on.
+   */
+  load(options?: { readonly budgetMs?: number }): Promise<Inspection>;
 }
 
 interface ChildFile {
   readonly lines: LineSource;
   readonly transcript: string;
   readonly meta: string;
+  isRead: boolean;
   known?: KnownChild | undefined;
 }
 
@@ -114,7 +147,7 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
     if (!isAgentId(id) || id === mainId || children.has(id)) return;
     const transcript = `${path}.jsonl`;
     const lines = createLineSource(transcript, (record) => foldOf(id).add(record));
-    children.set(id, { lines, transcript, meta: `${path}.meta.json` });
+    children.set(id, { lines, transcript, meta: `${path}.meta.json`, isRead: false });
     foldOf(id);
   }
 
@@ -125,7 +158,8 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
   }
 
   return {
-    async load() {
+    async load({ budgetMs = Number.POSITIVE_INFINITY } = {}) {
+      const end = performance.now() + budgetMs;
       const now = options.now();
       // Asked before reading, so that what an owner writes before it leaves is read.
       const isMainLive = hasLiveOwner(files.transcript);
@@ -133,10 +167,10 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       await findChildren();
       const live = liveChildren(children);
       const notes: string[] = [];
-      for (const child of children.values()) notes.push(...(await loadChild(child)));
+      for (const [id, child] of children)
+        if (child.isRead || performance.now() < end) notes.push(...(await loadChild(child, live.has(id))));
       await actLines.load(true);
       title ??= await findTitle(transcripts, sessionId);
-      const flaws = [...children].flatMap(([id, { lines }]) => describeFlaws(id, lines));
       const agents = partsOf({
         folds,
         children,
@@ -145,12 +179,17 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       });
       const session = { id: sessionId, title: title ?? "(no prompt)", file: files.transcript };
       const inspection = inspectSession(
-        { ...session, agents, notes: [...notes, ...describeFlaws(mainId, main), ...flaws], now },
+        { ...session, agents, notes: [...notes, ...flawsOf(main, children)], now },
         options.agentId,
       );
-      return acts.length === 0 ? inspection : { ...inspection, acts: [...acts] };
+      return { ...inspection, ...unreadOf(children), ...(acts.length === 0 ? {} : { acts: [...acts] }) };
     },
   };
+}
+
+function unreadOf(children: ReadonlyMap<string, ChildFile>): Pick<Inspection, "unread"> {
+  const unread = [...children.values()].filter(({ isRead }) => !isRead).length;
+  return unread === 0 ? {} : { unread };
 }
 
 /** Older programs put the files of children beside those of sessions. */
@@ -188,9 +227,10 @@ function liveChildren(children: ReadonlyMap<string, ChildFile>): ReadonlySet<str
 }
 
 /** Gives what could not be read. */
-async function loadChild(child: ChildFile): Promise<readonly string[]> {
+async function loadChild(child: ChildFile, isLive: boolean): Promise<readonly string[]> {
+  child.isRead = true;
   try {
-    await child.lines.load(hasLiveOwner(child.transcript));
+    await child.lines.load(isLive);
     child.known ??= await loadChildMeta(child.meta);
     return [];
   } catch (error) {
@@ -207,7 +247,8 @@ function partsOf(found: {
   readonly now: number;
 }): readonly AgentParts[] {
   const { folds, children, isLive, now } = found;
-  return [...folds].map(([id, fold]) => {
+  const read = [...folds].filter(([id]) => children.get(id)?.isRead !== false);
+  return read.map(([id, fold]) => {
     const child = children.get(id);
     const folded = fold.result({ isLive: isLive(child === undefined ? undefined : id), now });
     return { id, folded, known: child?.known };
@@ -220,6 +261,11 @@ function startedBy(folds: ReadonlyMap<string, AgentFold>, now: number): readonly
   return steps.flatMap((step) =>
     step.type === "call" && step.agentId !== undefined && isAgentId(step.agentId) ? [step.agentId] : [],
   );
+}
+
+function flawsOf(main: LineSource, children: ReadonlyMap<string, ChildFile>): readonly string[] {
+  const ofChildren = [...children].flatMap(([id, { lines }]) => describeFlaws(id, lines));
+  return [...describeFlaws(mainId, main), ...ofChildren];
 }
 
 function describeFlaws(id: string, { broken, isTorn }: LineSource): readonly string[] {

@@ -17,6 +17,8 @@ export interface Inspection {
   readonly refusals: readonly Refusal[];
   /** What people did to the session from other programs; absent when no one did. */
   readonly acts?: readonly InspectedAct[];
+  /** Children whose files were not read yet; absent where all were. */
+  readonly unread?: number;
   /** What is missing in the files or contradicts them. */
   readonly notes: readonly string[];
   /** The team that the session led. */
@@ -41,7 +43,11 @@ export interface InspectedTeam {
     readonly blockedBy: readonly string[];
   }[];
   /** Mail and changes of the board, oldest first. */
-  readonly events: readonly { readonly at: number; readonly text: string }[];
+  readonly events: readonly {
+    readonly kind: "mail" | "board";
+    readonly at: number;
+    readonly text: string;
+  }[];
 }
 
 /** A team as lines: members and tasks, then what happened. */

@@ -51,8 +51,16 @@ export function settleCall(
     reason,
     decidedMs: numberField(facts, "decidedMs"),
     asked: facts.asked === true ? true : undefined,
+    allowed: allowedOf(facts),
     agentId: textField(data, "agentId"),
   });
+}
+
+/** Who or what let the call run, in one line; of lines of other programs nothing is known. */
+function allowedOf(facts: JsonRecord): string | undefined {
+  const allowed = recordField(facts, "allowed");
+  const reason = allowed === undefined ? undefined : textField(allowed, "reason");
+  return reason === undefined ? undefined : boundedLine(reason, maxReason);
 }
 
 /** What a call is answered with by a later process than the one that made it; no one knows how long it took. */

@@ -15,6 +15,8 @@ export interface ForkOptions {
   /** The id of the copy; a new one when absent. */
   readonly to?: string;
   readonly title?: string;
+  /** Only up to this message: before a prompt, or after an answer with the results of its calls. */
+  readonly at?: string;
 }
 
 export interface ForkedSession {
@@ -31,12 +33,13 @@ export async function forkSession({
   ids,
   to,
   title,
+  at,
 }: ForkOptions): Promise<ForkedSession> {
   const source = sessionFiles(transcripts, from).transcript;
   const sessionId = checkSessionId(to ?? ids.uuid());
   const file = sessionFiles(transcripts, sessionId).transcript;
   const read = await readLines(source);
-  const { values } = read;
+  const values = at === undefined ? read.values : recordsUpTo(read.values, at);
   const lines = forkLines(values, { from, to: sessionId, ids, ...(title === undefined ? {} : { title }) });
   if (lines.length === 1)
     throw new RetinueError("empty-session", `The session ${from} has no conversation that could be copied.`);
@@ -50,6 +53,31 @@ export async function forkSession({
       },
     );
   return { sessionId, file, damage: findDamage(read) };
+}
+
+/** The lines of a conversation up to a message; throws where there is no such message. */
+export function recordsUpTo(records: readonly JsonRecord[], message: string): readonly JsonRecord[] {
+  const at = records.findIndex(({ uuid, isSidechain }) => uuid === message && isSidechain !== true);
+  const record = records[at];
+  if (record === undefined)
+    throw new RetinueError("unknown-message", `The conversation has no message ${JSON.stringify(message)}.`);
+  if (record.type !== "assistant") return records.slice(0, at);
+  const id = isRecord(record.message) ? record.message.id : undefined;
+  const isPart = (other: JsonRecord): boolean =>
+    other.type === "assistant" && isRecord(other.message) && other.message.id === id;
+  const parts = records.filter(isPart);
+  const calls = new Set<unknown>(
+    parts.flatMap((part) => blocksOf(part).flatMap(({ id: call }) => call ?? [])),
+  );
+  const last = records.findLastIndex(
+    (other) => isPart(other) || blocksOf(other).some(({ tool_use_id: call }) => calls.has(call)),
+  );
+  return records.slice(0, Math.max(at, last) + 1);
+}
+
+function blocksOf({ message }: JsonRecord): readonly JsonRecord[] {
+  const content = isRecord(message) ? message.content : undefined;
+  return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
 interface ForkInput {

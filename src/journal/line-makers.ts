@@ -46,7 +46,7 @@ function compactionMakers(
     before,
   }: { readonly facts: TranscriptFacts; readonly kept: readonly string[]; readonly before: string | null },
 ): readonly MakeLine[] {
-  const { trigger, preTokens, postTokens, durationMs, by, model, usage, cost } = event;
+  const { trigger, preTokens, postTokens, durationMs, by, model, usage, cost, asked } = event;
   return [
     (place, [, summary = ""]) =>
       compactBoundaryLine(place, facts, {
@@ -56,7 +56,7 @@ function compactionMakers(
         durationMs,
         logicalParentUuid: before,
         ...(kept.length === 0 ? {} : { preserved: { anchorUuid: summary, uuids: kept } }),
-        summarizer: { by, model, usage, cost },
+        summarizer: { by, model, usage, cost, asked },
       }),
     (place) => userLine(place, facts, { message: event.summary, isCompactSummary: true }),
   ];
@@ -187,7 +187,7 @@ export function createCallFacts(now: () => number): CallFacts {
 }
 
 function factsOf(
-  { durationMs, decidedMs, asked, denied, approval }: Extract<RunEvent, { type: "call-finished" }>,
+  { durationMs, decidedMs, asked, denied, allowed, approval }: Extract<RunEvent, { type: "call-finished" }>,
   startedAt: number | undefined,
 ): ToolCallFacts {
   return {
@@ -196,6 +196,7 @@ function factsOf(
     ...(decidedMs === undefined ? {} : { decidedMs: Math.round(decidedMs) }),
     ...(asked === true ? { asked } : {}),
     ...(denied === undefined ? {} : { denied }),
+    ...(allowed === undefined ? {} : { allowed }),
     ...(approval === undefined ? {} : { approval }),
   };
 }

@@ -1,5 +1,5 @@
 import type { AssistantBlock, StopReason, UserMessage } from "../conversation/message.ts";
-import type { UsedApproval } from "../conversation/run-event.ts";
+import type { AllowedCall, AskedSummary, UsedApproval } from "../conversation/run-event.ts";
 import type { Usage } from "../conversation/usage.ts";
 
 /** What every line of a conversation says about its session. */
@@ -34,6 +34,8 @@ export interface ToolCallFacts {
   readonly asked?: boolean;
   /** Why it was not allowed to run. */
   readonly denied?: string;
+  /** Why it was allowed to run. */
+  readonly allowed?: AllowedCall;
   /** The answer that decided about it, and who gave it. */
   readonly approval?: UsedApproval;
 }
@@ -147,6 +149,7 @@ export interface CompactBoundaryFields {
     readonly model: string;
     readonly usage: Usage;
     readonly cost?: number | undefined;
+    readonly asked?: AskedSummary | undefined;
   };
 }
 
@@ -175,6 +178,7 @@ export function compactBoundaryLine(
               model: summarizer.model,
               usage: wireUsage(summarizer.usage),
               costUSD: summarizer.cost,
+              asked: summarizer.asked,
             },
     },
   });

@@ -12,6 +12,8 @@ export interface AuthorizedCall {
   readonly tool: Tool;
   readonly input: unknown;
   readonly allowedBy?: AllowedBy;
+  /** The rule, mode, hook or answer that let it through, in words. */
+  readonly reason?: string;
   readonly paths?: readonly string[];
   readonly run?: JudgedCommand;
   /** Somebody was asked about it. */
@@ -62,12 +64,13 @@ export async function authorizeCall(
       ...(authorization.approval === undefined ? {} : { approval: authorization.approval }),
     };
     if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
-    const { paths, allowedBy, run } = authorization;
+    const { paths, allowedBy, run, reason } = authorization;
     const decided = {
       ...asked,
       ...(paths === undefined ? {} : { paths }),
       ...(allowedBy === undefined ? {} : { allowedBy }),
       ...(run === undefined ? {} : { run }),
+      ...(reason === undefined ? {} : { reason }),
     };
     if (authorization.input === checked.input)
       return { type: "admitted", call, tool, input: checked.input, ...decided };

@@ -150,6 +150,9 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
     return { call, outcome, notRun: true, ...denial };
   }
   if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
+  const { allowedBy, reason } = authorized;
+  const allowed =
+    allowedBy === undefined || reason === undefined ? {} : { allowed: { by: allowedBy, reason } };
   const unrecorded = await commitBefore(authorized, ports);
   const start = ports.now();
   if (unrecorded !== undefined) {
@@ -170,7 +173,7 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
   const data = outcome.data === undefined ? {} : { data: outcome.data };
   const isError = outcome.isError ?? false;
   const content = shownContent(outcome);
-  queue.push({ type: "call-finished", call, isError, content, durationMs, ...deciding, ...data });
+  queue.push({ type: "call-finished", call, isError, content, durationMs, ...deciding, ...allowed, ...data });
   return { call, outcome };
 }
 

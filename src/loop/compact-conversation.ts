@@ -1,11 +1,11 @@
 import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
+import type { AskedSummary, RunEvent } from "../conversation/run-event.ts";
 import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
 import type { ContextFill } from "./compactor.ts";
-import { type CompactionPort, isLimitError } from "./loop-ports.ts";
+import { type CompactionPort, isLimitError, type LoopPorts } from "./loop-ports.ts";
 import {
   chooseCut,
   holdsMoreThanTask,
@@ -32,6 +32,7 @@ interface CompactionOrder {
   readonly limitTokens: number;
   readonly port: CompactionPort;
   readonly now: () => number;
+  readonly recordRequest?: LoopPorts["recordRequest"];
 }
 
 type Compacted = Extract<RunEvent, { type: "context-compacted" }>;
@@ -87,6 +88,7 @@ export async function* compactConversation(
     durationMs: order.now() - start,
     usage: summary.usage,
     ...(summary.cost === undefined ? {} : { cost: summary.cost }),
+    ...(summary.asked === undefined ? {} : { asked: summary.asked }),
   };
   return { type: "compacted", messages, event, summary };
 }
@@ -185,6 +187,7 @@ interface SummaryOrder {
   readonly fixedTokens: number;
   readonly tokensOf: (message: Message) => number;
   readonly now: () => number;
+  readonly recordRequest?: LoopPorts["recordRequest"];
 }
 
 interface Summary {
@@ -194,6 +197,8 @@ interface Summary {
   /** Absent when the price is not known. */
   readonly cost?: number;
   readonly modelMs: number;
+  /** What the model was asked; absent where a rule made the summary, or requests are not recorded. */
+  readonly asked?: AskedSummary;
 }
 
 /**
@@ -218,14 +223,43 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
   });
   for (const attempt of [1, 2] as const) {
     const start = order.now();
-    const answer = yield* ask(order, attempt, { signal, onLost: count });
+    const asked = summaryRequest(order, attempt);
+    const answer = yield* ask(order, asked.request, { signal, onLost: count });
     modelMs += order.now() - start;
     if (answer === undefined) continue;
     count({ usage: answer.usage, ...(price === undefined ? {} : { cost: costOf(answer.usage, price) }) });
     const text = textOf(answer.message).trim();
-    if (text !== "" && answer.stopReason !== "refusal") return result(text, "model");
+    const record = order.recordRequest?.(asked.request);
+    if (text !== "" && answer.stopReason !== "refusal")
+      return {
+        ...result(text, "model"),
+        ...(record === undefined ? {} : { asked: { request: record, question: asked.question } }),
+      };
   }
   return result(summarizeByRule(order.old, order.tokens), "rule");
+}
+
+/** A request for a summary as it was sent, and what of it does not follow from the conversation. */
+function summaryRequest(
+  order: SummaryOrder,
+  attempt: 1 | 2,
+): { readonly request: ModelRequest; readonly question: AskedSummary["question"] } {
+  const maxTokens = summaryOutput(order.model.facts);
+  const { messages, earlier, skipped } = fitting(order, maxTokens, attempt);
+  const { instructions } = order;
+  const question = {
+    words: Math.floor(Math.min(order.tokens, maxTokens) * 0.6),
+    ...(instructions === undefined ? {} : { instructions }),
+    ...(earlier === undefined ? {} : { earlier }),
+    ...(skipped === 0 ? {} : { skipped }),
+  };
+  const asked: ModelRequest = {
+    ...order.request,
+    messages: withSummaryQuestion(messages, question),
+    maxTokens,
+    ...(attempt === 1 ? {} : { toolChoice: "none" }),
+  };
+  return { request: asked, question };
 }
 
 /**
@@ -233,23 +267,12 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
  * would have to read the whole conversation anew instead of taking it from its cache.
  */
 async function* ask(
-  order: SummaryOrder,
-  attempt: 1 | 2,
+  { model }: SummaryOrder,
+  request: ModelRequest,
   turn: Pick<TurnOrder, "signal" | "onLost">,
 ): AsyncGenerator<RunEvent, ModelAnswer | undefined> {
-  const { model, request } = order;
-  const maxTokens = summaryOutput(model.facts);
-  const { messages, earlier } = fitting(order, maxTokens, attempt);
-  const words = Math.floor(Math.min(order.tokens, maxTokens) * 0.6);
-  const question = withSummaryQuestion(messages, { words, instructions: order.instructions, earlier });
-  const asked: ModelRequest = {
-    ...request,
-    messages: question,
-    maxTokens,
-    ...(attempt === 1 ? {} : { toolChoice: "none" }),
-  };
   try {
-    return yield* quietly(takeModelTurn({ model, request: asked, ...turn }));
+    return yield* quietly(takeModelTurn({ model, request, ...turn }));
   } catch (error) {
     turn.signal.throwIfAborted();
     // A summary that cannot be paid is made by rule; the shorter conversation may be affordable.
@@ -276,6 +299,8 @@ function summaryOutput({ contextWindow, maxOutputTokens }: Model["facts"]): numb
 interface Readable {
   readonly messages: readonly Message[];
   readonly earlier?: string;
+  /** How many messages after the first are left out. */
+  readonly skipped: number;
 }
 
 /** The old part, or where it would not fit its first message and its newest turns, and the rest by rule. */
@@ -286,13 +311,13 @@ function fitting(order: SummaryOrder, maxTokens: number, attempt: 1 | 2): Readab
   const room = model.facts.contextWindow - fixedTokens - maxTokens - questionTokens;
   // A second attempt reads less, because the first may have failed for its length.
   const most = attempt === 1 ? room : Math.min(room, Math.floor(total / 2));
-  if (first === undefined || total <= most) return { messages: old };
+  if (first === undefined || total <= most) return { messages: old, skipped: 0 };
   const earlierTokens = Math.min(2_000, Math.floor(model.facts.contextWindow / 10));
   const keepTokens = Math.max(0, most - tokensOf(first) - earlierTokens);
   const cut = chooseCut(old, { keepTokens, tokensOf });
-  if (cut <= 1) return { messages: old };
+  if (cut <= 1) return { messages: old, skipped: 0 };
   const earlier = summarizeByRule([{ role: "user", content: "" }, ...old.slice(1, cut)], earlierTokens);
-  return { messages: [first, ...old.slice(cut)], earlier };
+  return { messages: [first, ...old.slice(cut)], earlier, skipped: cut - 1 };
 }
 
 const questionTokens = 600;

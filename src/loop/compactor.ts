@@ -1,16 +1,17 @@
 import { estimateMessageTokens, estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import { type Message, type StopReason, textOf, type UserMessage } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
+import type { AskedSummary, RunEvent } from "../conversation/run-event.ts";
 import { contextTokens, noUsage, type Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
 import { type CompactionOutcome, compactConversation } from "./compact-conversation.ts";
 import type { CompactionPort, LoopPorts } from "./loop-ports.ts";
+import { readForSummary, withSummaryQuestion } from "./summarize-by-rule.ts";
 import type { Tally } from "./tally.ts";
 
 interface CompactorParts {
-  readonly ports: Pick<LoopPorts, "model" | "compaction" | "now">;
+  readonly ports: Pick<LoopPorts, "model" | "compaction" | "now" | "recordRequest">;
   /** Changed in place. */
   readonly messages: Message[];
   /** As the next turn would be sent. */
@@ -105,10 +106,11 @@ async function* compact(
   { trigger, limitTokens, instructions }: CompactionWish,
 ): AsyncGenerator<RunEvent, CompactionOutcome> {
   const { ports, messages, tally, signal } = parts;
-  const { model, now } = ports;
+  const { model, now, recordRequest } = ports;
   const request = parts.request();
+  const recording = recordRequest === undefined ? {} : { recordRequest };
   const outcome = yield* compactConversation(
-    { trigger, instructions, messages, prompt, request, model, fill, limitTokens, port, now },
+    { trigger, instructions, messages, prompt, request, model, fill, limitTokens, port, now, ...recording },
     signal,
   );
   if (outcome.type !== "compacted") return outcome;
@@ -150,11 +152,13 @@ async function* rescue(state: CompactorState): AsyncGenerator<RunEvent, boolean>
 }
 
 /** Applies recorded compactions where they were, and asks no model for a summary. */
-function replayCompactions({ messages, signal, ports }: CompactorParts, port: CompactionPort): Compactor {
+function replayCompactions(parts: CompactorParts, port: CompactionPort): Compactor {
+  const { messages, signal, ports } = parts;
   async function* apply(): AsyncGenerator<RunEvent, boolean> {
     const known = port.recorded?.();
     if (known === undefined) return false;
-    const { summary, kept } = known;
+    const { summary, kept, asked } = known;
+    if (asked !== undefined) port.onSummaryRequest?.(summaryRequestAgain(parts, known.kept, asked), known);
     const answers = messages.slice(messages.length - kept).filter(({ role }) => role === "assistant").length;
     messages.splice(0, messages.length - kept, summary);
     yield {
@@ -183,6 +187,22 @@ function replayCompactions({ messages, signal, ports }: CompactorParts, port: Co
       while (yield* apply());
     },
     rescue: apply,
+  };
+}
+
+/** The request for a summary as it would be sent now, from the conversation of now and what was recorded of the question. */
+function summaryRequestAgain(
+  { messages, request }: CompactorParts,
+  kept: number,
+  { question, request: recorded }: AskedSummary,
+): ModelRequest {
+  const read = readForSummary(messages.slice(0, messages.length - kept), question);
+  const { maxTokens, toolChoice } = recorded.options ?? {};
+  return {
+    ...request(),
+    messages: withSummaryQuestion(read, question),
+    ...(typeof maxTokens === "number" ? { maxTokens } : {}),
+    ...(toolChoice === "none" ? { toolChoice } : {}),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Message, ToolUseBlock, UserMessage } from "../conversation/message.ts";
-import type { RequestRecord, RunEnding, UsedApproval } from "../conversation/run-event.ts";
+import type { AskedSummary, RequestRecord, RunEnding, UsedApproval } from "../conversation/run-event.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Model, ModelRequest, ServerTool } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
@@ -13,6 +13,8 @@ export type Authorization =
       readonly asked?: boolean;
       /** What let it through. */
       readonly allowedBy?: AllowedBy;
+      /** The rule, mode, hook or answer that let it through, in words. */
+      readonly reason?: string;
       /** What the paths of the call led to when it was decided; absent where that was not looked at. */
       readonly paths?: readonly string[];
       /** What runs in place of the command of the input. */
@@ -53,6 +55,7 @@ type CompactionPermit =
 export interface RecordedCompaction {
   readonly summary: UserMessage;
   readonly kept: number;
+  readonly asked?: AskedSummary;
 }
 
 /** How a conversation that becomes too long is replaced by a summary. */
@@ -77,6 +80,8 @@ export interface CompactionPort {
    * nothing else compacts.
    */
   readonly recorded?: () => RecordedCompaction | undefined;
+  /** In a replay: called with the request for a summary as it would be sent now. */
+  readonly onSummaryRequest?: (request: ModelRequest, recorded: RecordedCompaction) => void;
 }
 
 /** What the loop needs of the world around it; it knows no plans, tasks, journals or files. */

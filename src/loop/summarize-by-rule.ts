@@ -263,6 +263,14 @@ export function withSummaryQuestion(
   return [...messages.slice(0, -1), { role: "user", content: [...blocksOf(last), block] }];
 }
 
+/** The messages that are summarized, without those that did not fit. */
+export function readForSummary(
+  old: readonly Message[],
+  { skipped = 0 }: { readonly skipped?: number },
+): readonly Message[] {
+  return skipped === 0 ? old : [...old.slice(0, 1), ...old.slice(1 + skipped)];
+}
+
 interface SummaryQuestion {
   readonly words: number;
   readonly instructions?: string | undefined;

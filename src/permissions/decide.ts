@@ -120,7 +120,7 @@ function decideIn(policy: PermissionPolicy, request: PermissionRequest, options:
 function refuse(
   request: PermissionRequest,
   policy: PermissionPolicy,
-  { attended = true, hooks }: DecideOptions,
+  { attended = true, hooks, parks = false }: DecideOptions,
 ): Decision | undefined {
   const { invalid } = factsOf(request);
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
@@ -135,7 +135,8 @@ function refuse(
   const confined = refuseOutside(request, policy);
   if (confined !== undefined) return { type: "deny", reason: confined };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
-  const isSilent = !attended || policy.background === true || policy.mode === "dontAsk";
+  const isAlone = (!attended || policy.background === true) && !parks;
+  const isSilent = isAlone || policy.mode === "dontAsk";
   if (request.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
   if (request.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
     return { type: "deny", reason: "settings forbid to run commands outside the sandbox" };

@@ -1,5 +1,5 @@
 import type { AssistantBlock, Message, StopReason, UserBlock, UserMessage } from "../conversation/message.ts";
-import type { RequestRecord } from "../conversation/run-event.ts";
+import type { AskedSummary, RequestRecord } from "../conversation/run-event.ts";
 import type { Usage } from "../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { interruptedResults, rebuildConversation } from "../journal/rebuild-conversation.ts";
@@ -110,9 +110,10 @@ function takeUser(reader: Reader, record: JsonRecord, index: number): void {
   const isResult = holdsResult(message);
   if (record.isCompactSummary === true) {
     const kept = keptMessages(reader.boundary, messages);
+    const asked = askedSummary(reader.boundary);
     reader.boundary = undefined;
     messages.splice(0, messages.length - kept, { message, line });
-    run?.steps.push({ type: "compaction", summary: message, kept });
+    run?.steps.push({ type: "compaction", summary: message, kept, ...asked });
   } else if (typeof record.permissionMode === "string" && !isResult) {
     begin(reader, record, index);
   } else if (isResult || record.isPartOfResults === true) {
@@ -249,6 +250,20 @@ function readUsage(value: unknown): Usage {
     cacheReadTokens: tokens("cache_read_input_tokens"),
     cacheWriteTokens: tokens("cache_creation_input_tokens"),
   };
+}
+
+/** What the model was asked for the summary, where that was recorded. */
+function askedSummary(boundary: JsonRecord | undefined): { readonly asked?: AskedSummary } {
+  const metadata = isRecord(boundary?.compactMetadata) ? boundary.compactMetadata : {};
+  const asked = isRecord(metadata.summarizer) ? metadata.summarizer.asked : undefined;
+  const isWhole =
+    isRecord(asked) &&
+    isRecord(asked.request) &&
+    typeof asked.request.digest === "string" &&
+    isRecord(asked.question) &&
+    typeof asked.question.words === "number";
+  // Written by a recorder of ours in this form.
+  return isWhole ? { asked: asked as unknown as AskedSummary } : {};
 }
 
 function endingOf({ runEnding }: JsonRecord): NonNullable<RecordedRun["ending"]> {

@@ -3,7 +3,7 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { Price } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { toolFacts } from "../foundation/tool-table.ts";
-import type { LimitReached, LimitReason, LoopPorts } from "../loop/loop-ports.ts";
+import type { LimitReached, LimitReason, LoopPorts, RecordedCompaction } from "../loop/loop-ports.ts";
 import { withoutRepetitionNote } from "../loop/repetition.ts";
 import { continueRequest } from "../loop/run-agent-loop.ts";
 import type { ModelEvent, ModelRequest, ToolSpecification } from "../model/model.ts";
@@ -30,6 +30,8 @@ export interface RecordedPortsOptions {
   readonly modelId: string;
   /** Called with each request and the answer that was recorded at its place; undefined where there is none. */
   readonly onRequest: (request: ModelRequest, answer: RecordedAnswer | undefined) => void;
+  /** Called with each request for a summary, as it would be sent now. */
+  readonly onSummaryRequest?: (request: ModelRequest, step: RecordedCompaction) => void;
   /** The names of the tools that a turn had; tools that were recorded and are not among them are not offered. */
   readonly offeredAt: (answer: RecordedAnswer) => ReadonlySet<string> | undefined;
 }
@@ -73,7 +75,7 @@ export function createRecordedPorts(run: RecordedRun, options: RecordedPortsOpti
     beforeEnd: async () => saidAt(current()),
     isFinished: () => isOver("output_given"),
     isStopped: () => isOver("stopped_by_person"),
-    compaction: recordedCompaction(current),
+    compaction: recordedCompaction(current, options),
     limits: {
       takeCalls: (count) => takeRecordedCalls(current(), count, run),
       shortened: () => undefined,
@@ -103,8 +105,12 @@ function factsOf({ modelId, serverTools, price }: RecordedPortsOptions): LoopPor
   };
 }
 
-function recordedCompaction(current: () => RecordedStep | undefined): NonNullable<LoopPorts["compaction"]> {
+function recordedCompaction(
+  current: () => RecordedStep | undefined,
+  { onSummaryRequest }: RecordedPortsOptions,
+): NonNullable<LoopPorts["compaction"]> {
   return {
+    ...(onSummaryRequest === undefined ? {} : { onSummaryRequest }),
     recorded: () => {
       const step = current();
       return step?.type === "compaction" ? step : undefined;

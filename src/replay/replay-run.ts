@@ -4,8 +4,9 @@ import { costOf, type Price } from "../conversation/usage.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { toolFacts } from "../foundation/tool-table.ts";
 import { digestRequest } from "../journal/request-recorder.ts";
-import type { LoopInput } from "../loop/loop-ports.ts";
+import type { LoopInput, RecordedCompaction } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
+import { readForSummary, withSummaryQuestion } from "../loop/summarize-by-rule.ts";
 import type { ModelRequest, ServerTool } from "../model/model.ts";
 import type { Tool } from "../tools/tool.ts";
 import { type BareDifference, compareRequests, type Difference } from "./difference.ts";
@@ -71,6 +72,14 @@ export async function replayRun(input: ReplayRunInput): Promise<ReplayedRun> {
     modelId: firstAnswer(run)?.answer.model ?? "",
     price: undefined,
     offeredAt: ({ request }) => namesOf(input, request),
+    onSummaryRequest(request, step) {
+      const isSame = digestRequest(request).digest === step.asked?.request.digest;
+      requests.push({ request, isSame });
+      const before = isSame ? undefined : summaryRequestBefore(input.recording, run, step);
+      if (before === undefined) return;
+      for (const found of compareRequests(before, request))
+        report({ ...found, title: `${found.title}, when a summary was asked for` }, run.uuid, turn);
+    },
     onRequest(request, answer) {
       turn += 1;
       const sent = { ...request, messages: [...request.messages] };
@@ -195,10 +204,28 @@ export function requestBefore(
   return { system, tools, messages: messagesBefore(run, answer), ...request?.options };
 }
 
-function messagesBefore({ history, prompt, steps }: RecordedRun, answer: RecordedAnswer): readonly Message[] {
+/** A request for a summary as it was. */
+function summaryRequestBefore(
+  recording: Pick<Recording, "parts">,
+  run: RecordedRun,
+  compaction: RecordedCompaction,
+): ModelRequest | undefined {
+  const { asked, kept } = compaction;
+  const system = asked === undefined ? undefined : systemOf(recording, asked.request);
+  const tools = asked === undefined ? undefined : toolsOf(recording, asked.request);
+  if (asked === undefined || system === undefined || tools === undefined) return undefined;
+  const messages = messagesBefore(run, compaction);
+  const read = readForSummary(messages.slice(0, messages.length - kept), asked.question);
+  return { system, tools, messages: withSummaryQuestion(read, asked.question), ...asked.request.options };
+}
+
+function messagesBefore(
+  { history, prompt, steps }: RecordedRun,
+  end: RecordedAnswer | RecordedCompaction,
+): readonly Message[] {
   const messages: Message[] = [...history, prompt];
   for (const step of steps) {
-    if (step === answer) break;
+    if (step === end) break;
     if (step.type === "answer") messages.push(step.answer.message);
     else if (step.type === "compaction") messages.splice(0, messages.length - step.kept, step.summary);
     else messages.push(step.message);

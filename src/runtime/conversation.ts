@@ -10,6 +10,7 @@ import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../loop/watch-run.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
+import type { MainControl } from "../tasks/watch-control.ts";
 import type { EquippedAgent } from "./agent/equip-agent.ts";
 import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./children/open-children.ts";
@@ -48,6 +49,8 @@ export interface SessionParts {
   readonly recover?: (signal: AbortSignal) => Promise<readonly InterruptedAgent[]>;
   /** The clocks of its runs; absent limits nothing. */
   readonly watch?: RunWatch;
+  /** How other processes reach the agent; absent where the session keeps no files. */
+  readonly control?: MainControl | undefined;
   readonly dispose: (endAgent: () => Promise<void>) => Promise<void>;
 }
 
@@ -145,7 +148,9 @@ async function* answer(
   const first = live.isFirst ? withInitialPrompt(content, live.parts.plan.initialPrompt) : content;
   live.isFirst = false;
   live.parts.output?.begin();
-  const stop = AbortSignal.any([signal, left.signal, live.end.signal]);
+  using control = live.parts.control?.begin();
+  const outside = control === undefined ? [] : [control.signal];
+  const stop = AbortSignal.any([signal, left.signal, live.end.signal, ...outside]);
   try {
     await live.parts.begin?.();
     yield* live.recovery.begin(stop);

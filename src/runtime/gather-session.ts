@@ -23,7 +23,7 @@ import { createAgentTaskSource } from "../tasks/create-agent-task-source.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
 import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
 import { createTaskManager, type TaskManager } from "../tasks/task-manager.ts";
-import { watchControl } from "../tasks/watch-control.ts";
+import { watchControl, watchMain } from "../tasks/watch-control.ts";
 import type { CommandRecord } from "../tools/command/command-record.ts";
 import { type CommandRecords, createCommandRecords } from "../tools/command/command-records.ts";
 import { recoverCommands } from "../tools/command/recover-commands.ts";
@@ -54,6 +54,7 @@ export async function gatherSession(
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const manager = createTaskManager({ ...childLimits(world), now: world.now });
   const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
+  const control = world.keepsTranscripts ? watchMain(controlFiles(files)) : undefined;
   const skills = await openSkills(world, {
     sessionId: chosen.sessionId,
     contextWindow: model.facts.contextWindow,
@@ -89,6 +90,7 @@ export async function gatherSession(
     chosen,
     files,
     tasks,
+    control,
     skills,
     preloaded,
     system,

@@ -17,6 +17,7 @@ import { type Children, childrenCapability, openChildren } from "./children/open
 import { decidePlan, limitFacts } from "./decide-plan.ts";
 import { findWorkingDirectories } from "./find-working-directories.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
+import { withLiveText } from "./live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -53,7 +54,7 @@ export async function openSession<Output>(
 ): Promise<Session<Output>> {
   const output = openOutput(world, options);
   const gathered = await gatherSession(world, options, connecting);
-  const { servers, tools, tasks } = gathered;
+  const { servers, tools } = gathered;
   const plan = await planMain(world, options, gathered);
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
@@ -91,24 +92,28 @@ export async function openSession<Output>(
     agent,
     children,
     childOutputs,
-    tasks,
     discovered: world.discovered,
-    mcpServers: servers.states,
+    ...reachOf(gathered),
     watch: mainWatch(plan, { world, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
     ...promptFeatures(options),
     begin: () => prepareMemory(plan, world.notice),
     ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: recordOf(world, plan, { transcript, children }),
+    record: recordOf(services.world, plan, { transcript, children }),
     output,
-    dispose: (endAgent) => closeSession(endAgent, { tools, transcript, servers, inbox: services.inbox }),
+    dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
   });
   return opened;
 }
 
 function keepingOf({ durability, notice }: RuntimeContext, { takeOver }: SessionSetup, signal: AbortSignal) {
   return { durability, notice, takeOver: takeOver === true, signal };
+}
+
+/** Its children, its servers, and how other processes reach it. */
+function reachOf({ tasks, servers, control }: GatheredSession) {
+  return { tasks, mcpServers: servers.states, control };
 }
 
 function promptFeatures({ slashCommands, mentions }: SessionSetup) {
@@ -166,6 +171,7 @@ function equipMain(
       fork: createForkSkill({ plan, children: () => children }),
       tasks: tasks.list,
       first: [
+        ...(gathered.control === undefined ? [] : [{ messages: gathered.control.takeMessages }]),
         ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
         childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
@@ -181,8 +187,8 @@ async function closeSession(
     transcript,
     servers,
     inbox,
-  }: {
-    readonly inbox: AgentServices["inbox"];
+    liveText,
+  }: Pick<AgentServices, "inbox" | "liveText"> & {
     readonly tools: AssembledTools;
     readonly transcript: Pick<OpenTranscript, "close">;
     readonly servers: SessionServers;
@@ -193,6 +199,7 @@ async function closeSession(
     await tools.dispose();
   } finally {
     inbox?.[Symbol.dispose]();
+    liveText?.close();
     await transcript.close();
     await servers[Symbol.asyncDispose]();
   }
@@ -278,10 +285,12 @@ function openServices(
   const { approver } = world;
   const { projectRoot } = world.discovered.paths;
   const inbox = planOnly === true ? undefined : openInbox(world, plan);
+  const seen = withLiveText(world, gathered.files);
   return {
     ...(inbox === undefined ? {} : { inbox }),
+    ...(seen === undefined ? {} : { liveText: seen.live }),
     ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    world,
+    world: seen === undefined ? world : { ...world, observer: seen.observer },
     tools,
     servers,
     skills,

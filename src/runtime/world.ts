@@ -28,7 +28,7 @@ import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
 import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import { approvalsOf } from "./approvals/open-inbox.ts";
+import { approvalsOf, withoutWebhookKey } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -205,10 +205,11 @@ function environmentOf(place: Place, { settings: { settings } }: Found): Runtime
 function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
   const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
   const { plain } = discovered.settings.settings;
-  const environment = environmentOf(place, discovered);
+  const whole = environmentOf(place, discovered);
+  const environment = withoutWebhookKey(whole, plain.approvals);
   return {
     ...givenParts(options),
-    ...approvalsOf(options.approvals, plain.approvals),
+    ...approvalsOf(options.approvals, plain.approvals, whole),
     ...teamsOf({ option: options.teams, environment, settings: plain }, shared.openTeam),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),

@@ -44,14 +44,20 @@ export function agentOfRequest(fileName: string): string | undefined {
   return isAgentId(id) ? id : undefined;
 }
 
-export function stopRequest(): string {
-  return `${JSON.stringify({ version: 1, action: "stop" })}\n`;
+const controlActions = ["stop", "background"] as const;
+
+/** What another process asks of an agent besides taking a message. */
+export type ControlAction = (typeof controlActions)[number];
+
+export function controlRequest(action: ControlAction): string {
+  return `${JSON.stringify({ version: 1, action })}\n`;
 }
 
-/** Whether the text is a request to stop. */
-export function isStopRequest(text: string): boolean {
+/** What the text of a file asks for; undefined where it is no request. */
+export function readControlRequest(text: string): ControlAction | undefined {
   const value = parse(text);
-  return isRecord(value) && value.version === 1 && value.action === "stop";
+  if (!isRecord(value) || value.version !== 1) return undefined;
+  return controlActions.find((known) => known === value.action);
 }
 
 function parse(text: string): unknown {

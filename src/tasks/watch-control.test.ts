@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { controlFiles, stopRequest } from "./control-files.ts";
+import { controlFiles, controlRequest } from "./control-files.ts";
 import { createTaskManager, type TaskRun } from "./task-manager.ts";
-import { watchControl } from "./watch-control.ts";
-import { writeStopRequest } from "./write-stop-request.ts";
+import { watchControl, watchMain } from "./watch-control.ts";
+import { writeControlRequest, writeMessageRequest, writeStopRequest } from "./write-stop-request.ts";
 
 function createControlled() {
   const directory = mkdtempSync(join(tmpdir(), "retinue-control-"));
@@ -43,10 +43,10 @@ test("a request that others could have written, a link and a strange text stop n
   const ids = ["a1", "a2", "a3", "a4"];
   for (const id of ids) tasks.start(endless(id));
   const elsewhere = join(directory, "elsewhere");
-  writeFileSync(elsewhere, stopRequest(), { mode: 0o600 });
+  writeFileSync(elsewhere, controlRequest("stop"), { mode: 0o600 });
   symlinkSync(elsewhere, files.request("a1"));
   writeFileSync(files.request("a2"), '{"version":1,"action":"explode"}', { mode: 0o600 });
-  writeFileSync(`${elsewhere}.open`, stopRequest());
+  writeFileSync(`${elsewhere}.open`, controlRequest("stop"));
   chmodSync(`${elsewhere}.open`, 0o666);
   renameSync(`${elsewhere}.open`, files.request("a3"));
   writeStopRequest(files, "a4");
@@ -59,4 +59,29 @@ test("a request left behind by an earlier run does not stop the next one", () =>
   writeStopRequest(files, "a1");
   tasks.start(endless("a1"));
   expect(existsSync(files.request("a1"))).toBe(false);
+});
+
+test("a request moves a child to the background, and frees its parent [STU-2]", async () => {
+  const { files, tasks } = createControlled();
+  const run = endless("a1");
+  tasks.start({ ...run, start: { ...run.start, background: false } });
+  const waiting = tasks.wait("a1", { signal: new AbortController().signal });
+  writeControlRequest(files, "a1", "background");
+  expect(await waiting).toMatchObject({ background: true, status: "running" });
+});
+
+test("while it works, the main agent takes messages and a stop, which watchers of children leave alone [STU-2]", async () => {
+  const { files, tasks } = createControlled();
+  tasks.start(endless("a1"));
+  const main = watchMain(files);
+  writeControlRequest(files, "main", "stop");
+  using control = main.begin();
+  const message = writeMessageRequest(files, { agentId: "main", id: "m1", text: "Look left." });
+  await expect.poll(() => existsSync(message.file)).toBe(false);
+  expect(main.takeMessages()).toEqual([{ role: "user", content: [{ type: "text", text: "Look left." }] }]);
+  expect(control.signal.aborted).toBe(false);
+  writeControlRequest(files, "main", "stop");
+  await expect.poll(() => control.signal.aborted).toBe(true);
+  expect(control.signal.reason).toMatchObject({ code: "stopped-by-user" });
+  expect(tasks.get("a1")?.status).toBe("running");
 });

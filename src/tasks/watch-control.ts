@@ -6,16 +6,19 @@ import {
   fstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   watch,
 } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { UserMessage } from "../conversation/message.ts";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import {
   agentOfRequest,
   type ControlFiles,
-  isStopRequest,
+  readControlRequest,
   readMessageRequest,
   recipientOfMessage,
 } from "./control-files.ts";
@@ -23,10 +26,14 @@ import type { TaskManager } from "./task-manager.ts";
 
 /** Some file systems report changes to no one, so the folder is also looked at this often. */
 const pollMs = 500;
+const mainPollMs = 250;
 const maxRequest = 4096;
 const maxMessage = 256 * 1024;
 
-/** The same manager, whose children other processes of the same user can stop and write to; looks only while children run. */
+/** The id of the main agent, whose requests are for its own watcher. */
+const mainId = "main";
+
+/** The same manager, whose children other processes of the same user can stop, move to the background and write to; looks only while children run. */
 export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManager {
   const running = new Set<symbol>();
   let stopLooking: (() => void) | undefined;
@@ -37,10 +44,11 @@ export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManag
       const recipient = recipientOfMessage(name);
       if (recipient !== undefined) deliver(recipient, join(files.directory, name));
       const agentId = agentOfRequest(name);
-      if (agentId === undefined) continue;
-      const isWanted = isStopRequest(readOwn(join(files.directory, name), maxRequest) ?? "");
+      if (agentId === undefined || agentId === mainId) continue;
+      const action = readControlRequest(readOwn(join(files.directory, name), maxRequest) ?? "");
+      if (action === "background") tasks.detach(agentId);
       rmSync(join(files.directory, name), { force: true, recursive: true });
-      if (isWanted) void tasks.stop(agentId, "user");
+      if (action === "stop") void tasks.stop(agentId, "user");
     }
   }
 
@@ -74,6 +82,62 @@ export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManag
       return started;
     },
   };
+}
+
+/** How other processes of the same user reach the main agent while it works on a prompt. */
+export interface MainControl {
+  /** Listens until it is disposed; the signal is aborted when somebody asks to stop the agent. */
+  begin(): Disposable & { readonly signal: AbortSignal };
+  /** Messages from other processes since the last call. */
+  readonly takeMessages: () => readonly UserMessage[];
+}
+
+/** Looks for files and makes none, so that a session that no one controls leaves no folder behind. */
+export function watchMain(files: ControlFiles): MainControl {
+  const mail: UserMessage[] = [];
+  let runs = 0;
+
+  function look(stop: AbortController): void {
+    for (const name of namesIn(files.directory)) {
+      const file = join(files.directory, name);
+      if (recipientOfMessage(name) === mainId) {
+        const text = readMessageRequest(readOwn(file, maxMessage) ?? "");
+        if (text !== undefined) mail.push({ role: "user", content: [{ type: "text", text }] });
+        rmSync(file, { force: true, recursive: true });
+      }
+      if (agentOfRequest(name) !== mainId) continue;
+      const action = readControlRequest(readOwn(file, maxRequest) ?? "");
+      rmSync(file, { force: true, recursive: true });
+      if (action === "stop")
+        stop.abort(new RetinueError("stopped-by-user", "The agent was stopped by the user."));
+    }
+  }
+
+  return {
+    begin() {
+      const stop = new AbortController();
+      // What no one took in time was for an earlier prompt.
+      if (runs === 0) rmSync(files.request(mainId), { force: true, recursive: true });
+      runs += 1;
+      const timer = setInterval(() => look(stop), mainPollMs).unref();
+      return {
+        signal: stop.signal,
+        [Symbol.dispose]() {
+          runs -= 1;
+          clearInterval(timer);
+        },
+      };
+    },
+    takeMessages: () => mail.splice(0),
+  };
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
 }
 
 function startLooking(directory: string, look: () => void): () => void {

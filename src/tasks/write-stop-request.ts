@@ -1,13 +1,18 @@
 // @io
 import { mkdirSync, rmSync } from "node:fs";
 import { replaceWholeFile } from "../storage/file-error.ts";
-import { type ControlFiles, messageRequest, stopRequest } from "./control-files.ts";
+import { type ControlAction, type ControlFiles, controlRequest, messageRequest } from "./control-files.ts";
 
-/** Asks the process that runs a child to stop it; returns how to take the wish back. */
+/** Asks the process that runs an agent to stop it; returns how to take the request back. */
 export function writeStopRequest(files: ControlFiles, agentId: string): () => void {
+  return writeControlRequest(files, agentId, "stop");
+}
+
+/** Asks the process that runs an agent for something; the file is gone as soon as it was done. */
+export function writeControlRequest(files: ControlFiles, agentId: string, action: ControlAction): () => void {
   const file = files.request(agentId);
   mkdirSync(files.directory, { recursive: true, mode: 0o700 });
-  replaceWholeFile(file, stopRequest());
+  replaceWholeFile(file, controlRequest(action));
   return () => rmSync(file, { force: true });
 }
 

@@ -18,7 +18,7 @@ export async function assertReplay(
   // What runs agents is loaded only by tests that replay.
   const [{ createRuntime }, { checkSavedRecording }, { describeReplay }] = await Promise.all([
     import("../runtime/create-runtime.ts"),
-    import("../runtime/replay/isolated-replay.ts"),
+    import("../runtime/replay/save-recording.ts"),
     import("../replay/describe-replay.ts"),
   ]);
   const path = typeof file === "string" ? file : fileURLToPath(file);

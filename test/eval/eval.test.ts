@@ -1,14 +1,16 @@
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { type EvalResult, renderEvalPage, summarize } from "../../src/apps/cli/eval/eval-results.ts";
 import { readEvalFile } from "../../src/apps/cli/eval/read-eval-file.ts";
 import { runEval } from "../../src/apps/cli/eval/run-eval.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { call } from "../replay/scenarios.ts";
+import { createPlace, runCommand } from "../scenarios/run-command.ts";
 
 const price = { input: 10, output: 0, cacheRead: 0, cacheWrite: 0 };
 
@@ -77,12 +79,45 @@ permissionMode: bypassPermissions
     await appendFile(join(workspace.root, "results.jsonl"), '{"key":"torn');
     const second = await evaluate(workspace, text, ["b"]);
     expect(second.results.map(({ task }) => task)).toEqual(["a", "b"]);
+    const complete = await evaluate(workspace, text, []);
+    expect(complete.results.map(({ passed }) => passed)).toEqual([true, true]);
     const third = await evaluate(workspace, text.replace("prompt: b", "prompt: c"), ["c"]);
     expect(third.results.map(({ task, passed }) => [task, passed])).toEqual([
       ["a", true],
       ["b", true],
     ]);
   });
+
+  test("one that was killed with SIGKILL continues with what has no result", async () => {
+    const provider = await startFakeProvider({
+      script: ["first", { text: "slow", delayMs: 20_000 }, "second"],
+    });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const place = createPlace();
+    place.write(
+      "e.yaml",
+      "tasks: [{ name: a, prompt: a, check: grep -q first }, { name: b, prompt: b, check: grep -q second }]",
+    );
+    const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+    const file = join(place.cwd, "e.yaml.results.jsonl");
+    await runCommand(place, ["eval", "e.yaml"], {
+      environment,
+      started(child) {
+        const timer = setInterval(() => {
+          // The second run has asked the model, and the result of the first is written.
+          if (provider.requests.length < 2) return;
+          clearInterval(timer);
+          child.kill("SIGKILL");
+        }, 10);
+        onTestFinished(() => clearInterval(timer));
+      },
+    });
+    await appendFile(file, '{"key":"torn');
+    const again = await runCommand(place, ["eval", "e.yaml", "--json"], { environment });
+    expect(again).toMatchObject({ code: 0 });
+    expect(again.err).not.toContain("[1/2]");
+    expect(JSON.parse(again.out)).toMatchObject({ planned: 2, done: 2 });
+  }, 30_000);
 
   test("one budget for all of it, earlier runs included", async () => {
     await using workspace = await createWorkspace();

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import type { ModelRequest } from "../../src/model/model.ts";
 import {
   readSignedAnswer,
   sign,
@@ -86,6 +87,59 @@ describe("approvals from the command line", () => {
     const shown = await retinue(["approvals", "show", id]);
     expect(shown.out).toMatch(/used +\S+ Bash of main/);
   }, 60_000);
+
+  test("a child that waited when its process was killed runs its call once, after the answer and a restart [APR-1]", async () => {
+    const command = "echo ran >> log";
+    const prompt = "CHILD-TASK";
+    const ofChild = (step: object): Step => ({
+      match: ({ messages }: ModelRequest) => JSON.stringify(messages[0]).includes(prompt),
+      ...step,
+    });
+    const call = { calls: [{ name: "Bash", input: { command } }] };
+    const input = { description: "Paint", prompt, subagent_type: "general-purpose" };
+    const stage = await createStage([
+      ofChild(call),
+      ofChild(call),
+      ofChild({ text: "Painted." }),
+      { calls: [{ name: "Agent", input }] },
+    ]);
+    const { place, session } = stage;
+    const words = ["-p", "Go.", "--session-id", session, "--approvals", "wait", "--output-format", "json"];
+    const killed = runCommand(place, words, {
+      environment: stage.environment,
+      started: (child) => void stage.question().then(() => child.kill("SIGKILL")),
+    });
+    const id = await stage.question();
+    await killed;
+    expect((await stage.retinue(["approve", id])).code).toBe(0);
+    const resumed = await stage.retinue(["resume", "--interrupted", "--approvals", "wait"]);
+    expect(resumed).toMatchObject({ code: 0, out: expect.stringContaining("Painted.") });
+    expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
+  }, 30_000);
+
+  test("a question with choices waits as well, and its answer reaches the agent [APR-1]", async () => {
+    const choices = [
+      { label: "Blue", description: "" },
+      { label: "Green", description: "" },
+    ];
+    const questions = [{ question: "Which colour?", header: "Colour", options: choices }];
+    await using sample = await createSampleRuntime(
+      [{ calls: [{ name: "AskUserQuestion", input: { questions } }] }, "Done."],
+      { approvals: "inbox", transcripts: true },
+    );
+    const { approvals } = sample.runtime;
+    const run = sample.runtime.run("Paint.");
+    await expect.poll(async () => (await approvals.list()).length).toBe(1);
+    const [waiting] = await approvals.list();
+    const id = waiting?.question.id ?? "";
+    await expect(approvals.answer(id, { type: "allow" })).rejects.toThrow('"Which colour?" has no answer');
+    await expect(
+      approvals.answer(id, { type: "allow", scope: "session", answers: { "Which colour?": "Green" } }),
+    ).rejects.toThrow("only be allowed for the call");
+    await approvals.answer(id, { type: "allow", answers: { "Which colour?": "Green" } });
+    expect((await run.result).denials).toEqual([]);
+    expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("→ Green");
+  });
 
   test("wrong words are told, and nothing is written [APR-2]", async () => {
     const { retinue } = await createStage([]);
@@ -181,6 +235,64 @@ describe("the webhook", () => {
       expect((await run.result).denials).toHaveLength(1);
     }
   });
+
+  test("its key reaches no command, server or hook of an agent [APR-2]", async () => {
+    const receiver = await startReceiver(() => ({}));
+    const hook = { type: "command", command: "env > hook.txt" };
+    await using sample = await createSampleRuntime([bash("env > command.txt; true"), "Done."], {
+      settings: {
+        approvals: { mode: "inbox", webhook: { url: receiver.url, secretEnv: "APPROVAL_KEY" } },
+        hooks: { UserPromptSubmit: [{ hooks: [hook] }] },
+      },
+      env: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", APPROVAL_KEY: secret, OTHER: "kept" },
+    });
+    await sample.runtime.run("Go.", { permissionMode: "bypassPermissions" }).result;
+    for (const file of ["command.txt", "hook.txt"]) {
+      const seen = readFileSync(sample.workspace.path(file), "utf8");
+      expect(seen).toContain("OTHER=kept");
+      expect(seen).not.toContain(secret);
+    }
+  });
+
+  test("answers come as signed requests to `approvals listen`, and others change nothing [APR-1, APR-2]", async () => {
+    const stage = await createStage([bash("echo ran >> log"), "Done."]);
+    const { place, session } = stage;
+    const settings = { approvals: { webhook: { url: "http://127.0.0.1:9/", secretEnv: "APPROVAL_KEY" } } };
+    mkdirSync(join(place.home, ".claude"), { recursive: true });
+    writeFileSync(join(place.home, ".claude/settings.json"), JSON.stringify(settings));
+    const environment = { ...stage.environment, APPROVAL_KEY: secret };
+    const address = Promise.withResolvers<string>();
+    const stop = Promise.withResolvers<void>();
+    const listening = runCommand(place, ["approvals", "listen"], {
+      environment,
+      watch(out, child) {
+        const found = /http:\/\/\S+/.exec(out)?.[0];
+        if (found === undefined) return;
+        address.resolve(found);
+        void stop.promise.then(() => child.kill("SIGINT"));
+      },
+    });
+    const flags = ["--approvals", "wait", "--output-format", "json"];
+    const run = stage.retinue(["-p", "Go.", "--session-id", session, ...flags], { APPROVAL_KEY: secret });
+    const id = await stage.question();
+    const { digest } = JSON.parse((await stage.retinue(["approvals", "show", id, "--json"])).out).approval
+      .question;
+    const send = async (answer: object, key: string): Promise<number> => {
+      const body = JSON.stringify({ question: id, digest, by: "desk", answer });
+      const timestamp = String(Date.now());
+      const headers = { [timestampHeader]: timestamp, [signatureHeader]: sign(key, timestamp, body) };
+      return (await fetch(await address.promise, { method: "POST", headers, body })).status;
+    };
+    expect(await send({ type: "allow" }, "some other key of enough characters")).toBe(403);
+    expect(await send({ type: "allow", scope: "world" }, secret)).toBe(403);
+    expect(existsSync(join(place.cwd, "log"))).toBe(false);
+    expect(await send({ type: "allow" }, secret)).toBe(200);
+    expect(await send({ type: "deny" }, secret)).toBe(403);
+    expect(JSON.parse((await run).out)).toMatchObject({ result: "Done.", permission_denials: [] });
+    expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
+    stop.resolve();
+    expect((await listening).code).toBe(0);
+  }, 30_000);
 
   test("an old answer is a copy and does not count [APR-2]", () => {
     const body = JSON.stringify({ question: "q", digest: "d", answer: { type: "deny" } });

@@ -156,7 +156,10 @@ describe("what a session did is reported by its files", () => {
     const page = await stage.run(["inspect", "--html", "page.html"]);
     expect(page).toMatchObject({ code: 0, out: "", err: "Written: page.html\n" });
     const { document } = parseHTML(readFileSync(join(stage.cwd, "page.html"), "utf8"));
-    expect(document.querySelectorAll("details")).toHaveLength(3);
+    const data = JSON.parse(document.querySelector("#data")?.textContent ?? "");
+    expect(data.session.agents).toHaveLength(3);
+    expect(Object.keys(data.agents)).toEqual(agents.map(({ id }) => id));
+    expect(JSON.stringify(data.agents)).toContain("TASK-ONE");
   });
 
   test("of a session whose process was killed, what was in flight is reported [CLI-3]", async () => {

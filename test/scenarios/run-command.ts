@@ -63,13 +63,15 @@ export interface CommandOptions {
   readonly input?: string | { readonly open: true; readonly text?: string };
   /** Called with everything written to stdout so far, whenever more comes. */
   readonly watch?: (out: string, child: ChildProcess) => void;
+  /** Called when the process has been started. */
+  readonly started?: (child: ChildProcess) => void;
 }
 
 /** Runs the built command as a user does, beside whatever else this process does. */
 export function runCommand(
   { cwd, home }: Pick<Place, "cwd" | "home">,
   arguments_: readonly string[],
-  { environment = {}, input, watch }: CommandOptions = {},
+  { environment = {}, input, watch, started }: CommandOptions = {},
 ): Promise<Finished> {
   const child = spawn(process.execPath, [program, ...arguments_], {
     cwd,
@@ -77,6 +79,7 @@ export function runCommand(
     stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));
+  started?.(child);
   const written = { out: "", err: "" };
   child.stdout?.setEncoding("utf8").on("data", (text: string) => {
     written.out += text;

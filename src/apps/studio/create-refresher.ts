@@ -8,12 +8,16 @@ export interface Refresher {
 /** Several writes of one step come together. */
 const settleMs = 15;
 
-export function createRefresher(work: () => Promise<void>, onError: (error: unknown) => void): Refresher {
+export function createRefresher(
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+  leastMs = settleMs,
+): Refresher {
   let timer: NodeJS.Timeout | undefined;
   let isRunning = false;
   let isWanted = false;
   let isClosed = false;
-  let restMs = settleMs;
+  let restMs = leastMs;
 
   async function run(): Promise<void> {
     timer = undefined;
@@ -21,7 +25,7 @@ export function createRefresher(work: () => Promise<void>, onError: (error: unkn
     isWanted = false;
     const start = performance.now();
     await work().catch(onError);
-    restMs = Math.max(settleMs, performance.now() - start);
+    restMs = Math.max(leastMs, performance.now() - start);
     isRunning = false;
     if (isWanted) plan();
   }

@@ -5,13 +5,17 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { runProcess } from "../../foundation/run-process.ts";
 import { type Act, appendAct } from "../../journal/act-log.ts";
 import { findSession } from "../../journal/find-sessions.ts";
+import { forkSession } from "../../journal/fork-session.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
+import { answerQuestion } from "../../runtime/approvals/answer-question.ts";
+import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
+import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { controlFiles } from "../../tasks/control-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
-import { writeMessageRequest } from "../../tasks/write-stop-request.ts";
+import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
 import { stopElsewhere } from "../cli/commands/tasks/stop-elsewhere.ts";
-import type { ActRequest } from "./studio-messages.ts";
+import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface ActContext {
   readonly transcripts: string;
@@ -29,59 +33,77 @@ const patienceMs = 10_000;
 const lookMs = 50;
 
 /**
- * Does what the page was asked to do, the way the commands `stop` and `resume` do it, and writes to the session's log of acts who
- * did it and what came of it. What a resumed agent answers is in its transcript, so nothing waits for it here.
+ * Does what the page was asked to do, the way the commands do it, and writes to the session's log of acts who did it and what came
+ * of it. What a resumed agent answers is in its transcript, so nothing waits for it here.
  */
-export async function performAct(request: ActRequest, context: ActContext): Promise<string> {
-  const { agentId, action, text } = request;
+export async function performAct(request: ActRequest, context: ActContext): Promise<ActOutcome> {
+  const { agentId, action } = request;
   const files = sessionFiles(context.transcripts, request.sessionId);
-  const by = { user: context.user, through: "studio", pid: process.pid };
-  const note = (state: Act["state"], reason?: string): void =>
-    appendAct(
-      files,
-      {
-        action,
-        agentId,
-        ...(text === undefined ? {} : { text }),
-        state,
-        ...(reason === undefined ? {} : { reason }),
-        by,
-      },
-      Date.now(),
-    );
+  const note = noteFor(request, context);
   const task = agentId === "main" ? undefined : await findTask(request, context);
   if (task === undefined && !existsSync(files.transcript))
     throw new RetinueError("session-missing", `There is no session ${request.sessionId}.`);
   note("requested");
   try {
-    const outcome = await perform({ request, task, context, note });
-    if (action !== "resume") note("done", outcome);
-    return outcome;
+    const done = await perform({ request, task, context, note });
+    const isGoingOn = action === "resume" || (action === "fork" && hasText(request));
+    if (!isGoingOn) note("done", done.outcome);
+    return done;
   } catch (error) {
     note("failed", isRetinueError(error) ? error.message : String(error));
     throw error;
   }
 }
 
-interface Performing {
-  readonly request: ActRequest;
-  readonly task: FoundTask | undefined;
-  readonly context: ActContext;
-  readonly note: (state: Act["state"], reason?: string) => void;
+type Note = (state: Act["state"], reason?: string) => void;
+
+function noteFor(request: ActRequest, { transcripts, user }: ActContext): Note {
+  const { agentId, action, text, message, question, sessionId } = request;
+  const about = [question ?? message, text].filter((part) => part !== undefined).join(": ");
+  return (state, reason) =>
+    appendAct(
+      sessionFiles(transcripts, sessionId),
+      {
+        action,
+        agentId,
+        ...(about === "" ? {} : { text: about }),
+        state,
+        ...(reason === undefined ? {} : { reason }),
+        by: { user, through: "studio", pid: process.pid },
+      },
+      Date.now(),
+    );
 }
 
-async function perform({ request, task, context, note }: Performing): Promise<string> {
-  const { action, text = "" } = request;
-  switch (action) {
+interface Performing {
+  readonly request: ActRequest;
+  /** Absent for the main agent. */
+  readonly task: FoundTask | undefined;
+  readonly context: ActContext;
+  readonly note: Note;
+}
+
+async function perform(performing: Performing): Promise<ActOutcome> {
+  const { request, task, context } = performing;
+  switch (request.action) {
     case "stop": {
-      const running = runningTask(task, "stopped");
-      await stopElsewhere(running, { transcripts: context.transcripts, signal: context.signal });
-      return `${running.id} was stopped.`;
+      const running = runningAgent(performing);
+      if (task === undefined) return askElsewhere(performing, "stop", "was asked to stop");
+      await stopElsewhere({ ...task, id: running.id }, context);
+      return { outcome: `${running.id} was stopped.` };
     }
+    case "background":
+      if (task === undefined)
+        throw new RetinueError("misuse", "The main agent cannot be moved to the background.");
+      return askElsewhere(performing, "background", "was moved to the background");
     case "message":
-      return sendElsewhere(runningTask(task, "sent a message"), text, context);
+      return sendElsewhere(performing);
     case "resume":
-      return resume({ request, task, context, note });
+      return resume(performing);
+    case "fork":
+      return fork(performing);
+    default:
+      return answer(request, context);
   }
 }
 
@@ -92,58 +114,94 @@ async function findTask({ sessionId, agentId }: ActRequest, { transcripts }: Act
   throw new RetinueError("unknown-task", `There is no agent ${agentId} in this session.`);
 }
 
-function runningTask(task: FoundTask | undefined, what: string): FoundTask {
-  if (task === undefined)
-    throw new RetinueError(
-      "not-reachable",
-      `The main agent of another process cannot be ${what} from here.`,
-      {
-        advice: "Use the terminal or program in which it runs.",
-      },
-    );
-  if (task.state === "running") return task;
-  throw new RetinueError("not-running", `${task.id} is not running; it is ${task.state}.`, {
+/** The agent with its transcript, where a process runs it. */
+function runningAgent({ request, task, context }: Performing): {
+  readonly id: string;
+  readonly transcript: string;
+} {
+  const { transcript } = sessionFiles(context.transcripts, request.sessionId);
+  const agent = task ?? { id: "main", transcript, state: hasLiveOwner(transcript) ? "running" : "ended" };
+  if (agent.state === "running") return agent;
+  const name = task === undefined ? "The main agent" : task.id;
+  throw new RetinueError("not-running", `${name} is not running; it is ${agent.state}.`, {
     advice: "Resume it with a prompt instead.",
   });
 }
 
-/** Resolves when the process that runs the agent has taken the message; the agent reads it between its turns. */
-async function sendElsewhere(
-  { id, sessionId, transcript }: FoundTask,
-  text: string,
-  { transcripts, signal }: ActContext,
-): Promise<string> {
-  if (text.trim() === "") throw new RetinueError("misuse", "A message needs a text.");
-  const files = controlFiles(sessionFiles(transcripts, sessionId));
-  const written = writeMessageRequest(files, { agentId: id, id: randomUUID(), text });
-  try {
-    for (let waited = 0; waited < patienceMs && hasLiveOwner(transcript); waited += lookMs) {
-      if (!existsSync(written.file)) return `${id} reads the message between its turns.`;
-      await sleep(lookMs, signal);
-    }
-    if (!existsSync(written.file)) return `${id} reads the message between its turns.`;
-  } finally {
-    written.takeBack();
-  }
-  throw new RetinueError("not-sent", `The process that runs ${id} did not take the message.`, {
-    advice: "If the agent has ended, resume it with the message.",
+/** Leaves a request for the process that runs the agent, and resolves when that has taken it. */
+async function askElsewhere(
+  performing: Performing,
+  action: "stop" | "background",
+  done: string,
+): Promise<ActOutcome> {
+  const { id, transcript } = runningAgent(performing);
+  const files = controlFiles(sessionFiles(performing.context.transcripts, performing.request.sessionId));
+  const takeBack = writeControlRequest(files, id, action);
+  const file = files.request(id);
+  return waitUntilTaken(performing, {
+    file,
+    transcript,
+    takeBack,
+    outcome: `${id} ${done}.`,
+    what: "request",
   });
 }
 
-async function resume({ request, task, context, note }: Performing): Promise<string> {
+/** Resolves when the process that runs the agent has taken the message; the agent reads it between its turns. */
+async function sendElsewhere(performing: Performing): Promise<ActOutcome> {
+  const { text = "", sessionId } = performing.request;
+  if (text.trim() === "") throw new RetinueError("misuse", "A message needs a text.");
+  const { id, transcript } = runningAgent(performing);
+  const files = controlFiles(sessionFiles(performing.context.transcripts, sessionId));
+  const { file, takeBack } = writeMessageRequest(files, { agentId: id, id: randomUUID(), text });
+  const outcome = `${id} reads the message between its turns.`;
+  return waitUntilTaken(performing, { file, transcript, takeBack, outcome, what: "message" });
+}
+
+async function waitUntilTaken(
+  { context: { signal } }: Performing,
+  left: {
+    readonly file: string;
+    readonly transcript: string;
+    readonly takeBack: () => void;
+    readonly outcome: string;
+    readonly what: string;
+  },
+): Promise<ActOutcome> {
+  try {
+    for (let waited = 0; waited < patienceMs && hasLiveOwner(left.transcript); waited += lookMs) {
+      if (!existsSync(left.file)) return { outcome: left.outcome };
+      await sleep(lookMs, signal);
+    }
+    if (!existsSync(left.file)) return { outcome: left.outcome };
+  } finally {
+    left.takeBack();
+  }
+  throw new RetinueError("not-taken", `The process that runs the agent did not take the ${left.what}.`, {
+    advice: "It works on no prompt, or has ended: resume it with a prompt instead.",
+  });
+}
+
+async function resume(performing: Performing): Promise<ActOutcome> {
+  const { request, task, context } = performing;
   const { sessionId, text = "" } = request;
-  const isRunning = hasLiveOwner(task?.transcript ?? sessionFiles(context.transcripts, sessionId).transcript);
-  if (isRunning)
+  if (hasLiveOwner(task?.transcript ?? sessionFiles(context.transcripts, sessionId).transcript))
     throw new RetinueError("still-running", `${task?.id ?? "This session"} is still running.`, {
-      advice: task === undefined ? "Use the program in which it runs." : "Send it a message instead.",
+      advice: "Send it a message instead.",
     });
-  if (task === undefined && text.trim() === "")
+  if (task === undefined && !hasText(request))
     throw new RetinueError("misuse", "Resuming a session needs a prompt.");
   const words =
     task === undefined
       ? ["-p", "--resume", sessionId, "--", text]
-      : ["resume", task.id, "--", ...(text.trim() === "" ? [] : [text])];
-  const found = await findSession(context.transcripts, sessionId);
+      : ["resume", task.id, "--", ...(hasText(request) ? [text] : [])];
+  await startCommand(words, performing);
+  return { outcome: `${task?.id ?? "The session"} was resumed.` };
+}
+
+/** Runs this command in the session's folder, and writes down how it ended. */
+async function startCommand(words: readonly string[], { request, context, note }: Performing): Promise<void> {
+  const found = await findSession(context.transcripts, request.sessionId);
   const directory = (found.type === "found" ? found.session.cwd : undefined) ?? context.cwd;
   void runProcess({
     file: context.program.file,
@@ -160,5 +218,53 @@ async function resume({ request, task, context, note }: Performing): Promise<str
     if (exitCode === 0) note("done");
     else note("failed", notStarted ?? (aborted ? "the studio was closed" : stderr.trim().slice(-2000)));
   });
-  return `${task?.id ?? "The session"} was resumed.`;
+}
+
+/** A new session with the conversation up to a message; with a text, it continues with that as its prompt. */
+async function fork(performing: Performing): Promise<ActOutcome> {
+  const { request, context, task } = performing;
+  const { message, sessionId: from, text = "" } = request;
+  if (task !== undefined)
+    throw new RetinueError("misuse", "Only the conversation of the main agent can be forked.", {
+      advice: "Resume the agent with another prompt.",
+    });
+  const { sessionId } = await forkSession({
+    transcripts: context.transcripts,
+    from,
+    ids: { uuid: randomUUID },
+    ...(message === undefined ? {} : { at: message }),
+  });
+  noteFor({ ...request, sessionId }, context)("done", `Forked from ${from}.`);
+  if (hasText(request)) await startCommand(["-p", "--resume", sessionId, "--", text], performing);
+  return { outcome: `The conversation was forked into ${sessionId}.`, sessionId };
+}
+
+function hasText({ text = "" }: ActRequest): boolean {
+  return text.trim() !== "";
+}
+
+/** Answers a question of the approval inbox, or takes a grant back. */
+function answer(request: ActRequest, { transcripts, user }: ActContext): ActOutcome {
+  const { action, question: id, digest, grant, text, sessionId } = request;
+  const { approvals } = sessionFiles(transcripts, sessionId);
+  if (id === undefined) throw new RetinueError("misuse", "An answer names its question.");
+  const known = readApprovals(approvals, { now: Date.now }).find(({ question }) => question.id === id);
+  if (known === undefined) throw new RetinueError("unknown-approval", `There is no question ${id}.`);
+  const files = openInboxFiles(approvals);
+  if (action === "revoke") {
+    if (known.answer?.type !== "allow")
+      throw new RetinueError(
+        "nothing-granted",
+        `The question ${id} is ${known.state}; nothing can be revoked.`,
+      );
+    files.revoke(id, user, Date.now());
+    return { outcome: `${id} is revoked; what it has allowed before stays done.` };
+  }
+  if (digest === undefined) throw new RetinueError("misuse", "An answer names the digest of the call.");
+  const given =
+    action === "deny"
+      ? ({ type: "deny", ...(text === undefined ? {} : { message: text }) } as const)
+      : ({ type: "allow", ...(grant ?? { scope: "call" }) } as const);
+  answerQuestion(files, id, { given, by: user, via: "studio", now: Date.now(), digest });
+  return { outcome: `${known.question.tool} is ${action === "deny" ? "denied" : "allowed"}.` };
 }

@@ -2,11 +2,14 @@ import { contextTokens } from "../../conversation/usage.ts";
 import type { InspectedAgent, Inspection } from "../../inspection/inspection.ts";
 import { type Bar, barsOf } from "../../inspection/time-axis.ts";
 import { lookUpModel } from "../../model/look-up-model.ts";
+import type { StudioQuestion } from "./session-update.ts";
 
 /** An inspection without the single steps, small enough to be sent for a session of a thousand agents. */
 export interface SessionOverview extends Omit<Inspection, "agents"> {
   /** In an update, only those that have changed. */
   readonly agents: readonly OverviewAgent[];
+  /** Those that wait first; absent where there were none. */
+  readonly questions?: readonly StudioQuestion[];
 }
 
 export interface OverviewAgent extends Omit<InspectedAgent, "steps"> {

@@ -1,19 +1,30 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createParser } from "eventsource-parser";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { RunEvent } from "../../conversation/run-event.ts";
+import { noUsage } from "../../conversation/usage.ts";
 import { createInspectionSource } from "../../inspection/inspection-source.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
+import { type ApprovalQuestion, digestOf } from "../../permissions/grants/approval-record.ts";
+import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
+import { createLiveText, type LivePiece, liveFiles } from "../../runtime/live-text.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { controlFiles } from "../../tasks/control-files.ts";
 import { createTaskManager, type TaskManager } from "../../tasks/task-manager.ts";
-import { watchControl } from "../../tasks/watch-control.ts";
-import type { SessionOverview } from "./session-overview.ts";
+import { watchControl, watchMain } from "../../tasks/watch-control.ts";
+import type { AgentUpdate, SessionList, SessionUpdate } from "./session-update.ts";
 import { type Studio, startStudio } from "./start-studio.ts";
-import type { AgentUpdate, SessionList } from "./studio-messages.ts";
 
 const token = "0123456789abcdef0123";
 const project = "-work-shop";
@@ -191,20 +202,44 @@ describe("what is shown", () => {
     mkdirSync(files.subagents, { recursive: true });
     writeFileSync(files.agent("afirst").transcript, prompt("f1", "Look.") + said("f2", "Seen."));
     const isFirst = Promise.withResolvers<void>();
-    const later = follow<SessionOverview>(`/api/session?project=${project}&id=${id}`, ({ agents }) => {
-      isFirst.resolve();
-      return agents.some((agent) => agent.id === "achild");
+    const later = follow<SessionUpdate>(`/api/session?project=${project}&id=${id}`, ({ session: seen }) => {
+      if (seen !== undefined) isFirst.resolve();
+      return seen?.agents.some((agent) => agent.id === "achild") === true;
     });
     await isFirst.promise;
     writeFileSync(files.agent("achild").meta, line({ agentType: "Explore", description: "Look around" }));
     writeFileSync(files.agent("achild").transcript, prompt("c1", "Look.") + said("c2", "Seen."));
-    const update = await later;
-    expect(update.agents.find((agent) => agent.id === "achild")).toMatchObject({
+    const { session: update } = await later;
+    expect(update?.agents.find((agent) => agent.id === "achild")).toMatchObject({
       description: "Look around",
       result: "Seen.",
     });
-    expect(update.totals.cost).toBe(1.5);
-    expect(update.agents.map((agent) => agent.id)).not.toContain("afirst");
+    expect(update?.totals.cost).toBe(1.5);
+    expect(update?.agents.map((agent) => agent.id)).not.toContain("afirst");
+  });
+
+  test("what a model is writing in another process is sent piece by piece, and only while somebody looks [STU-1]", async () => {
+    const id = "af0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const files = sessionFiles(transcripts, id);
+    writeFileSync(files.transcript, prompt("u1", "Go."));
+    const live = createLiveText(liveFiles(files));
+    onTestFinished(() => live.close());
+    const delta = (text: string) =>
+      live.hear("main", { type: "model-streamed", event: { type: "text-delta", index: 0, text } });
+    delta("Once ");
+    expect(existsSync(liveFiles(files).directory)).toBe(false);
+    const pieces: LivePiece[] = [];
+    const ended = follow<SessionUpdate>(`/api/session?project=${project}&id=${id}`, ({ live: seen = [] }) => {
+      pieces.push(...seen);
+      return seen.some(({ text }) => text === undefined);
+    });
+    await expect.poll(() => pieces.length).toBeGreaterThan(0);
+    delta("upon");
+    delta(" a time");
+    live.hear("main", { type: "answer-lost", model: "m", usage: noUsage });
+    await ended;
+    expect(pieces.map(({ text = "." }) => text).join("")).toBe("Once upon a time.");
+    expect(pieces.every(({ agentId, answer: count }) => agentId === "main" && count === 1)).toBe(true);
   });
 
   test("a conversation has calls with results and edits, and the plan [STU-1]", async () => {
@@ -219,9 +254,10 @@ describe("what is shown", () => {
     );
     const path = `/api/agent?project=${project}&id=${id}&agent=main`;
     const isFirst = Promise.withResolvers<AgentUpdate>();
-    const settled = follow<AgentUpdate>(path, (update) => {
-      isFirst.resolve(update);
-      return update.entries.some(([, entry]) => entry.type === "call" && entry.outcome === "refused");
+    const settled = follow<SessionUpdate>(path, ({ agent }) => {
+      if (agent === undefined) return false;
+      isFirst.resolve(agent);
+      return agent.entries.some(([, entry]) => entry.type === "call" && entry.outcome === "refused");
     });
     expect(await isFirst.promise).toMatchObject({
       plan: { model: { value: "m", from: "the call" } },
@@ -236,12 +272,33 @@ describe("what is shown", () => {
       file,
       line({ type: "user", uuid: "u2", timestamp, toolCall, message: { role: "user", content } }),
     );
-    expect((await settled).entries).toMatchObject([[1, { outcome: "refused", reason: "a rule denies it" }]]);
+    expect((await settled).agent?.entries).toMatchObject([
+      [1, { outcome: "refused", reason: "a rule denies it" }],
+    ]);
   });
 });
 
+function question(sessionId: string, id: string): ApprovalQuestion {
+  const call = { tool: "Bash", input: { command: "make" }, directory: root, paths: [] };
+  return {
+    ...call,
+    version: 1,
+    id,
+    session: sessionId,
+    digest: digestOf(call),
+    reason: "no rule allows it",
+    suggestedRules: ["Bash(make)"],
+    everyTime: false,
+    places: ["a1", "a2"].map((agent) => ({ agent, path: `main > ${agent}`, call: `c-${agent}`, at: 1 })),
+    at: 1,
+  };
+}
+
 /** A child that runs as if in another process: its lock is held, and its manager watches the folder of requests. */
-function runChild(id: string): { readonly tasks: TaskManager; readonly read: Promise<string> } {
+function runChild(
+  id: string,
+  background = true,
+): { readonly tasks: TaskManager; readonly read: Promise<string> } {
   const files = sessionFiles(transcripts, session);
   mkdirSync(files.subagents, { recursive: true });
   writeFileSync(files.agent(id).meta, line({ agentType: "Explore", description: "Look" }));
@@ -251,7 +308,7 @@ function runChild(id: string): { readonly tasks: TaskManager; readonly read: Pro
   const tasks = watchControl(createTaskManager({ maxRunning: 10, now: () => 0 }), controlFiles(files));
   const read = Promise.withResolvers<string>();
   tasks.start({
-    start: { id, agentType: "x", description: "x", background: true, parentId: "main" },
+    start: { id, agentType: "x", description: "x", background, parentId: "main" },
     onEnd: release,
     async *events(control, signal): AsyncGenerator<RunEvent> {
       yield { type: "turn-started", turn: 1 };
@@ -307,11 +364,13 @@ describe("what is done", () => {
   });
 
   test("a session is resumed by the command itself, and what it reports is in the journal [STU-2]", async () => {
-    const failed = follow<SessionOverview>(`/api/session?${about}`, ({ acts = [] }) =>
-      acts.some(({ state, action }) => action === "resume" && state === "failed"),
+    const failed = follow<SessionUpdate>(
+      `/api/session?${about}`,
+      ({ session: seen }) =>
+        seen?.acts?.some(({ state, action }) => action === "resume" && state === "failed") === true,
     );
     expect((await act({ agentId: "main", action: "resume", text: "--go on" })).status).toBe(200);
-    expect((await failed).acts).toContainEqual(
+    expect((await failed).session?.acts).toContainEqual(
       expect.objectContaining({
         state: "failed",
         reason: `-p --resume ${session} -- --go on`,
@@ -320,12 +379,91 @@ describe("what is done", () => {
     );
   });
 
+  test("a running child is moved to the background [STU-2]", async () => {
+    const { tasks } = runChild("abackground", false);
+    const waiting = tasks.wait("abackground", { signal: new AbortController().signal });
+    expect((await act({ agentId: "abackground", action: "background" })).status).toBe(200);
+    expect(await waiting).toMatchObject({ background: true, status: "running" });
+    expect(actsOf().filter(({ agentId }) => agentId === "abackground")).toMatchObject([
+      { action: "background", state: "requested", by: { user: "ada" } },
+      { action: "background", state: "done" },
+    ]);
+  });
+
+  test("the main agent of another process is written to and stopped while it works [STU-2]", async () => {
+    const id = "7f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const files = sessionFiles(transcripts, id);
+    writeFileSync(files.transcript, prompt("u1", "Go."));
+    const taken = takeOwnerLock(files.transcript);
+    onTestFinished(() => (taken.type === "taken" ? taken.lock.release() : undefined));
+    const main = watchMain(controlFiles(files));
+    using control = main.begin();
+    const about = { sessionId: id, agentId: "main" };
+    expect((await act({ ...about, action: "message", text: "Left too." })).status).toBe(200);
+    expect(JSON.stringify(main.takeMessages())).toContain("Left too.");
+    expect((await act({ ...about, action: "stop" })).status).toBe(200);
+    expect(control.signal.reason).toMatchObject({ code: "stopped-by-user" });
+  });
+
+  test("a conversation is forked before a prompt or after an answer, and both sessions say by whom [STU-2]", async () => {
+    const id = "8f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const files = sessionFiles(transcripts, id);
+    const use = { type: "tool_use", id: "t1", name: "Read", input: {} };
+    const content = [{ type: "tool_result", tool_use_id: "t1", content: "ok" }];
+    writeFileSync(
+      files.transcript,
+      prompt("u1", "One.") +
+        answer("a1", [use]) +
+        line({ type: "user", uuid: "u2", timestamp, message: { role: "user", content } }) +
+        prompt("u3", "Two.") +
+        said("a3", "Done."),
+    );
+    const textsOf = async (message: string): Promise<readonly unknown[]> => {
+      const done = await act({ sessionId: id, agentId: "main", action: "fork", message });
+      const { sessionId } = JSON.parse(done.body);
+      const forked = readFileSync(join(transcripts, `${sessionId}.jsonl`), "utf8")
+        .trim()
+        .split("\n");
+      expect(readFileSync(join(transcripts, sessionId, "acts.jsonl"), "utf8")).toContain("ada");
+      return forked.map((text) => JSON.parse(text).forkedFrom?.messageUuid).filter(Boolean);
+    };
+    expect(await textsOf("u3")).toEqual(["u1", "a1", "u2"]);
+    expect(await textsOf("a1")).toEqual(["u1", "a1", "u2"]);
+    expect(await textsOf("a3")).toEqual(["u1", "a1", "u2", "u3", "a3"]);
+    expect(readFileSync(join(transcripts, id, "acts.jsonl"), "utf8")).toMatch(/"fork".*"done"/);
+  });
+
+  test("a question is shown, answered with a scope and revoked, and the journal says by whom [STU-2]", async () => {
+    const id = "9f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
+    const files = sessionFiles(transcripts, id);
+    writeFileSync(files.transcript, prompt("u1", "Go."));
+    const inbox = openInboxFiles(files.approvals);
+    const asked = question(id, "0123456789ab");
+    inbox.putQuestion(asked);
+    const path = `/api/session?project=${project}&id=${id}`;
+    const shown = await follow<SessionUpdate>(path, ({ session: seen }) => seen?.questions !== undefined);
+    expect(shown.session?.questions).toMatchObject([
+      { id: "0123456789ab", state: "waiting", tool: "Bash", places: [{ agent: "a1" }, { agent: "a2" }] },
+    ]);
+    const about = { sessionId: id, agentId: "main", question: "0123456789ab" };
+    const grant = { scope: "session", maxUses: 3 };
+    expect((await act({ ...about, action: "approve", digest: "other", grant })).status).toBe(409);
+    expect((await act({ ...about, action: "approve", digest: asked.digest, grant })).status).toBe(200);
+    expect(inbox.read()[0]?.answer).toMatchObject({ type: "allow", by: "ada", via: "studio", maxUses: 3 });
+    expect((await act({ ...about, action: "revoke" })).status).toBe(200);
+    expect(inbox.read()[0]?.revoked).toMatchObject({ by: "ada" });
+  });
+
   test.each([
-    [{ agentId: "main", action: "stop" }, 409, /main agent of another process/],
+    [{ agentId: "main", action: "stop" }, 409, /main agent is not running/],
+    [{ agentId: "main", action: "background" }, 400, /cannot be moved to the background/],
+    [{ agentId: "main", action: "fork", message: "no" }, 409, /no message/],
+    [{ agentId: "main", action: "approve", question: "no", digest: "x" }, 409, /no question/],
+    [{ agentId: "main", action: "approve", grant: { scope: "world" } }, 400, /scope of a grant/],
     [{ agentId: "main", action: "resume", text: " " }, 400, /needs a prompt/],
     [{ agentId: "anobody", action: "stop" }, 409, /no agent anobody/],
     [{ agentId: "../x", action: "stop" }, 400, /agentId/],
-    [{ agentId: "main", action: "explode" }, 400, /one of message, stop, resume/],
+    [{ agentId: "main", action: "explode" }, 400, /one of message, stop, background, resume, fork/],
     [{ agentId: "main", action: "stop", project: "-work-other" }, 400, /no project/],
     [{ agentId: "main", action: "stop", sessionId: "x" }, 400, /not a session id/],
   ])("%j is refused with %i [STU-2]", async (body, status, message) => {

@@ -5,21 +5,32 @@ import { join } from "node:path";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { createInspectionSource } from "../../inspection/inspection-source.ts";
 import { isAgentId, isSessionId } from "../../journal/session-files.ts";
-import { guardRequest } from "./guard-request.ts";
-import { type FiguresCache, findProjects, followSessions, type StudioScope } from "./list-sessions.ts";
-import { followAgent, followSession, type SessionPlace } from "./live-session.ts";
-import { loadPage, type PageFiles } from "./load-page.ts";
+import type { TeamPlaces } from "../../teams/team-store.ts";
+import { loadPage, type PageFiles, pageJson } from "./export-page.ts";
+import {
+  type FollowOptions,
+  followAgent,
+  followLive,
+  followSession,
+  type SessionPlace,
+} from "./follow-session.ts";
+import { type FiguresCache, findProjects, followSessions, type StudioScope } from "./follow-sessions.ts";
+import { guardRequest, readActRequest } from "./guard-request.ts";
 import { type ActContext, performAct } from "./perform-act.ts";
-import { readActRequest } from "./read-act-request.ts";
+import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface StudioOptions {
   readonly scope: StudioScope;
+  /** Where teams are; absent: none are shown. */
+  readonly teams?: TeamPlaces;
   /** The address to listen on; 127.0.0.1 is reached from this machine only. */
   readonly host: string;
   /** 0 lets the system choose. */
   readonly port: number;
   readonly token: string;
   readonly acting: Omit<ActContext, "transcripts" | "signal">;
+  /** Acts in place of the files' own processes, where sessions are those of a store. */
+  readonly act?: (request: ActRequest, user: string) => Promise<ActOutcome>;
   readonly log: (message: string) => void;
 }
 
@@ -159,14 +170,19 @@ async function get(state: ServerState, url: URL, response: ServerResponse): Prom
     }
     case "/api/session": {
       const place = await placeOf(state, url.searchParams);
-      return stream(response, (follow) => followSession(place, follow));
+      return stream(response, (follow) => followAll(follow, sessionParts(place)));
     }
     case "/api/agent": {
       const place = await placeOf(state, url.searchParams);
       const agentId = url.searchParams.get("agent") ?? "main";
       if (!isAgentId(agentId)) throw badRequest(`${JSON.stringify(agentId)} is not the id of an agent.`);
       const all = url.searchParams.get("all") === "1";
-      return stream(response, (follow) => followAgent({ ...place, agentId, all }, follow));
+      return stream(response, (follow) =>
+        followAll(follow, {
+          ...sessionParts(place),
+          agent: (own) => followAgent({ ...place, agentId, all }, own),
+        }),
+      );
     }
     default:
       return send(response, 404, "text/plain", "There is nothing at this address.\n");
@@ -181,7 +197,27 @@ async function placeOf(state: ServerState, query: URLSearchParams): Promise<Sess
   if (!isSessionId(sessionId)) throw badRequest(`${JSON.stringify(sessionId)} is not a session id.`);
   if (!(await findProjects(scope)).includes(project))
     throw badRequest(`There is no project ${JSON.stringify(project)} here.`);
-  return { transcripts: join(scope.projects, project), sessionId };
+  const { teams } = state.options;
+  return { transcripts: join(scope.projects, project), sessionId, ...(teams === undefined ? {} : { teams }) };
+}
+
+type Follow = (options: FollowOptions<unknown>) => () => void;
+
+/** All that is shown of a session comes in one stream, since browsers open only a few to one address. */
+function followAll(
+  { send, onError }: FollowOptions<unknown>,
+  parts: Readonly<Record<string, Follow>>,
+): () => void {
+  const stops = Object.entries(parts).map(([name, follow]) =>
+    follow({ send: (update) => send({ [name]: update }), onError }),
+  );
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+function sessionParts(place: SessionPlace): Readonly<Record<string, Follow>> {
+  return { session: (own) => followSession(place, own), live: (own) => followLive(place, own) };
 }
 
 function badRequest(message: string): RetinueError {
@@ -192,25 +228,19 @@ async function act(state: ServerState, request: IncomingMessage, response: Serve
   const wanted = await readActRequest(request);
   const query = new URLSearchParams({ project: wanted.project, id: wanted.sessionId });
   const { transcripts } = await placeOf(state, query);
-  const outcome = await performAct(wanted, {
-    ...state.options.acting,
-    transcripts,
-    signal: state.closing.signal,
-  });
-  send(response, 200, "application/json", JSON.stringify({ outcome }));
+  const { acting } = state.options;
+  const done =
+    (await state.options.act?.(wanted, acting.user)) ??
+    (await performAct(wanted, { ...acting, transcripts, signal: state.closing.signal }));
+  send(response, 200, "application/json", JSON.stringify(done));
 }
-
-type Follow = (options: {
-  readonly send: (update: unknown) => void;
-  readonly onError: (error: unknown) => void;
-}) => () => void;
 
 /** Server-sent events until the page goes away. */
 function stream(response: ServerResponse, follow: Follow): void {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.flushHeaders();
   const stop = follow({
-    send: (update) => void response.write(`data: ${JSON.stringify(update)}\n\n`),
+    send: (update) => void response.write(`data: ${pageJson(update)}\n\n`),
     onError: (error) => {
       const message = error instanceof Error ? error.message : String(error);
       response.write(`event: problem\ndata: ${JSON.stringify({ message })}\n\n`);

@@ -4,9 +4,10 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createPaths } from "../../settings/paths.ts";
 import type { CliHost } from "../cli/cli-host.ts";
+import { refuseAgents } from "../cli/commands/approvals.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
-import { startStudio } from "./start-studio.ts";
+import { type StudioOptions, startStudio } from "./start-studio.ts";
 
 export interface StudioCommandOptions {
   readonly port?: string;
@@ -15,26 +16,44 @@ export interface StudioCommandOptions {
   readonly all?: boolean;
 }
 
+/** Where the sessions are that are shown, when that is not this user's own folder. */
+export interface StudioSource extends AsyncDisposable {
+  readonly projects: string;
+  readonly project: string;
+  readonly act: NonNullable<StudioOptions["act"]>;
+}
+
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
 
 /** `retinue studio`: serves the page until the person ends it. */
-export async function studio({ host }: CommandContext, options: StudioCommandOptions): Promise<number> {
+export async function studio(
+  { host }: Pick<CommandContext, "host">,
+  options: StudioCommandOptions,
+  openSource?: (onError: (error: unknown) => void) => Promise<StudioSource>,
+): Promise<number> {
   const address = options.host ?? "127.0.0.1";
   if (!loopback.has(address) && options.token === undefined)
     throw misuse(
       `--host ${address} lets other computers reach the studio, so it needs a token that you choose.`,
       "Add --token with at least 16 characters, such as `openssl rand -hex 32` prints.",
     );
-  const { projects, transcripts } = createPaths(host);
+  refuseAgents(host);
+  const { projects, transcripts, teams, tasks } = createPaths(host);
   const leave = new AbortController();
   const forget = host.onInterrupt((reason) => leave.abort(reason));
+  const log = (message: string): void => void host.stderr.write(`retinue: ${message}\n`);
+  await using source = await openSource?.((error) =>
+    log(error instanceof Error ? error.message : String(error)),
+  );
+  const own = { projects, ...(options.all === true ? {} : { project: basename(transcripts) }) };
   const running = await startStudio({
-    scope: { projects, ...(options.all === true ? {} : { project: basename(transcripts) }) },
+    scope: source === undefined ? own : { projects: source.projects, project: source.project, isStore: true },
+    ...(source === undefined ? { teams: { teams, tasks } } : { act: source.act }),
     host: address,
     port: readPort(options.port),
     token: readToken(options.token),
     acting: { user: userName(host), program: ownProgram(), environment: host.environment, cwd: host.cwd },
-    log: (message) => host.stderr.write(`retinue: ${message}\n`),
+    log,
   });
   host.stdout.write(`Studio: ${running.link}\n`);
   host.stderr.write("Open the link in a browser. Ctrl+C ends the studio.\n");

@@ -163,7 +163,7 @@ function readAnswer(answer: Readonly<Record<string, unknown>>): ApprovalAnswer |
   return { type, for: scope, ...texts };
 }
 
-function readSessionEntry(entry: JsonValue): SessionEntry | undefined {
+export function readSessionEntry(entry: JsonValue): SessionEntry | undefined {
   if (!isRecord(entry)) return undefined;
   // Written by this module's users; kinds of newer versions are passed over.
   return entry as unknown as SessionEntry;

@@ -25,4 +25,4 @@ function writesInbox({ forms, use }: PathFact): boolean {
 
 /** The command by any path, with options before the word that answers. */
 const answering =
-  /(?:^|[\s/])retinue(?:\.js)?\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?)*(?:approve|deny|approvals\s+revoke)\b/;
+  /(?:^|[\s/])retinue(?:\.js)?\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?)*(?:approve|deny|studio|approvals\s+(?:revoke|listen))\b/;

@@ -68,6 +68,8 @@ export interface ApprovalGrant extends AnswerFacts, GrantLimits {
   readonly scope: GrantScope;
   /** Further calls that it covers, within its scope; without any, the same call again. */
   readonly rules: readonly string[];
+  /** Where the agent asked for more than a yes: by question, what the person answers. */
+  readonly answers?: Readonly<Record<string, string>>;
 }
 
 interface ApprovalRefusal extends AnswerFacts {
@@ -131,6 +133,8 @@ export function readAnswer(value: unknown): ApprovalRecord | undefined {
   }
   const isScope = grantScopes.some((scope) => scope === value["scope"]);
   if (value["type"] !== "allow" || !isScope || !isTextList(value["rules"])) return undefined;
+  const { answers = {} } = value;
+  if (!isRecord(answers) || !isTextList(Object.values(answers))) return undefined;
   const limits = [value["until"], value["maxUses"], value["maxUsd"]];
   // A limit that cannot be read must not become none.
   if (!limits.every((limit) => limit === undefined || (typeof limit === "number" && limit >= 0)))

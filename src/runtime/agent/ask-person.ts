@@ -39,7 +39,12 @@ export interface CallToAsk {
 }
 
 export type PersonsAnswer =
-  | { readonly type: "allowed"; readonly approval?: UsedApproval }
+  | {
+      readonly type: "allowed";
+      readonly approval?: UsedApproval;
+      /** What was answered to the questions of the call itself. */
+      readonly answers?: Readonly<Record<string, string>>;
+    }
   | {
       readonly type: "denied";
       readonly reason: string;

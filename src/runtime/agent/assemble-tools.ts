@@ -13,6 +13,7 @@ import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool } from "../../tools/tool.ts";
+import { askingTool } from "../approvals/answer-question.ts";
 import type { SessionCommands } from "../gather-session.ts";
 import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -49,7 +50,7 @@ export interface ToolParts {
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
-  world: Pick<RuntimeContext, "extraTools" | "host" | "now" | "teams" | "live">,
+  world: Pick<RuntimeContext, "approvals" | "extraTools" | "host" | "now" | "teams" | "live">,
   { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
 ): AssembledTools {
   checkExtraTools(world.extraTools);
@@ -76,8 +77,13 @@ export function assembleTools(
     bash: sandboxes,
   })
     .filter(({ name }) => !replaced.has(name))
-    // No one can be asked where the program around it has no way to ask.
-    .filter(({ effect }) => effect !== "interact" || world.host.ask !== undefined);
+    // No one can be asked where the program around it has no way to ask, and questions do not wait.
+    .filter(
+      ({ effect, name }) =>
+        effect !== "interact" ||
+        world.host.ask !== undefined ||
+        (world.approvals !== undefined && name === askingTool),
+    );
   const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
   const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
   const own = [...builtin, ...world.extraTools];

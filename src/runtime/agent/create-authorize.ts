@@ -92,6 +92,7 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
       return {
         type: "allowed",
         input,
+        reason,
         ...(allowedBy === undefined ? {} : { allowedBy }),
         ...(run === undefined ? {} : { run }),
         ...approvedPaths(request, plan.policy),
@@ -192,9 +193,11 @@ async function askPersonOf(
     { signal },
   );
   const by = { asked: true, ...(said.approval === undefined ? {} : { approval: said.approval }) };
-  return said.type === "allowed"
-    ? { type: "allowed", input, allowedBy: "person", ...by, ...approvedPaths(request, plan.policy) }
-    : { ...denied(tool, said.reason), ...by, stops: said.stops };
+  if (said.type !== "allowed") return { ...denied(tool, said.reason), ...by, stops: said.stops };
+  const who = said.approval === undefined ? "the person who was asked" : said.approval.by;
+  const grant = said.approval === undefined ? "" : ` (approval ${said.approval.id})`;
+  const allowed = { allowedBy: "person", reason: `${who} allowed it${grant}` } as const;
+  return { type: "allowed", input, ...allowed, ...by, ...approvedPaths(request, plan.policy) };
 }
 
 /** An answer that allows a call may change its input, which then may not pass a denial. */
@@ -204,14 +207,18 @@ async function allowedAs(
   { dependencies, judged, judge, by: allowedBy }: Asking & { readonly by: "hook" | "program" },
 ): Promise<Authorization> {
   const { policy } = dependencies.plan;
-  if (updatedInput === undefined)
-    return { type: "allowed", input, allowedBy, ...approvedPaths(judged.request, policy) };
+  const allowed = {
+    type: "allowed",
+    allowedBy,
+    reason: `the ${allowedBy} that was asked allows it`,
+  } as const;
+  if (updatedInput === undefined) return { ...allowed, input, ...approvedPaths(judged.request, policy) };
   const changed = tool.input?.safeParse(updatedInput) ?? { success: true, data: updatedInput };
   // An input that the tool cannot read is refused with its flaws after this.
   const again = changed.success ? await judge(tool, changed.data) : undefined;
   if (again?.type === "deny") return denied(tool, again.reason);
   const paths = again === undefined ? {} : approvedPaths(again.request, policy);
-  return { type: "allowed", input: updatedInput, allowedBy, ...paths };
+  return { ...allowed, input: updatedInput, ...paths };
 }
 
 /** What the tool has to find again when it acts. On Windows paths are compared in a spelling of their own. */

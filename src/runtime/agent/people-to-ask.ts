@@ -1,8 +1,10 @@
 import { abortable } from "../../foundation/abortable.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { ToolContext } from "../../tools/tool.ts";
-import type { SessionInbox } from "../approvals/session-inbox.ts";
+import { askingTool } from "../approvals/answer-question.ts";
+import type { InboxAsker, SessionInbox } from "../approvals/session-inbox.ts";
 import type { AskPerson } from "./ask-person.ts";
 import type { CanUseTool } from "./create-authorize.ts";
 import type { AgentOwn, AgentServices } from "./equip-agent.ts";
@@ -21,8 +23,9 @@ export function peopleToAsk(
   const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
   if (child === undefined) {
     const whileAsking = holding(stopwatch);
+    const asked = inbox === undefined ? context : withInbox(plan, context, { inbox });
     return {
-      toolContext: contextHeld(context, whileAsking),
+      toolContext: contextHeld(asked, whileAsking),
       ...(canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(canUseTool, whileAsking) }),
       ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
     };
@@ -30,7 +33,10 @@ export function peopleToAsk(
   const whileAsking = holding(stopwatch, child.waiting);
   const { control } = child;
   return {
-    toolContext: contextHeld(withoutQuestions(context, control), whileAsking),
+    toolContext: contextHeld(
+      inbox === undefined ? withoutQuestions(context, control) : withInbox(plan, context, { inbox, control }),
+      whileAsking,
+    ),
     canUseTool: canUseToolHeld(
       whileAttended(canUseTool, control, { parks: inbox !== undefined }),
       whileAsking,
@@ -73,9 +79,7 @@ function askAnybody(
 ): AskPerson | undefined {
   if (inbox === undefined)
     return person === undefined || control === undefined ? person : untilDetached(person, control);
-  const { main } = inbox;
-  const path = plan.agent.id === main.id ? [main] : [main, shownAs(plan)];
-  const asker = { path, policy: plan.policy, directory: plan.directory };
+  const asker = askerOf(plan, inbox);
   const park: AskPerson["ask"] = (call, options) => {
     const wait = () => inbox.ask(call, asker, options);
     return control?.park === undefined ? wait() : control.park(wait);
@@ -128,6 +132,34 @@ async function refusedWhenDetached<Answer>(
 type MakeContext = (
   call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
 ) => ToolContext;
+
+function askerOf(plan: RunPlan, { main }: SessionInbox): InboxAsker {
+  const path = plan.agent.id === main.id ? [main] : [main, shownAs(plan)];
+  return { path, policy: plan.policy, directory: plan.directory };
+}
+
+/** Questions of a tool wait in the inbox, where no person is there to answer them. */
+function withInbox(
+  plan: RunPlan,
+  makeContext: MakeContext,
+  { inbox, control }: { readonly inbox: SessionInbox; readonly control?: TaskControl },
+): MakeContext {
+  return (call) => {
+    const context = makeContext(call);
+    if (context.host.ask !== undefined && control?.attended() !== false) return context;
+    const ask: NonNullable<ToolContext["host"]["ask"]> = async (questions, { signal }) => {
+      const input = { questions };
+      const request = { tool: askingTool, effect: "interact", input, paths: [] } as const;
+      const reason = "the agent asks for an answer";
+      const waiting = { callId: call.callId, request, reason, asksEveryTime: true };
+      const wait = () => inbox.ask(waiting, askerOf(plan, inbox), { signal });
+      const said = await (control?.park === undefined ? wait() : control.park(wait));
+      if (said.type === "denied") throw new RetinueError("not-answered", said.reason);
+      return said.answers ?? {};
+    };
+    return { ...context, host: { ...context.host, ask } };
+  };
+}
 
 /** In the background a tool that asks finds no one to ask; the agent continues. */
 function withoutQuestions(makeContext: MakeContext, control: TaskControl): MakeContext {

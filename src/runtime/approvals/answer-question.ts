@@ -1,6 +1,7 @@
-import { shown } from "../../foundation/json-record.ts";
+import { isRecord, shown } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import {
+  type ApprovalQuestion,
   type ApprovalRecord,
   type GrantLimits,
   type GrantScope,
@@ -17,6 +18,8 @@ export type GivenAnswer =
       readonly scope?: GrantScope;
       /** Allow rules for further calls in the scope; without any, the same call again. */
       readonly rules?: readonly string[];
+      /** For questions with choices: by their texts, what is answered; all of them are needed. */
+      readonly answers?: Readonly<Record<string, string>>;
     } & GrantLimits)
   | { readonly type: "deny"; readonly message?: string };
 
@@ -63,7 +66,11 @@ export function answerQuestion(
           type: "deny",
           ...(given.message === undefined ? {} : { message: given.message }),
         }
-      : { ...facts, ...checkGrant(given, { everyTime: question.everyTime, reason: question.reason, now }) };
+      : {
+          ...facts,
+          ...checkGrant(given, { everyTime: question.everyTime, reason: question.reason, now }),
+          ...checkAnswers(given, question),
+        };
   if (!files.putAnswer(record)) {
     const first = files.read().find((other) => other.question.id === id)?.answer;
     throw alreadyAnswered(id, first ?? record);
@@ -114,6 +121,37 @@ function checkGrant(
     ...(maxUses === undefined ? {} : { maxUses }),
     ...(maxUsd === undefined ? {} : { maxUsd }),
   } as const;
+}
+
+/** A call that asks the person something needs words; a permission takes none. */
+function checkAnswers(
+  { answers }: Extract<GivenAnswer, { readonly type: "allow" }>,
+  { tool, input }: ApprovalQuestion,
+): { readonly answers?: Readonly<Record<string, string>> } {
+  const asked = tool === askingTool ? questionTexts(input) : [];
+  if (asked.length === 0 && answers !== undefined)
+    throw unusable(`${tool} asks for a permission, which takes no answers.`);
+  if (asked.length === 0) return {};
+  const given = isRecord(answers) ? answers : {};
+  const missing = asked.find((text) => typeof given[text] !== "string" || given[text].trim() === "");
+  if (missing !== undefined)
+    throw unusable(
+      `The question ${shown(missing, 200)} has no answer.`,
+      "Give one answer for each question, in their order: `retinue approve ID --answer TEXT …`.",
+    );
+  return { answers: Object.fromEntries(asked.map((text) => [text, String(given[text])])) };
+}
+
+/** The tool whose calls are questions themselves. */
+export const askingTool = "AskUserQuestion";
+
+/** The texts of the questions that a call of that tool puts to the person. */
+export function questionTexts(input: Readonly<Record<string, unknown>>): readonly string[] {
+  const { questions } = input;
+  if (!Array.isArray(questions)) return [];
+  return questions.flatMap((one: unknown) =>
+    isRecord(one) && typeof one["question"] === "string" ? [one["question"]] : [],
+  );
 }
 
 function unusable(message: string, advice?: string): RetinueError {

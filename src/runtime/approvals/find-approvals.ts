@@ -105,6 +105,17 @@ export function findApprovals(
   };
 }
 
+/** The approvals of one session, those that wait first. */
+export function readApprovals(
+  directory: string,
+  { now, ignored }: FindApprovalsOptions,
+): readonly Approval[] {
+  return skipUnsafe(openInboxFiles(directory, { ignored }), ignored)
+    .read()
+    .map((entry) => describe(entry, now()))
+    .toSorted((a, b) => rank(a) - rank(b) || b.question.at - a.question.at);
+}
+
 /** A folder that others could have written to costs only itself. */
 function skipUnsafe(files: InboxFiles, ignored: FindApprovalsOptions["ignored"]): InboxFiles {
   return {

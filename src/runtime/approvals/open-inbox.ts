@@ -7,15 +7,34 @@ import { openSessionInbox, type SessionInbox } from "./session-inbox.ts";
 import { createWebhook } from "./webhook.ts";
 
 /** Where questions wait. */
-export type ApprovalSettings = Pick<ApprovalsValue, "webhook">;
+export interface ApprovalSettings extends Pick<ApprovalsValue, "webhook"> {
+  /** The variable that holds the webhook's key, which is kept out of what agents and their commands inherit. */
+  readonly key: Environment;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What the program says goes before what settings say; where both are silent, calls are refused. */
 export function approvalsOf(
   option: "refuse" | "inbox" | undefined,
   settings: ApprovalsValue | undefined,
+  environment: Environment,
 ): { readonly approvals?: ApprovalSettings } {
   if ((option ?? settings?.mode) !== "inbox") return {};
-  return { approvals: settings?.webhook === undefined ? {} : { webhook: settings.webhook } };
+  const { webhook } = settings ?? {};
+  if (webhook === undefined) return { approvals: { key: {} } };
+  return { approvals: { webhook, key: { [webhook.secretEnv]: environment[webhook.secretEnv] } } };
+}
+
+/** The environment without the key of the webhook: who has it can answer questions in a person's name. */
+export function withoutWebhookKey(
+  environment: Environment,
+  settings: ApprovalsValue | undefined,
+): Environment {
+  const { webhook } = settings ?? {};
+  if (webhook === undefined) return environment;
+  const { [webhook.secretEnv]: _key, ...rest } = environment;
+  return rest;
 }
 
 /** The inbox of a session, where questions are to wait. */
@@ -34,7 +53,7 @@ export function openInbox(world: RuntimeContext, plan: RunPlan): SessionInbox | 
   const { approvals: directory } = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
   const webhook = createWebhook(approvals.webhook, {
     directory,
-    environment: world.environment,
+    environment: approvals.key,
     now,
     notice,
   });

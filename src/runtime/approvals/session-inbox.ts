@@ -131,7 +131,12 @@ function takeAnswer(
     if (!files.putUse({ version: 1, ...use, usd: usd ?? 0 }, uses.length + 1))
       return takeAnswer(inbox, about);
     const approval = { id, by: answer.by };
-    if (answer.type === "allow") return { type: "allowed", approval };
+    if (answer.type === "allow")
+      return {
+        type: "allowed",
+        approval,
+        ...(answer.answers === undefined ? {} : { answers: answer.answers }),
+      };
     const message = answer.message?.trim() ?? "";
     const reason =
       message === "" ? `${answer.by} refused it` : `${answer.by} refused it and says: ${message}`;

@@ -1,4 +1,6 @@
+// @io
 import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
 import { type Message, textOf, type UserMessage } from "../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
@@ -52,7 +54,7 @@ export async function rerunSession(options: RerunOptions): Promise<string> {
   const sessionId = randomUUID();
   const isForked = await forkBefore(first, { ...options, sessionId });
   const player = createPlayer(options, start);
-  const session = await options.open(
+  const opening = options.open(
     {
       ...optionsOf(first),
       ...(isForked ? { resume: sessionId } : { sessionId }),
@@ -62,6 +64,11 @@ export async function rerunSession(options: RerunOptions): Promise<string> {
     },
     player.add,
   );
+  const session = await opening.catch((error: unknown) => {
+    // A copy that never became a run would be listed as a session.
+    if (isForked) removeFork(options.transcripts, sessionId);
+    throw error;
+  });
   try {
     // What was asked after the message that is changed was asked because of the old answers.
     const repeated = from === undefined ? runs : runs.slice(0, 1);
@@ -120,6 +127,12 @@ async function forkBefore(
   const text = lines.map((line) => `${JSON.stringify(line)}\n`).join("");
   createWholeFile(sessionFiles(transcripts, sessionId).transcript, text, { durable: false });
   return true;
+}
+
+function removeFork(transcripts: string, sessionId: string): void {
+  const { transcript, directory } = sessionFiles(transcripts, sessionId);
+  rmSync(transcript, { force: true });
+  rmSync(directory, { recursive: true, force: true });
 }
 
 function optionsOf({ options, agent, model }: RecordedRun): SessionOptions {

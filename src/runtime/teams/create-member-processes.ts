@@ -30,7 +30,7 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
       runMemberProcess(plan, {
         control,
         signal,
-        environment: world.environment,
+        environment: { ...world.environment, ...world.approvals?.key },
         home: paths.home,
         trusted: world.trusted,
         options: world.portable,

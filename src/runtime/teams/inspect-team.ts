@@ -50,6 +50,7 @@ const maxText = 200;
 
 function mailEvents(store: TeamStore, names: readonly string[]): InspectedTeam["events"] {
   return mailOfTeam(store, names).map(({ to, mail }) => ({
+    kind: "mail",
     at: Date.parse(mail.timestamp) || 0,
     text: `${mail.from} → ${to}: ${(mail.summary ?? bodyOf(mail)).replace(/\s+/g, " ").slice(0, maxText)}`,
   }));
@@ -64,7 +65,13 @@ function boardEvents({ agents }: Inspection): InspectedTeam["events"] {
     return agent.steps.flatMap((step) => {
       if (step.type !== "call" || !boardTools.has(step.tool)) return [];
       const outcome = step.outcome === "ok" ? "" : ` (${step.reason ?? step.outcome})`;
-      return [{ at: step.at ?? 0, text: `${who} ${step.tool} ${step.about}${outcome}`.slice(0, maxText) }];
+      return [
+        {
+          kind: "board",
+          at: step.at ?? 0,
+          text: `${who} ${step.tool} ${step.about}${outcome}`.slice(0, maxText),
+        },
+      ];
     });
   });
 }

@@ -1,7 +1,7 @@
 import type { RuntimeContext } from "../runtime-context.ts";
 import { hearEvent } from "./hear-event.ts";
-import { measureHook, measuringCapability } from "./measure-calls.ts";
 import { type Measuring, startSpan } from "./measuring.ts";
+import { measureHook, measuringCapability } from "./measuring-capability.ts";
 import type { Telemetry } from "./start-telemetry.ts";
 import { writeTraceParent } from "./telemetry-settings.ts";
 

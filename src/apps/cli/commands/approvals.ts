@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { ApprovalGrant, GrantScope } from "../../../permissions/grants/approval-record.ts";
-import type { GivenAnswer } from "../../../runtime/approvals/answer-question.ts";
+import { type GivenAnswer, questionTexts } from "../../../runtime/approvals/answer-question.ts";
 import {
   type Approval,
   type Approvals,
@@ -129,6 +129,7 @@ export interface ApproveOptions {
   readonly until?: string;
   readonly uses?: string;
   readonly usd?: string;
+  readonly answer?: readonly string[];
 }
 
 /** `retinue approve ID` */
@@ -151,12 +152,24 @@ export async function approve(
     ...(options.until === undefined ? {} : { until: readTime(options.until, Date.now()) }),
     ...(options.uses === undefined ? {} : { maxUses: Number(options.uses) }),
     ...(options.usd === undefined ? {} : { maxUsd: Number(options.usd) }),
+    ...(options.answer === undefined ? {} : { answers: pairAnswers(options.answer, question.input) }),
   };
   const approval = give(approvals, question.id, { given, digest: question.digest });
   const { answer } = approval;
   const what = answer?.type === "allow" ? describeGrant(answer, approval) : "";
   host.stdout.write(`${stripControlCharacters(`${question.id} is allowed: ${question.tool}, ${what}.`)}\n`);
   return 0;
+}
+
+/** By question, in the order in which both were given. */
+function pairAnswers(
+  answers: readonly string[],
+  input: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> {
+  const texts = questionTexts(input);
+  if (answers.length > texts.length)
+    throw misuse(`There are ${texts.length} questions, but ${answers.length} answers were given.`);
+  return Object.fromEntries(answers.map((answer, at) => [texts[at] ?? "", answer]));
 }
 
 /** `retinue deny ID [message]` */

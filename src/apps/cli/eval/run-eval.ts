@@ -79,7 +79,9 @@ interface EarlierResults {
 }
 
 async function loadResults(file: string): Promise<EarlierResults> {
-  const { values } = await readLines(file).catch(() => ({ values: [] }));
+  const { values, torn } = await readLines(file).catch(() => ({ values: [], torn: false }));
+  // A process that was killed while it wrote has left half a line, which the next result must not continue.
+  if (torn) await appendFile(file, "\n");
   const read = values.flatMap((line) => readResult(line) ?? []);
   const wasted = values.reduce((sum, { spent }) => sum + (typeof spent === "number" ? spent : 0), 0);
   return {

@@ -207,6 +207,11 @@ const approvalCommands: readonly CommandEntry[] = [
       { flags: "--until <time>", description: "such as 30m, 2h, 1d, or 2030-01-31T12:00Z" },
       { flags: "--uses <n>", description: "at most so many calls", value: count },
       { flags: "--usd <amount>", description: "until the session has spent so much more", value: amount },
+      {
+        flags: "--answer <text>",
+        description: "the answer to a question; repeat it for each, in their order",
+        isRepeatable: true,
+      },
     ],
     run: async (context, options, [id]) =>
       (await loadApprovals()).approve(context, id, { ...options, for: options["for"] }),
@@ -240,6 +245,7 @@ const workCommands: readonly CommandEntry[] = [
       { flags: "--port <n>", description: "the port; a free one when left out", value: port },
       { flags: "--host <address>", description: "listen on another address than 127.0.0.1; needs --token" },
       { flags: "--token <text>", description: "the token of the link; a random one when left out" },
+      { flags: "--store <url>", description: "the sessions of a store instead of this folder's" },
     ],
     run: async (context, options) => (await import("../../studio/studio.ts")).studio(context, options),
   },

@@ -16,6 +16,7 @@ const sharedCommands = new Set([
   "approvals",
   "approve",
   "deny",
+  "studio",
 ]);
 
 /** Whether arguments are about agents in a store rather than in this process. */

@@ -93,6 +93,16 @@ function addAgentCommands(program: Command, run: Run): void {
       (await import("./print-in-store.ts")).runPlanInStore(context, file, command.optsWithGlobals()),
     ),
   );
+  describe(
+    program.command("studio"),
+    "Serves a page for the browser that shows the sessions of the store live.",
+  )
+    .option("--port <n>", "the port; a free one when left out")
+    .option("--host <address>", "listen on another address than 127.0.0.1; needs --token")
+    .option("--token <text>", "the token of the link; a random one when left out")
+    .action((options) =>
+      run(async (context) => (await import("../../studio/mirror-store.ts")).studioOfStore(context, options)),
+    );
   describe(program.command("stop <id>"), "Ends an agent and its children, on whichever worker.").action(
     (id: string) => run(async (context) => (await load()).stop(context, id)),
   );

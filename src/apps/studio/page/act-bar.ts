@@ -1,9 +1,9 @@
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
 import type { OverviewAgent } from "../session-overview.ts";
-import type { StudioAction } from "../studio-messages.ts";
+import type { StudioAction } from "../session-update.ts";
 import type { Place } from "./route.ts";
-import { sendAct } from "./use-events.ts";
+import { exported, useActs } from "./use-events.ts";
 
 interface ActBarProps {
   readonly place: Place;
@@ -20,33 +20,19 @@ const labels = {
 /** What can be done to an agent from here: only what another process can do to it is offered. */
 export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
   const [text, setText] = useState("");
-  const [status, setStatus] = useState("");
-  const [isBusy, setBusy] = useState(false);
-  if (agent === undefined) return null;
+  const { status, isBusy, act } = useActs();
+  if (agent === undefined || exported !== undefined) return null;
   const isMain = agentId === "main";
-  if (isMain && agent.isLive)
-    return h(
-      "p",
-      { class: "soft" },
-      "The main agent runs in another program; write to it there. Its child agents can be stopped and written to here.",
-    );
   const send = async (action: StudioAction): Promise<void> => {
-    setBusy(true);
-    setStatus(action === "stop" ? "Stopping…" : "Sending…");
-    const own = text.trim() === "" || action === "stop" ? {} : { text };
-    const request = { project: place.project, sessionId: place.id, agentId, action, ...own };
-    const outcome = await sendAct(request).then(
-      (done) => {
-        if (action !== "stop") setText("");
-        return done;
-      },
-      (error: unknown) => (error instanceof Error ? error.message : String(error)),
-    );
-    setStatus(outcome);
-    setBusy(false);
+    const takesText = action === "message" || action === "resume";
+    const own = text.trim() === "" || !takesText ? {} : { text };
+    const done = await act({ project: place.project, sessionId: place.id, agentId, action, ...own });
+    if (done !== undefined && takesText) setText("");
   };
   const action = agent.isLive ? "message" : "resume";
   const isEmpty = text.trim() === "" && (isMain || action === "message");
+  const button = (label: string, wanted: StudioAction): ComponentChild =>
+    h("button", { type: "button", disabled: isBusy, onClick: () => void send(wanted) }, label);
   return h(
     "form",
     {
@@ -59,7 +45,7 @@ export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
     h(
       "label",
       {},
-      labels[isMain ? "session" : action],
+      labels[isMain && action === "resume" ? "session" : action],
       h("textarea", {
         rows: 2,
         value: text,
@@ -67,9 +53,8 @@ export function ActBar({ place, agent, agentId }: ActBarProps): ComponentChild {
       }),
     ),
     h("button", { type: "submit", disabled: isBusy || isEmpty }, agent.isLive ? "Send" : "Resume"),
-    agent.isLive
-      ? h("button", { type: "button", disabled: isBusy, onClick: () => void send("stop") }, "Stop this agent")
-      : null,
+    agent.isLive ? button(isMain ? "Stop the main agent" : "Stop this agent", "stop") : null,
+    agent.isLive && !isMain ? button("Move to the background", "background") : null,
     h("span", { role: "status" }, status),
   );
 }

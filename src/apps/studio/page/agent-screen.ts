@@ -1,70 +1,51 @@
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
-import type { ConversationEntry } from "../../../inspection/conversation-fold.ts";
 import {
   allTokens,
   describeDuration,
   describeTokens,
   describeTotalCost,
 } from "../../../inspection/describe-duration.ts";
-import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
-import type { AgentUpdate } from "../studio-messages.ts";
+import type { OverviewAgent } from "../session-overview.ts";
 import { ActBar } from "./act-bar.ts";
 import { ConversationPart } from "./conversation-part.ts";
 import { Badge, describeInFlight, Figures, labelOf, Problem } from "./parts.ts";
 import { PlanPart } from "./plan-part.ts";
 import { agentLink, type Place, sessionLink } from "./route.ts";
-import { ContextFill, foldOverview, type SessionView } from "./session-screen.ts";
-import { useEvents } from "./use-events.ts";
-
-interface AgentView {
-  readonly from: number;
-  readonly entries: readonly ConversationEntry[];
-  readonly plan?: Readonly<Record<string, unknown>>;
-}
-
-function foldAgent(before: AgentView | undefined, update: AgentUpdate): AgentView {
-  const entries = [...(before?.entries ?? [])];
-  for (const [index, entry] of update.entries) entries[index - update.from] = entry;
-  const plan = update.plan ?? before?.plan;
-  return { from: update.from, entries, ...(plan === undefined ? {} : { plan }) };
-}
+import { ContextFill } from "./session-screen.ts";
+import { exported, type SessionView, useSession } from "./use-events.ts";
 
 /** One agent: what became of it, its conversation, and what was decided for it. */
 export function AgentScreen({ place, agentId }: { place: Place; agentId: string }): ComponentChild {
   const [all, setAll] = useState(false);
-  const query = { project: place.project, id: place.id };
-  const session = useEvents<SessionView, SessionOverview>("api/session", query, foldOverview);
-  const { state, problem } = useEvents<AgentView, AgentUpdate>(
-    "api/agent",
-    { ...query, agent: agentId, all: all ? "1" : "0" },
-    foldAgent,
-  );
-  const agent = session.state?.agents.get(agentId);
-  const overview = session.state?.overview;
+  const { state, problem } = useSession(place, { agentId, all });
+  const agent = state?.session?.agents.get(agentId);
+  const overview = state?.session?.overview;
+  const conversation = state?.agent;
   return h(
     "main",
     {},
     h(
       "nav",
       { "aria-label": "Breadcrumb" },
-      h("a", { href: "#/" }, "All sessions"),
-      " / ",
+      exported === undefined ? [h("a", { href: "#/" }, "All sessions"), " / "] : null,
       h("a", { href: sessionLink(place) }, overview?.session.title ?? "Session"),
-      h(Parent, { place, agent, view: session.state }),
+      h(Parent, { place, agent, view: state?.session }),
     ),
-    h(Problem, { text: problem ?? session.problem }),
+    h(Problem, { text: problem }),
     agent === undefined
       ? h("p", { role: "status" }, "Reading the agent…")
       : h(AgentHead, { agent, now: overview?.takenAt ?? 0 }),
     h(ActBar, { place, agent, agentId }),
-    state?.plan === undefined ? null : h(PlanPart, { plan: state.plan }),
-    state === undefined
+    conversation?.plan === undefined ? null : h(PlanPart, { plan: conversation.plan }),
+    conversation === undefined
       ? h("p", { role: "status" }, "Reading the conversation…")
       : h(ConversationPart, {
-          entries: state.entries,
-          from: state.from,
+          entries: conversation.entries,
+          from: conversation.from,
           place,
+          writing: state?.live.get(agentId)?.text,
+          mayFork: agentId === "main" && exported === undefined,
           onEarlier: () => setAll(true),
         }),
   );

@@ -7,11 +7,9 @@ import {
   describeTotalCost,
 } from "../../../inspection/describe-duration.ts";
 import { createTimeAxis } from "../../../inspection/time-axis.ts";
-import type { SessionOverview } from "../session-overview.ts";
-import { Problem } from "./parts.ts";
+import { Problem, Table } from "./parts.ts";
 import { type Place, sessionLink } from "./route.ts";
-import { foldOverview, type SessionView, Table } from "./session-screen.ts";
-import { useEvents } from "./use-events.ts";
+import { type SessionView, useSession } from "./use-events.ts";
 
 /** Two sessions side by side. */
 export function CompareScreen({ left, right }: { left: Place; right: Place }): ComponentChild {
@@ -19,9 +17,10 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
   const b = useSession(right);
   const problem = h(Problem, { text: a.problem ?? b.problem });
   const back = h("nav", { "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "All sessions"));
-  if (a.state === undefined || b.state === undefined)
+  const [one, other] = [a.state?.session, b.state?.session];
+  if (one === undefined || other === undefined)
     return h("main", {}, back, problem, h("p", { role: "status" }, "Reading the sessions…"));
-  const views = [a.state, b.state] as const;
+  const views = [one, other] as const;
   return h(
     "main",
     {},
@@ -57,10 +56,6 @@ export function CompareScreen({ left, right }: { left: Place; right: Place }): C
       rows: [views.map(({ agents }) => agents.get("main")?.result ?? "No answer.")],
     }),
   );
-}
-
-function useSession({ project, id }: Place) {
-  return useEvents<SessionView, SessionOverview>("api/session", { project, id }, foldOverview);
 }
 
 function tokensByModel({ overview }: SessionView): Map<string, string> {

@@ -3,28 +3,81 @@ import type { ConversationEntry, FileEdit } from "../../../inspection/conversati
 import { describeDuration } from "../../../inspection/describe-duration.ts";
 import { describeStep } from "../../../inspection/describe-step.ts";
 import { diffLines } from "./diff-lines.ts";
-import { agentLink, type Place } from "./route.ts";
+import { memo } from "./parts.ts";
+import { agentLink, type Place, sessionLink } from "./route.ts";
+import { exported, useActs } from "./use-events.ts";
 
 interface ConversationProps {
   readonly entries: readonly ConversationEntry[];
   /** How many earlier entries are not here. */
   readonly from: number;
   readonly place: Place;
+  /** What the model is writing now. */
+  readonly writing: string | undefined;
+  readonly mayFork: boolean;
   readonly onEarlier: () => void;
 }
 
 /** What was said and done, oldest first. The browser lays out only what is near the screen. */
-export function ConversationPart({ entries, from, place, onEarlier }: ConversationProps): ComponentChild {
+export function ConversationPart(props: ConversationProps): ComponentChild {
+  const { entries, from, place, writing, mayFork, onEarlier } = props;
   return h(
     "section",
     { "aria-labelledby": "conversation" },
     h("h2", { id: "conversation" }, "Conversation"),
-    from === 0 ? null : h("button", { type: "button", onClick: onEarlier }, `Show ${from} earlier entries`),
+    from === 0 ? null : h(Earlier, { from, onEarlier }),
     h(
       "ol",
       { class: "conversation" },
-      entries.map((entry, at) => h("li", { key: from + at }, h(Entry, { entry, place }))),
+      entries.map((entry, at) => h(Item, { key: from + at, entry, place, mayFork })),
     ),
+    writing === undefined
+      ? null
+      : h("div", { class: "text writing", "aria-label": "Being written", role: "group" }, writing),
+  );
+}
+
+function Earlier({ from, onEarlier }: { from: number; onEarlier: () => void }): ComponentChild {
+  if (exported !== undefined)
+    return h("p", { class: "soft" }, `${from} earlier entries are not in this file.`);
+  return h("button", { type: "button", onClick: onEarlier }, `Show ${from} earlier entries`);
+}
+
+interface ItemProps {
+  readonly entry: ConversationEntry;
+  readonly place: Place;
+  readonly mayFork: boolean;
+}
+
+const Item = memo(drawItem);
+
+function drawItem({ entry, place, mayFork }: ItemProps): ComponentChild {
+  const canFork = mayFork && (entry.type === "text" || (entry.type === "prompt" && !entry.isMeta));
+  return h("li", {}, h(Entry, { entry, place }), canFork ? h(Fork, { entry, place }) : null);
+}
+
+function Fork(props: {
+  entry: Extract<ConversationEntry, { type: "prompt" | "text" | "thinking" }>;
+  place: Place;
+}): ComponentChild {
+  const { entry, place } = props;
+  const { status, isBusy, act } = useActs();
+  if (entry.id === undefined) return null;
+  const fork = async (): Promise<void> => {
+    const about = { project: place.project, sessionId: place.id, agentId: "main", action: "fork" } as const;
+    const done = await act({ ...about, message: entry.id ?? "" });
+    if (done?.sessionId !== undefined)
+      location.hash = sessionLink({ project: place.project, id: done.sessionId });
+  };
+  return h(
+    "p",
+    { class: "soft small" },
+    h(
+      "button",
+      { type: "button", disabled: isBusy, onClick: () => void fork() },
+      entry.type === "prompt" ? "Fork before this prompt" : "Fork after this answer",
+    ),
+    h("span", { role: "status" }, ` ${status}`),
   );
 }
 
@@ -79,8 +132,9 @@ function decisionOf({ outcome, asked, decidedMs, reason, allowed }: CallEntry): 
     return `Refused${asked === true ? " by a person" : ""}: ${reason ?? "no reason was written down"}.${took}`;
   if (outcome === "running") return "Not decided or not finished yet.";
   const failure = reason === undefined ? "" : ` It ${outcome}: ${reason}`;
-  const by = allowed ?? (asked === true ? "a person said yes" : "by rules and mode, without a question");
-  return `Allowed: ${by}.${took}${failure}`;
+  if (allowed !== undefined) return `Allowed: ${allowed}.${took}${failure}`;
+  const who = asked === true ? "Allowed by the person who was asked." : "";
+  return `${who || "The transcript does not say why it was allowed."}${took}${failure}`;
 }
 
 function Diff({ edit }: { edit: FileEdit }): ComponentChild {

@@ -5,6 +5,8 @@ import { CompareScreen } from "./compare-screen.ts";
 import { type Route, readRoute } from "./route.ts";
 import { SessionScreen } from "./session-screen.ts";
 import { SessionsScreen } from "./sessions-screen.ts";
+import { TeamScreen } from "./team-screen.ts";
+import { exported } from "./use-events.ts";
 
 /** Shows the screen that the address names. */
 function Page(): ComponentChild {
@@ -22,10 +24,15 @@ function Page(): ComponentChild {
 
 function screenOf(route: Route): ComponentChild {
   switch (route.type) {
-    case "sessions":
-      return h(SessionsScreen, {});
+    case "sessions": {
+      if (exported === undefined) return h(SessionsScreen, {});
+      const { id } = exported.session.session;
+      return h(SessionScreen, { key: id, place: { project: "export", id } });
+    }
     case "session":
       return h(SessionScreen, { key: route.place.id, place: route.place });
+    case "team":
+      return h(TeamScreen, { key: route.place.id, place: route.place });
     case "agent":
       return h(AgentScreen, {
         key: `${route.place.id} ${route.agentId}`,

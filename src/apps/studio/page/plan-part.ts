@@ -1,5 +1,5 @@
 import { type ComponentChild, h } from "preact";
-import { Table } from "./session-screen.ts";
+import { Table } from "./parts.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -7,6 +7,7 @@ export interface Place {
 export type Route =
   | { readonly type: "sessions" }
   | { readonly type: "session"; readonly place: Place }
+  | { readonly type: "team"; readonly place: Place }
   | { readonly type: "agent"; readonly place: Place; readonly agentId: string }
   | { readonly type: "compare"; readonly left: Place; readonly right: Place };
 
@@ -16,6 +17,7 @@ export function readRoute(hash: string): Route {
   if (project === undefined || id === undefined) return { type: "sessions" };
   const place = { project, id };
   if (kind === "session") return { type: "session", place };
+  if (kind === "team") return { type: "team", place };
   if (kind === "agent" && third !== undefined) return { type: "agent", place, agentId: third };
   if (kind === "compare" && third !== undefined && fourth !== undefined)
     return { type: "compare", left: place, right: { project: third, id: fourth } };
@@ -24,6 +26,10 @@ export function readRoute(hash: string): Route {
 
 export function sessionLink({ project, id }: Place): string {
   return link("session", project, id);
+}
+
+export function teamLink({ project, id }: Place): string {
+  return link("team", project, id);
 }
 
 export function agentLink({ project, id }: Place, agentId: string): string {

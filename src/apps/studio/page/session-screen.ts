@@ -1,5 +1,5 @@
 import { type ComponentChild, h } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import {
   allTokens,
   describeCost,
@@ -11,30 +11,19 @@ import type { InspectedAct } from "../../../inspection/inspection.ts";
 import { createTimeAxis, type TimeAxis } from "../../../inspection/time-axis.ts";
 import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
 import { ActBar } from "./act-bar.ts";
-import { Badge, describeInFlight, Figures, labelOf, Problem } from "./parts.ts";
-import { agentLink, type Place } from "./route.ts";
-import { Timeline } from "./timeline.ts";
-import { useEvents } from "./use-events.ts";
+import { Badge, describeInFlight, Figures, labelOf, memo, Problem, Table, Timeline } from "./parts.ts";
+import { QuestionsPart } from "./questions-part.ts";
+import { agentLink, type Place, teamLink } from "./route.ts";
+import { exported, type SessionState, type SessionView, useSession } from "./use-events.ts";
 import { VirtualList } from "./virtual-list.ts";
-
-export interface SessionView {
-  readonly overview: SessionOverview;
-  readonly agents: ReadonlyMap<string, OverviewAgent>;
-}
-
-/** Updates hold only the agents that have changed. */
-export function foldOverview(before: SessionView | undefined, overview: SessionOverview): SessionView {
-  const agents = new Map(before?.agents);
-  for (const agent of overview.agents) agents.set(agent.id, agent);
-  return { overview, agents };
-}
 
 /** One session: what is going on or what came of it first, then failures, then the tree. */
 export function SessionScreen({ place }: { place: Place }): ComponentChild {
-  const query = { project: place.project, id: place.id };
-  const { state, problem } = useEvents<SessionView, SessionOverview>("api/session", query, foldOverview);
+  const { state, problem } = useSession(place);
   const [search, setSearch] = useState("");
-  if (state === undefined)
+  const view = state?.session;
+  const arranged = useMemo(() => arrange(view), [view]);
+  if (view === undefined || arranged === undefined || state === undefined)
     return h(
       "main",
       {},
@@ -42,12 +31,11 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
       h(Problem, { text: problem }),
       h("p", { role: "status" }, "Reading the session…"),
     );
-  const { overview } = state;
-  const agents = [...state.agents.values()];
-  const axis = createTimeAxis(agents);
+  const { overview } = view;
+  const { agents, axis, ordered } = arranged;
   const failed = agents.filter(isBad);
   const words = search.toLowerCase();
-  const shown = inTreeOrder(agents).filter((agent) =>
+  const shown = ordered.filter((agent) =>
     `${labelOf(agent)} ${agent.agentType} ${agent.id} ${agent.state}`.toLowerCase().includes(words),
   );
   return h(
@@ -55,24 +43,32 @@ export function SessionScreen({ place }: { place: Place }): ComponentChild {
     {},
     h(Back, {}),
     h(Problem, { text: problem }),
-    h(SessionHead, { overview, agents, axis }),
-    h(ActBar, { place, agent: state.agents.get("main"), agentId: "main" }),
+    h(SessionHead, { overview, agents, axis, live: state.live }),
+    overview.team === undefined
+      ? null
+      : h("p", {}, h("a", { href: teamLink(place) }, `Team ${overview.team.name}: members, board and mail`)),
+    h(QuestionsPart, { place, questions: overview.questions ?? [] }),
+    h(ActBar, { place, agent: view.agents.get("main"), agentId: "main" }),
     failed.length === 0 ? null : h(FailedAgents, { place, failed }),
     h(
       "section",
       { "aria-labelledby": "agents" },
       h("h2", { id: "agents" }, `Agents (${agents.length})`),
+      overview.unread === undefined
+        ? null
+        : h("p", { role: "status" }, `Reading the other agents: ${overview.unread} left…`),
       h(AgentsBar, { search, onSearch: setSearch }),
       h(VirtualList<OverviewAgent>, {
         items: shown,
         label: "Agents",
         rowHeight: 62,
         keyOf: ({ id }) => id,
-        row: (agent) => h(AgentRow, { place, agent, axis, now: overview.takenAt }),
+        row: (agent) =>
+          h(AgentRow, { place, agent, axis, now: overview.takenAt, writing: state.live.get(agent.id)?.text }),
       }),
     ),
     h(Shares, { overview }),
-    h(Acts, { acts: overview.acts ?? [], agents: state.agents }),
+    h(Acts, { acts: overview.acts ?? [], agents: view.agents }),
     h(Notes, { notes: overview.notes }),
   );
 }
@@ -108,7 +104,16 @@ function AgentsBar({
   );
 }
 
+/** What is made of a session once for each change of it, not for each piece of text. */
+function arrange(view: SessionView | undefined) {
+  if (view === undefined) return undefined;
+  const agents = [...view.agents.values()];
+  return { agents, axis: createTimeAxis(agents), ordered: inTreeOrder(agents) };
+}
+
 function Back(): ComponentChild {
+  if (exported !== undefined)
+    return h("p", { class: "soft" }, `A snapshot of ${new Date(exported.session.takenAt).toISOString()}.`);
   return h("nav", { "aria-label": "Breadcrumb" }, h("a", { href: "#/" }, "All sessions"));
 }
 
@@ -139,10 +144,11 @@ function SessionHead(props: {
   overview: SessionOverview;
   agents: readonly OverviewAgent[];
   axis: TimeAxis;
+  live: SessionState["live"];
 }): ComponentChild {
-  const { overview, agents, axis } = props;
+  const { overview, agents, axis, live } = props;
   const { session, totals, takenAt } = overview;
-  const main = agents.find(({ id }) => id === "main");
+  const main = agents.find(({ id }) => id === (overview.only ?? "main"));
   const running = agents.filter(({ state }) => state === "running");
   const { usage } = totals;
   return h(
@@ -150,7 +156,7 @@ function SessionHead(props: {
     {},
     h("h1", {}, session.title, " ", h(Badge, { state: main?.state ?? "empty" })),
     h("p", { class: "soft" }, [session.cwd, session.gitBranch, session.id].filter(Boolean).join(" · ")),
-    h(Now, { main, running, now: takenAt }),
+    h(Now, { main, running, now: takenAt, live }),
     h(Figures, {
       rows: [
         ["cost", describeTotalCost(totals)],
@@ -174,8 +180,9 @@ function Now(props: {
   main: OverviewAgent | undefined;
   running: readonly OverviewAgent[];
   now: number;
+  live: SessionState["live"];
 }): ComponentChild {
-  const { main, running, now } = props;
+  const { main, running, now, live } = props;
   if (running.length === 0) {
     const ending = main?.error ?? main?.reason;
     return h(
@@ -191,17 +198,22 @@ function Now(props: {
   const busy = running.filter(({ inFlight }) => inFlight.length > 0).slice(0, 5);
   return h(
     "section",
-    { class: "answer", "aria-label": "Current activity", "aria-live": "polite" },
+    { class: "answer", "aria-label": "Current activity" },
     h("h2", {}, "Now"),
     h(
       "ul",
       {},
       busy.map((agent) =>
-        h("li", { key: agent.id }, h("b", {}, labelOf(agent)), ": ", describeInFlight(agent.inFlight, now)),
+        h("li", { key: agent.id }, h("b", {}, labelOf(agent)), ": ", activityOf(agent, live, now)),
       ),
     ),
     main?.result === undefined ? null : h("div", { class: "text soft" }, main.result),
   );
+}
+
+function activityOf(agent: OverviewAgent, live: SessionState["live"], now: number): string {
+  const writing = live.get(agent.id)?.text;
+  return writing === undefined ? describeInFlight(agent.inFlight, now) : `writes “${tailOf(writing)}”`;
 }
 
 export function ContextFill({ context }: { context: { tokens: number; window: number } }): ComponentChild {
@@ -239,13 +251,16 @@ function FailedAgents({ place, failed }: { place: Place; failed: readonly Overvi
   );
 }
 
-function AgentRow(props: {
+const AgentRow = memo(drawAgentRow);
+
+function drawAgentRow(props: {
   place: Place;
   agent: OverviewAgent;
   axis: TimeAxis;
   now: number;
+  writing: string | undefined;
 }): ComponentChild {
-  const { place, agent, axis, now } = props;
+  const { place, agent, axis, now, writing } = props;
   const { totals, context } = agent;
   const facts = [
     agent.agentType,
@@ -262,11 +277,22 @@ function AgentRow(props: {
     h(Badge, { state: agent.state }),
     isBad(agent) ? h("span", { class: "bad" }, agent.error ?? agent.reason ?? "") : null,
     h("span", { class: "soft facts" }, facts.filter((fact) => fact !== "").join(" · ")),
+    writing === undefined ? null : h("span", { class: "facts writing" }, tailOf(writing)),
     h(Timeline, { bars: agent.bars, axis }),
   );
 }
 
-function Shares({ overview }: { overview: SessionOverview }): ComponentChild {
+const maxTail = 160;
+
+/** The end of a text, from a word on. */
+function tailOf(text: string): string {
+  const line = text.slice(-maxTail * 2).replace(/\s+/g, " ");
+  return line.length <= maxTail ? line : `… ${line.slice(-maxTail).replace(/^\S* /, "")}`;
+}
+
+const Shares = memo(drawShares);
+
+function drawShares({ overview }: { overview: SessionOverview }): ComponentChild {
   const { byModel, byTool } = overview;
   return h(
     "section",
@@ -292,40 +318,6 @@ function Shares({ overview }: { overview: SessionOverview }): ComponentChild {
         describeDuration(durationMs),
       ]),
     }),
-  );
-}
-
-export function Table(props: {
-  caption: string;
-  heads: readonly string[];
-  rows: readonly (readonly string[])[];
-}): ComponentChild {
-  const { caption, heads, rows } = props;
-  if (rows.length === 0) return null;
-  return h(
-    "table",
-    {},
-    h("caption", {}, caption),
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        heads.map((head) => h("th", { key: head, scope: "col" }, head)),
-      ),
-    ),
-    h(
-      "tbody",
-      {},
-      rows.map((row, at) =>
-        h(
-          "tr",
-          { key: at },
-          row.map((cell, column) => h("td", { key: column }, cell)),
-        ),
-      ),
-    ),
   );
 }
 

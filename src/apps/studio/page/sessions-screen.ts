@@ -1,11 +1,17 @@
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
 import { describeCost, describeTokens } from "../../../inspection/describe-duration.ts";
-import type { SessionList, SessionRow } from "../studio-messages.ts";
+import type { SessionList, SessionRow } from "../session-update.ts";
 import { ago, Badge, Problem } from "./parts.ts";
 import { compareLink, sessionLink } from "./route.ts";
 import { useEvents } from "./use-events.ts";
 import { VirtualList } from "./virtual-list.ts";
+
+const titles = {
+  all: "Sessions of all folders",
+  folder: "Sessions of this folder",
+  store: "Sessions of the store",
+} as const;
 
 /** All sessions, running ones first. */
 export function SessionsScreen(): ComponentChild {
@@ -23,7 +29,7 @@ export function SessionsScreen(): ComponentChild {
   return h(
     "main",
     {},
-    h("h1", {}, state?.scope === "all" ? "Sessions of all folders" : "Sessions of this folder"),
+    h("h1", {}, titles[state?.scope ?? "folder"]),
     h(Problem, { text: problem }),
     h(
       "div",
@@ -96,6 +102,9 @@ function Row(props: { row: SessionRow; isChosen: boolean; onChoose: () => void }
       h(Badge, { state: figures?.state ?? (row.isLive ? "running" : "…") }),
       figures !== undefined && figures.failed > 0
         ? h("span", { class: "badge failed" }, `${figures.failed} failed`)
+        : null,
+      figures !== undefined && figures.questions > 0
+        ? h("span", { class: "badge refused" }, `${figures.questions} waiting for an answer`)
         : null,
       h("span", { class: "soft facts" }, facts.join(" · ")),
     ),

@@ -1,13 +1,33 @@
 import { useEffect, useState } from "preact/hooks";
-import type { ActRequest } from "../studio-messages.ts";
+import type { ConversationEntry } from "../../../inspection/conversation-fold.ts";
+import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
+import type {
+  ActOutcome,
+  ActRequest,
+  AgentUpdate,
+  ExportedSession,
+  SessionUpdate,
+} from "../session-update.ts";
+import type { Place } from "./route.ts";
 
 const token = new URLSearchParams(location.search).get("token") ?? "";
+
+/** The session that is part of this page, where it is an export. */
+export const exported: ExportedSession | undefined = readExported();
+
+function readExported(): ExportedSession | undefined {
+  const text = document.getElementById("data")?.textContent;
+  return text === undefined || text === null ? undefined : JSON.parse(text);
+}
 
 export interface Followed<S> {
   readonly state: S | undefined;
   /** What went wrong last; undefined while all is well. */
   readonly problem: string | undefined;
 }
+
+/** Text that flows is read as well at 25 pictures a second, and each picture of many agents takes time. */
+const leastMs = 40;
 
 /** Follows server-sent events and folds each into the state, at most once for each picture that is painted. */
 export function useEvents<S, U>(
@@ -18,15 +38,22 @@ export function useEvents<S, U>(
   const [followed, setFollowed] = useState<Followed<S>>({ state: undefined, problem: undefined });
   const address = `${path}?${new URLSearchParams({ ...query, token })}`;
   useEffect(() => {
+    if (exported !== undefined) return;
     let state: S | undefined;
     let problem: string | undefined;
     let frame = 0;
-    const paint = (): void => {
-      if (frame !== 0) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let paintedAt = 0;
+    const draw = (): void => {
+      timer = undefined;
       frame = requestAnimationFrame(() => {
         frame = 0;
+        paintedAt = performance.now();
         setFollowed({ state, problem });
       });
+    };
+    const paint = (): void => {
+      if (frame === 0) timer ??= setTimeout(draw, paintedAt + leastMs - performance.now());
     };
     const source = new EventSource(address);
     source.onopen = () => {
@@ -48,21 +75,119 @@ export function useEvents<S, U>(
     };
     return () => {
       source.close();
+      clearTimeout(timer);
       cancelAnimationFrame(frame);
     };
   }, [address]);
   return followed;
 }
 
+export interface SessionView {
+  readonly overview: SessionOverview;
+  readonly agents: ReadonlyMap<string, OverviewAgent>;
+}
+
+export interface AgentView {
+  readonly from: number;
+  readonly entries: readonly ConversationEntry[];
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+/** By agent, the answer that its model is writing. */
+type LiveTexts = ReadonlyMap<string, { readonly answer: number; readonly text: string }>;
+
+export interface SessionState {
+  readonly session?: SessionView;
+  readonly agent?: AgentView;
+  readonly live: LiveTexts;
+}
+
+/** Follows a session, and one of its agents with its conversation; `all` from the first entry on. */
+export function useSession(
+  { project, id }: Place,
+  { agentId, all = false }: { readonly agentId?: string; readonly all?: boolean } = {},
+): Followed<SessionState> {
+  const query = { project, id, ...(agentId === undefined ? {} : { agent: agentId, all: all ? "1" : "0" }) };
+  const path = agentId === undefined ? "api/session" : "api/agent";
+  const followed = useEvents<SessionState, SessionUpdate>(path, query, foldUpdate);
+  if (exported === undefined) return followed;
+  const agent = agentId === undefined ? undefined : exported.agents[agentId];
+  const session = foldUpdate(undefined, { session: exported.session });
+  return { state: agent === undefined ? session : foldUpdate(session, { agent }), problem: undefined };
+}
+
+function foldUpdate(before: SessionState = { live: new Map() }, update: SessionUpdate): SessionState {
+  const { session, agent, live } = update;
+  if (session !== undefined) return { ...before, session: foldOverview(before.session, session) };
+  if (agent !== undefined) return { ...before, agent: foldAgent(before.agent, agent) };
+  return live === undefined ? before : { ...before, live: foldLive(before.live, live) };
+}
+
+/** Updates hold only the agents that have changed. */
+function foldOverview(before: SessionView | undefined, overview: SessionOverview): SessionView {
+  const agents = new Map(before?.agents);
+  for (const agent of overview.agents) agents.set(agent.id, agent);
+  return { overview, agents };
+}
+
+function foldAgent(before: AgentView | undefined, update: AgentUpdate): AgentView {
+  const entries = [...(before?.entries ?? [])];
+  for (const [index, entry] of update.entries) entries[index - update.from] = entry;
+  const plan = update.plan ?? before?.plan;
+  return { from: update.from, entries, ...(plan === undefined ? {} : { plan }) };
+}
+
+function foldLive(before: LiveTexts, pieces: NonNullable<SessionUpdate["live"]>): LiveTexts {
+  const texts = new Map(before);
+  for (const { agentId, answer, text, isWhole } of pieces) {
+    const known = texts.get(agentId);
+    const before = known?.answer === answer && isWhole !== true ? known.text : "";
+    if (text !== undefined) texts.set(agentId, { answer, text: before + text });
+    else if (known?.answer === answer) texts.delete(agentId);
+  }
+  return texts;
+}
+
 /** Asks the server to do something; answers with what came of it, or throws with the reason. */
-export async function sendAct(request: ActRequest): Promise<string> {
+export async function sendAct(request: ActRequest): Promise<ActOutcome> {
   const response = await fetch("api/act", {
     method: "POST",
     headers: { "content-type": "application/json", authorization: `Bearer ${token}` },
     body: JSON.stringify(request),
   });
   const answer: unknown = await response.json().catch(() => undefined);
-  const { outcome, message, advice } = (answer ?? {}) as Record<string, string | undefined>; // The server's own form.
-  if (response.ok) return outcome ?? "Done.";
+  const { outcome, sessionId, message, advice } = (answer ?? {}) as Record<string, string | undefined>; // The server's own form.
+  if (response.ok) return { outcome: outcome ?? "Done.", ...(sessionId === undefined ? {} : { sessionId }) };
   throw new Error([message ?? `The studio answered ${response.status}.`, advice].filter(Boolean).join(" "));
+}
+
+export interface Acting {
+  readonly status: string;
+  readonly isBusy: boolean;
+  /** Whether it was done. */
+  readonly act: (request: ActRequest) => Promise<ActOutcome | undefined>;
+}
+
+/** Sends acts one at a time, with what came of the last one in words. */
+export function useActs(): Acting {
+  const [status, setStatus] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  return {
+    status,
+    isBusy,
+    async act(request) {
+      setBusy(true);
+      setStatus("Sending…");
+      try {
+        const done = await sendAct(request);
+        setStatus(done.outcome);
+        return done;
+      } catch (error) {
+        setStatus(error instanceof Error ? error.message : String(error));
+        return undefined;
+      } finally {
+        setBusy(false);
+      }
+    },
+  };
 }

@@ -46,9 +46,11 @@ export async function inspect(
   if (options.follow === true) return followInspection(source, host, view);
   const inspection = await source.load();
   if (options.html !== undefined) {
-    const { renderPage } = await import("../../../../inspection/render-page.ts");
+    const { collectExport, exportPage, loadPage } = await import("../../../studio/export-page.ts");
     const file = resolve(host.cwd, options.html);
-    await writeNewFile(file, renderPage(inspection), {
+    const place = { transcripts, sessionId: wanted.sessionId };
+    const page = exportPage(await collectExport(inspection, place), loadPage());
+    await writeNewFile(file, page, {
       replaces: true,
       notes: createPaths(host).temporaryNotes,
     }).catch((error: unknown) => {

@@ -4,10 +4,12 @@ import { allTokens } from "../../inspection/describe-duration.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, type InspectionSource } from "../../inspection/inspection-source.ts";
 import { findSessions } from "../../journal/find-sessions.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { createRefresher } from "./create-refresher.ts";
-import type { FollowOptions } from "./live-session.ts";
-import type { SessionFigures, SessionList, SessionRow } from "./studio-messages.ts";
+import type { FollowOptions } from "./follow-session.ts";
+import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
 import { watchFolders } from "./watch-folders.ts";
 
 /** Where the sessions are that are served. */
@@ -16,6 +18,8 @@ export interface StudioScope {
   readonly projects: string;
   /** The only project that is served; absent where all of them are. */
   readonly project?: string;
+  /** What is served is a copy of a store. */
+  readonly isStore?: boolean;
 }
 
 const maxListed = 500;
@@ -47,7 +51,7 @@ export function followSessions(
     const names = await findProjects(scope);
     watch.add(names.map((name) => ({ path: join(scope.projects, name) })));
     const sessions = await listSessions(scope.projects, names, cache);
-    send({ scope: scope.project === undefined ? "all" : "folder", sessions });
+    send({ scope: nameOf(scope), sessions });
     let isNew = false;
     for (const row of sessions.slice(0, maxMeasured)) {
       if (isClosed) return;
@@ -55,7 +59,7 @@ export function followSessions(
     }
     if (isNew) {
       const measured = sessions.map((row) => withFigures(row, cache));
-      send({ scope: scope.project === undefined ? "all" : "folder", sessions: measured });
+      send({ scope: nameOf(scope), sessions: measured });
     }
   }, onError);
   const watch = watchFolders([{ path: scope.projects }], refresher.request);
@@ -65,6 +69,11 @@ export function followSessions(
     watch.close();
     refresher.close();
   };
+}
+
+function nameOf({ project, isStore }: StudioScope): SessionList["scope"] {
+  if (isStore === true) return "store";
+  return project === undefined ? "all" : "folder";
 }
 
 async function listSessions(
@@ -102,11 +111,14 @@ async function measure(projects: string, row: SessionRow, cache: FiguresCache): 
     cache.get(name)?.source ?? createInspectionSource({ transcripts, sessionId: row.id, now: Date.now });
   const inspection = await source.load().catch(() => undefined);
   if (inspection === undefined) return false;
-  cache.set(name, { key, figures: figuresOf(inspection), ...(row.isLive ? { source } : {}) });
+  const { approvals } = sessionFiles(transcripts, row.id);
+  const questions = readApprovals(approvals, { now: Date.now }).filter(({ state }) => state === "waiting");
+  const figures = { ...figuresOf(inspection), questions: questions.length };
+  cache.set(name, { key, figures, ...(row.isLive ? { source } : {}) });
   return true;
 }
 
-function figuresOf({ agents, totals }: Inspection): SessionFigures {
+function figuresOf({ agents, totals }: Inspection): Omit<SessionFigures, "questions"> {
   const [main] = agents;
   return {
     state: main?.state ?? "empty",
