@@ -122,8 +122,8 @@ export interface AnthropicModelOptions extends AnthropicAccess {
 export function createAnthropicModel(options: AnthropicModelOptions): Model {
   const known = lookUpModel(options.id);
   const facts = options.facts ?? known.facts;
-  const headers = known.asksForLargeWindow ? largeWindow : {};
-  const sender = createAnthropicSender({ ...options, headers: { ...headers, ...options.headers } });
+  const window = known.asksForLargeWindow ? largeWindow : {};
+  const sender = createAnthropicSender({ ...options, headers: { ...window, ...options.headers } });
   const builder = createRequestBuilder({
     ...facts,
     model: options.wireId ?? known.wireId,
@@ -143,10 +143,9 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     try {
       signal.throwIfAborted();
       body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
-      const { timeouts } = options;
       const send = await sender.prepare(controller.signal);
       watch.wait();
-      const response = await send(body.bytes, { signal: controller.signal, timeouts });
+      const response = await send(body.bytes, { signal: controller.signal, timeouts: options.timeouts });
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);

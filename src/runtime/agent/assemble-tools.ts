@@ -77,13 +77,7 @@ export function assembleTools(
     bash: sandboxes,
   })
     .filter(({ name }) => !replaced.has(name))
-    // No one can be asked where the program around it has no way to ask, and questions do not wait.
-    .filter(
-      ({ effect, name }) =>
-        effect !== "interact" ||
-        world.host.ask !== undefined ||
-        (world.approvals !== undefined && name === askingTool),
-    );
+    .filter((tool) => canBeAnswered(tool, world));
   const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
   const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
   const own = [...builtin, ...world.extraTools];
@@ -109,6 +103,14 @@ export function assembleTools(
     moveCommands: (agentId) => shells.moveToBackground(agentId).map(({ description }) => description),
     dispose: async () => shells[Symbol.asyncDispose](),
   };
+}
+
+/** No one can be asked where the program around it has no way to ask, and questions do not wait. */
+function canBeAnswered(
+  { effect, name }: Pick<Tool, "effect" | "name">,
+  { host, approvals }: Pick<RuntimeContext, "host" | "approvals">,
+): boolean {
+  return effect !== "interact" || host.ask !== undefined || (approvals !== undefined && name === askingTool);
 }
 
 /** What a plan may grant; tools that each agent has of its own, and those of the provider, are only named here. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Message, UserMessage } from "../../conversation/message.ts";
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
 import { createStopwatch, type Stopwatch } from "../../foundation/stopwatch.ts";
 import { loadSession } from "../../journal/load-session.ts";
@@ -142,11 +143,7 @@ export function openChildren(parts: ChildrenParts): Children {
     teammateSettled: () => team?.look(),
   });
   const tool = createAgentTool({
-    agents: listedAgents(
-      world.discovered.registry.list().map(({ definition }) => definition),
-      parent.plan,
-      facts,
-    ),
+    agents: listedAgents(definitionsOf(world), parent.plan, facts),
     background: options.backgroundTasksDisabled !== true,
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
@@ -187,6 +184,10 @@ export function openChildren(parts: ChildrenParts): Children {
       interactive: parts.interactive,
     }),
   };
+}
+
+function definitionsOf({ discovered }: Pick<RuntimeContext, "discovered">): readonly AgentDefinition[] {
+  return discovered.registry.list().map(({ definition }) => definition);
 }
 
 /** The parent's plan under the mode that a person has chosen since. */
