@@ -4,7 +4,7 @@ import { isRecord } from "../foundation/json-record.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../permissions/approver.ts";
 import { watchAgent } from "./agent-client.ts";
 import { agentLog, toAgentRecord } from "./agent-records.ts";
-import { runEndingOf } from "./session/session-work.ts";
+import { runEndingOf, type SessionOpened } from "./session/session-work.ts";
 import { answerQuestion, type StoreApproval, toApprovals } from "./session/store-approvals.ts";
 import type { JsonValue, LogEntry, Store } from "./store.ts";
 
@@ -14,6 +14,8 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
   /** Answers calls that wait for a person; without it the session waits for an answer from elsewhere. */
   readonly approve?: ((request: ApprovalRequest) => Promise<ApprovalAnswer>) | undefined;
+  /** Hears what a worker says of the session that it has opened, before its events. */
+  readonly onOpened?: ((opened: SessionOpened) => void) | undefined;
   /** Hears once of each call that waits for a person. */
   readonly onParked?: ((approval: StoreApproval) => void) | undefined;
 }
@@ -27,15 +29,17 @@ const lateMs = 200;
 export async function* followSession(
   store: Store,
   sessionId: string,
-  { begin, signal, approve, onParked }: FollowOptions,
+  { begin, signal, approve, onParked, onOpened }: FollowOptions,
 ): AsyncGenerator<RunEvent> {
   const heard: RunEvent[] = [];
   let wake: () => void = () => undefined;
   let announced: JsonValue | undefined;
   const subscriptions = [
     await watchAgent(store, sessionId, (event) => {
-      // Workers publish the events of their runs.
-      if (isRecord(event) && event["type"] !== "run-ended") heard.push(event as unknown as RunEvent);
+      // Workers publish the events of their runs, and what they have opened.
+      const type = isRecord(event) ? event["type"] : undefined;
+      if (type === "session-opened") onOpened?.(event as unknown as SessionOpened);
+      else if (type !== undefined && type !== "run-ended") heard.push(event as unknown as RunEvent);
       wake();
     }),
     await store.bus.subscribe(agentLog(sessionId), (event) => {

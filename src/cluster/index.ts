@@ -19,6 +19,7 @@ export { type PruneOptions, pruneAgents } from "./prune-agents.ts";
 export { type ServeAgentsOptions, serveAgents } from "./serve-agents.ts";
 export { type ServeSessionsOptions, serveSessions } from "./serve-sessions.ts";
 export type { Question, SessionMessage } from "./session/session-progress.ts";
+export type { SessionOpened } from "./session/session-work.ts";
 export { type StoreApproval, type StoreApprovals, storeApprovals } from "./session/store-approvals.ts";
 export { setUpStore } from "./set-up-store.ts";
 export {

@@ -9,6 +9,7 @@ import { queueNeed } from "./serve-agents.ts";
 import { anyModelNeed, modelNeeds, planNeeds } from "./session/plan-needs.ts";
 import {
   checkChildPlan,
+  featureNeeds,
   type PlannedChild,
   type SessionPlan,
   toTravellingOptions,
@@ -53,7 +54,8 @@ export async function startSession(store: Store, request: SessionRequest): Promi
     ...(request.approvals === "refuse" ? { approvals: "refuse" } : {}),
     workspace,
   };
-  return startPlanned(store, plan, { queue, needs: [...needs, ...modelNeedsOf(options.model)] });
+  const own = [...needs, ...modelNeedsOf(options.model), ...featureNeeds(plan)];
+  return startPlanned(store, plan, { queue, needs: own });
 }
 
 /** The plan of a main agent as it travels. */

@@ -22,7 +22,9 @@ describe.skipIf(postgres.missing !== "")(`workers in processes of their own${pos
   const proxy = await startBreakableProxy((await createTestDatabase(postgres, "failover")).url);
   const { url } = proxy;
   const effects = mkdtempSync(join(tmpdir(), "effects-"));
-  const fleet = createFleet({ url, effects, slots: 4, codeVersion: "1.0.0" });
+  // `npm run cluster:figures` measures the usual time of 4.5 s.
+  const frozenMs = 2_000;
+  const fleet = createFleet({ url, effects, slots: 4, codeVersion: "1.0.0", frozenMs });
   let store: Store;
   let workers: [WorkerProcess, WorkerProcess];
   beforeAll(async () => {
@@ -70,17 +72,18 @@ describe.skipIf(postgres.missing !== "")(`workers in processes of their own${pos
   });
 
   test("a frozen worker is replaced, and refused at its first write when it thaws [CLU-3]", async () => {
-    await startAgent(store, { agent: "slow", plan: plan({ steps: 40, stepMs: 50 }) });
+    await startAgent(store, { agent: "slow", plan: plan({ steps: 30, stepMs: 40 }) });
     await becomes(() => effectsOf(["slow"]).length >= 2);
     const owner = effectsOf(["slow"])[0]?.pid;
     const frozen = workers[0].pid === owner ? workers[0] : workers[1];
     frozen.kill("SIGSTOP");
     const frozenAt = Date.now();
     await becomes(() => effectsOf(["slow"]).some(({ pid }) => pid !== owner));
-    expect(Date.now() - frozenAt).toBeLessThan(6_500);
+    expect(Date.now() - frozenAt).toBeGreaterThan(frozenMs - 500);
+    expect(Date.now() - frozenAt).toBeLessThan(frozenMs + 2_000);
     frozen.kill("SIGCONT");
     const thawedAt = Date.now();
-    await expectDone(["slow"], 40);
+    await expectDone(["slow"], 30);
     // The step whose wait was under way when the process froze may still finish; it has the key of its repetition.
     const late = effectsOf(["slow"]).filter(({ pid, at }) => pid === owner && at > thawedAt);
     expect(late.length).toBeLessThanOrEqual(1);
@@ -93,18 +96,18 @@ describe.skipIf(postgres.missing !== "")(`workers in processes of their own${pos
     for (const agent of agents) await startAgent(store, { agent, plan: plan({ steps: 20, stepMs: 20 }) });
     await becomes(() => effectsOf(agents).length >= 10);
     await proxy.cut();
-    await pause(500);
+    await pause(300);
     await proxy.join();
     await expectDone(agents, 20);
   });
 
   test("workers that get SIGTERM hand their agents over between two steps, to a newer version [CLU-3]", async () => {
     const agents = ["e", "f"];
-    for (const agent of agents) await startAgent(store, { agent, plan: plan({ steps: 80, stepMs: 15 }) });
+    for (const agent of agents) await startAgent(store, { agent, plan: plan({ steps: 60, stepMs: 15 }) });
     await becomes(() => agents.every((agent) => effectsOf([agent]).length >= 2));
     await fleet.start({ codeVersion: "2.0.0" });
     expect(await Promise.all(workers.map((worker) => worker.drain()))).toEqual([0, 0]);
-    await expectDone(agents, 80);
+    await expectDone(agents, 60);
     const records = (await store.log.read(agentLog("e"))).map(({ record }) => toAgentRecord(record));
     expect(records.filter((record) => record?.type === "interrupted")).toEqual([]);
     const versions = records.flatMap((record) => (record?.type === "claimed" ? [record.version] : []));

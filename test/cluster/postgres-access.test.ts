@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
@@ -71,9 +73,12 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
       tls: { ca: postgres.certificate },
     });
     expect(await own.log.list("none")).toEqual([]);
-    await expect(openPostgresStore({ url: `${url}?sslmode=verify-full`, outageMs: 500 })).rejects.toThrow(
-      /self.signed certificate/,
-    );
+    await expect(
+      openPostgresStore({ url: `${url}?sslmode=verify-full`, outageMs: 500 }),
+    ).rejects.toMatchObject({
+      code: "store-insecure",
+      message: expect.stringMatching(/is not accepted: self.signed certificate/),
+    });
   });
 
   test("a database without tables, and an unreachable server, are reported in one sentence [CLU-1]", async () => {
@@ -91,5 +96,30 @@ describe.skipIf(postgres.missing !== "")(`access to PostgreSQL${postgres.missing
       code: "store-forbidden",
     });
     await expect(setUpPostgres({ url, role: "stranger" })).rejects.toMatchObject({ code: "no-such-role" });
+    await expect(setUpPostgres({ url: asRole("worker_a") })).rejects.toMatchObject({
+      code: "store-forbidden",
+    });
+    await using store = await openPostgresStore({ url: asRole("worker_a"), tenant: "a" });
+    await expect(store.engine.prune(0)).rejects.toMatchObject({
+      code: "store-forbidden",
+      message: expect.stringContaining("may not do this: permission denied"),
+    });
+  });
+
+  test("a server without TLS is refused in one sentence where TLS is asked for [CLU-1]", async () => {
+    // The answer of a server that has none.
+    const server = createServer((socket) =>
+      socket.on("error", () => undefined).once("data", () => socket.end("N")),
+    );
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const port = typeof address === "object" ? address?.port : undefined;
+    const target = `postgres://x@127.0.0.1:${port}/none?sslmode=require`;
+    await expect(openPostgresStore({ url: target })).rejects.toMatchObject({
+      code: "store-insecure",
+      message: expect.stringContaining("offers no TLS"),
+    });
   });
 });

@@ -185,8 +185,29 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     return out;
   }
 
-  test("a session and a plan whose worker is killed continue with another one [CLU-2, CLU-3]", async () => {
-    respond = writeFiles(8, 25);
+  let parked = { id: "", cwd: "", origin: "" };
+  const asks = async ({ id, cwd } = parked): Promise<boolean> =>
+    (await run(cwd, "inspect", id)).out.includes("waits for a person: Write");
+
+  test("a call that needs a person parks the session, and the answer wakes it with its files [CLU-4, CLU-6]", async () => {
+    respond = writeFiles(3);
+    const cwd = createProject("asking");
+    const origin = createOrigin(cwd);
+    const id = (await run(cwd, "-p", "Write three files.", "--workspace", "git", "--detach")).out.trim();
+    parked = { id, cwd, origin };
+    await becomes(asks);
+    expect((await run(cwd, "tasks")).out).toMatch(/ waiting +Write three files/);
+    const approvals = JSON.parse((await run(cwd, "approvals", "--json")).out).approvals;
+    expect(approvals).toMatchObject([{ agent: id, state: "waiting", question: { tool: "Write" } }]);
+    expect((await run(cwd, "approve", approvals[0].id.slice(0, 6))).out).toContain("is allowed: Write of");
+    await becomes(async () => branchFiles(origin).includes("file-1.txt") && (await asks()));
+  });
+
+  test("sessions and a plan whose worker is killed continue with another one; what waited for a person is answered while there is none [CLU-2, CLU-3, CLU-4]", async () => {
+    // The session that waits has three files to write; the others know it by their prompts.
+    const [three, eight] = [writeFiles(3), writeFiles(8, 25)];
+    respond = (request) =>
+      JSON.stringify(request.messages[0]).includes("three files") ? three(request) : eight(request);
     const [cwd, other] = [createProject("killed"), createProject("killed-plan")];
     writeFileSync(join(other, "plan.json"), await planIn(other, "Write eight planned files."));
     const id = crypto.randomUUID();
@@ -197,6 +218,10 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     ];
     await becomes(() => [cwd, other].every((folder) => existsSync(join(folder, "file-3.txt"))));
     worker.process.kill("SIGKILL");
+    const { id: waiting, cwd: asked, origin } = parked;
+    expect((await run(asked, "approve", waiting, "--for", "session")).out).toContain("is allowed: Write of");
+    // The first answer counts.
+    expect((await run(asked, "deny", waiting, "No.")).err).toContain("has been answered");
     worker = await startWorker("two");
     for (const { code, out, err } of await Promise.all(answers)) {
       expect(code, err).toBe(0);
@@ -211,6 +236,12 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       expect(JSON.stringify(last)).toContain("another one has taken over");
     }
     expect(await workersOf(id)).toHaveLength(2);
+    expect((await waitForEnd(store, waiting, { timeoutMs: 20_000 }))?.status).toBe("completed");
+    expect(branchFiles(origin)).toEqual(["README.md", "file-1.txt", "file-2.txt", "file-3.txt"]);
+    expect(existsSync(join(asked, "file-1.txt"))).toBe(false);
+    expect((await run(asked, "approve", waiting)).err).toContain("Nothing waits for an answer");
+    expect((await run(asked, "approvals")).err).toBe("Nothing waits for an answer in this store.\n");
+    expect((await run(asked, "logs", waiting)).out).toMatch(/-- answered by .*: allow\n/);
   });
 
   test("a plan waits, with what is missing, until a worker has the tools and the key it needs [CLU-2]", async () => {
@@ -274,32 +305,6 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     );
   });
 
-  test("a call that needs a person parks the session; the answer wakes it, with its files, on a worker that never saw it [CLU-4, CLU-6]", async () => {
-    respond = writeFiles(3);
-    const cwd = createProject("asking");
-    const origin = createOrigin(cwd);
-    const asks = async (): Promise<boolean> =>
-      (await run(cwd, "inspect", id)).out.includes("waits for a person: Write");
-    const id = (await run(cwd, "-p", "Write three files.", "--workspace", "git", "--detach")).out.trim();
-    await becomes(asks);
-    expect((await run(cwd, "tasks")).out).toMatch(/ waiting +Write three files/);
-    const approvals = JSON.parse((await run(cwd, "approvals", "--json")).out).approvals;
-    expect(approvals).toMatchObject([{ agent: id, state: "waiting", question: { tool: "Write" } }]);
-    expect((await run(cwd, "approve", approvals[0].id.slice(0, 6))).out).toContain("is allowed: Write of");
-    await becomes(async () => branchFiles(origin).includes("file-1.txt") && (await asks()));
-    // The answer is given while no worker is there; the first one counts, and a worker of another version takes it up.
-    worker.process.kill("SIGKILL");
-    expect((await run(cwd, "approve", id, "--for", "session")).out).toContain("is allowed: Write of");
-    expect((await run(cwd, "deny", id, "No.")).err).toContain("has been answered");
-    worker = await startWorker("three");
-    expect((await waitForEnd(store, id, { timeoutMs: 20_000 }))?.status).toBe("completed");
-    expect(branchFiles(origin)).toEqual(["README.md", "file-1.txt", "file-2.txt", "file-3.txt"]);
-    expect(existsSync(join(cwd, "file-1.txt"))).toBe(false);
-    expect((await run(cwd, "approve", id)).err).toContain("Nothing waits for an answer");
-    expect((await run(cwd, "approvals")).err).toBe("Nothing waits for an answer in this store.\n");
-    expect((await run(cwd, "logs", id)).out).toMatch(/-- answered by .*: allow\n/);
-  });
-
   test("a worker that gets SIGTERM hands over between two turns, and what it spent is gone [CLU-3, CLU-5]", async () => {
     const gate = Promise.withResolvers<void>();
     const next = writeFiles(40);
@@ -316,7 +321,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const answer = run(cwd, "-p", "Write many files.", "--permission-mode", "acceptEdits", ...limits);
     await becomes(() => existsSync(join(cwd, "file-2.txt")));
     const [old, gone] = [worker, once(worker.process, "exit")];
-    worker = await startWorker("four");
+    worker = await startWorker("three");
     old.process.kill("SIGTERM");
     await becomes(() => old.said().includes("shutting down"));
     gate.resolve();
@@ -430,7 +435,8 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
-    expect(lines[0]).toMatchObject({ type: "system", subtype: "init", cwd });
+    // The model is the worker's; this process has no key for one.
+    expect(lines[0]).toMatchObject({ type: "system", subtype: "init", cwd, model_provider: "anthropic" });
     const pieces = lines.flatMap(({ type, event }) =>
       type === "stream_event" && event.type === "content_block_delta" ? [event.delta.text ?? ""] : [],
     );

@@ -10,11 +10,16 @@ export interface WorkerSettings {
   readonly name?: string;
   readonly has?: readonly string[];
   readonly codeVersion?: string;
+  readonly frozenMs?: number;
 }
 
 const settings = JSON.parse(process.argv[2] ?? "{}") as WorkerSettings;
-const { url, effects, slots, name, has, codeVersion } = settings;
-const store = await openPostgresStore({ url, ...(name === undefined ? {} : { workerName: name }) });
+const { url, effects, slots, name, has, codeVersion, frozenMs } = settings;
+const store = await openPostgresStore({
+  url,
+  ...(name === undefined ? {} : { workerName: name }),
+  ...(frozenMs === undefined ? {} : { frozenMs }),
+});
 const worker = await serveAgents(store, createTestProgram(effects), {
   slots,
   ...(has === undefined ? {} : { has }),

@@ -1,5 +1,6 @@
 // @io
 import { sleep } from "../../foundation/abortable.ts";
+import type { WorkerStatus } from "../store.ts";
 import type { AgentTable } from "./agent-table.ts";
 import { connectSession, type Database, isTransient, type Session } from "./database.ts";
 import type { Place } from "./schema.ts";
@@ -13,14 +14,8 @@ export const defaultFrozenMs = 4_500;
 /** After the server or the own connection came back, peers get this long to report before they are judged. */
 const graceMs = 3_000;
 
-export interface MemberDescription {
-  readonly id: string;
-  readonly machine: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly slots: number;
-  readonly has: readonly string[];
-}
+/** What a worker says of itself when it joins. */
+export type MemberDescription = Omit<WorkerStatus, "running" | "seenAt">;
 
 export interface MembershipOptions {
   readonly database: Database;

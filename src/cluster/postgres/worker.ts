@@ -1,11 +1,11 @@
 // @io
 
+import { sleep } from "../../foundation/abortable.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { RunActivation, ServeOptions, Worker } from "../store.ts";
 import { type AgentTable, anyQueue } from "./agent-table.ts";
 import type { Database } from "./database.ts";
-import { startDispatcher } from "./dispatcher.ts";
 import { type JobRunner, startJobRunner } from "./job-runner.ts";
 import { createLiveRuns, type LiveRuns } from "./live-runs.ts";
 import { joinMembership, type MemberDescription, type Membership } from "./membership.ts";
@@ -242,4 +242,45 @@ function createRescue(
 function splitJobId(id: string): [agent: string, run: string] {
   const at = id.lastIndexOf("@");
   return [id.slice(0, at), id.slice(at + 1)];
+}
+
+interface DispatcherOptions {
+  /** Looks for work and starts what there is room for. */
+  readonly look: () => Promise<void>;
+  /** How long to wait without a call. */
+  readonly intervalMs: () => number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Looks for work one look at a time: when called, and now and then in case a call was lost. */
+interface Dispatcher {
+  call(): void;
+  stop(): Promise<void>;
+}
+
+function startDispatcher({ look, intervalMs, onError }: DispatcherOptions): Dispatcher {
+  const stopping = new AbortController();
+  let called = Promise.withResolvers<void>();
+  const loop = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      called = Promise.withResolvers();
+      try {
+        await look();
+      } catch (error) {
+        onError(error);
+      }
+      const pause = new AbortController();
+      const signal = AbortSignal.any([stopping.signal, pause.signal]);
+      await Promise.race([called.promise, sleep(intervalMs(), signal).catch(() => undefined)]);
+      pause.abort();
+    }
+  };
+  const ended = loop();
+  return {
+    call: () => called.resolve(),
+    async stop() {
+      stopping.abort();
+      await ended;
+    },
+  };
 }

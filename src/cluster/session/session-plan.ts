@@ -25,6 +25,17 @@ const optionNames = [
   "output",
 ] as const satisfies readonly (keyof SessionOptions)[];
 
+/** What the first version of a plan did not have: only workers that say that they know it may take a plan with it. */
+const laterFeatures = ["output", "appendSubagentSystemPrompt", "approvals", "plan"] as const;
+
+/** The features that a worker of this version knows, as abilities. */
+export const knownFeatures: readonly string[] = laterFeatures.map((name) => `plan:${name}`);
+
+/** What a worker must know to carry out a session, so that one of an earlier version leaves it to others. */
+export function featureNeeds(plan: SessionPlan): readonly string[] {
+  return laterFeatures.filter((name) => name in plan || name in plan.options).map((name) => `plan:${name}`);
+}
+
 export type TravellingOptions = Pick<SessionOptions, (typeof optionNames)[number]>;
 
 /** What a worker needs to know to run a session: plain JSON without secrets. Keys come from the worker's environment. */

@@ -18,6 +18,7 @@ import {
   type Prompt,
   parkedFor,
   parkedForChildren,
+  publishOpened,
   runEndingOf,
   runInRuntime,
   type SessionProgramOptions,
@@ -68,6 +69,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
       // The mode was decided with the plan; whether it is allowed here is decided here.
       const mode = decided === undefined ? {} : { permissionMode: decided.policy.mode };
       const session = await runtime.open({ ...options, ...mode, ...own });
+      publishOpened(work.context, session);
       return session.stream(work.prompt.text, signal);
     },
   });
@@ -138,7 +140,7 @@ const continueText =
 function answeredText({ tool }: Question, answer: ApprovalAnswer | undefined): string {
   if (answer?.type === "allow")
     return `You waited for a person to decide about your call of ${tool}. It was allowed: make the same call again now, then continue.`;
-  const said = answer?.message === undefined ? "" : ` The person says: ${answer.message}`;
+  const said = answer?.message === undefined ? "" : ` The person says: ${JSON.stringify(answer.message)}.`;
   return `You waited for a person to decide about your call of ${tool}. It was refused.${said} Continue without it.`;
 }
 

@@ -2,9 +2,12 @@ import { type ModelEvent, toolCallsOf } from "../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { ModelFacts } from "../../model/model.ts";
+import type { RunPlan } from "../../planning/run-plan.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import type { AgentsInput, RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import { stoppedEnding } from "../../runtime/run-handle.ts";
+import type { Session } from "../../runtime/session.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
 import { type Ending, idempotencyKey } from "../agent-records.ts";
 import { withSharedLimits } from "../limits/limited-model.ts";
@@ -244,6 +247,27 @@ function createFence(
       }
     },
   };
+}
+
+/** What a worker says of a session that it has opened: what only it knows, such as the model that answers. */
+export interface SessionOpened {
+  readonly type: "session-opened";
+  readonly model: ModelFacts;
+  readonly decidedModel: RunPlan["model"];
+  readonly tools: RunPlan["tools"];
+  readonly mcpServers: ReturnType<Session["mcpServers"]>;
+}
+
+export function publishOpened(context: Pick<AgentContext, "publish">, session: Session): void {
+  const { model, plan } = session;
+  const opened: SessionOpened = {
+    type: "session-opened",
+    model,
+    decidedModel: plan.model,
+    tools: plan.tools,
+    mcpServers: session.mcpServers(),
+  };
+  context.publish(JSON.parse(JSON.stringify(opened)) as JsonValue);
 }
 
 /** The ending as it is kept, or undefined when the worker shuts down between two turns. */

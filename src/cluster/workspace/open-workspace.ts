@@ -4,7 +4,7 @@ import { mkdir, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { openGitWorkspace } from "./run-git-workspace.ts";
+import { openGitWorkspace } from "./open-git-workspace.ts";
 import type { WorkspacePlan } from "./workspace-plan.ts";
 
 /** The files of an agent on this worker, while it runs here. */

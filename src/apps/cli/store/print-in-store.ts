@@ -1,5 +1,6 @@
 import { waitForEnd } from "../../../cluster/agent-client.ts";
 import { followSession } from "../../../cluster/follow-session.ts";
+import type { SessionOpened } from "../../../cluster/session/session-work.ts";
 import type { StoreApproval } from "../../../cluster/session/store-approvals.ts";
 import { planMain, type SessionRequest, startPlan, startSession } from "../../../cluster/start-session.ts";
 import type { JsonValue, Store } from "../../../cluster/store.ts";
@@ -18,7 +19,7 @@ import {
   readApprovals,
   readPrintOptions,
 } from "../print/print-options.ts";
-import { createPrinter } from "../print/printer.ts";
+import { createPrinter, type Printer } from "../print/printer.ts";
 import { readPrompt } from "../print/read-prompt.ts";
 import { misuse } from "../session-options.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
@@ -98,7 +99,15 @@ async function show(
   { request, session, begin, signal }: Shown,
 ): Promise<number> {
   const { id } = session;
-  const printer = createPrinter(host, request, session, new Set(session.plan.notes));
+  const notes = new Set(session.plan.notes);
+  let printer: Printer | undefined;
+  const onOpened = (opened: SessionOpened): void => {
+    printer ??= createPrinter(host, request, asOpened(session, opened), notes);
+  };
+  const print = (): Printer => {
+    printer ??= createPrinter(host, request, session, notes);
+    return printer;
+  };
   const say = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   const onParked = ({ id: approval, question: { tool, input } }: StoreApproval): void => {
     say(`waits for a person: ${tool} ${cutTo(JSON.stringify(input), 200)}`);
@@ -107,21 +116,27 @@ async function show(
   let ending: RunEnding | undefined;
   try {
     let hasBegun = false;
-    for await (const event of followSession(store, id, { begin, signal, onParked })) {
-      if (!hasBegun) printer.begin();
+    for await (const event of followSession(store, id, { begin, signal, onParked, onOpened })) {
+      if (!hasBegun) print().begin();
       hasBegun = true;
       if (event.type === "run-ended") ending = event.ending;
-      else printer.show(event);
+      else print().show(event);
     }
   } catch (error) {
     if (signal.aborted) say(`${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it`);
-    else printer.fail(error);
+    else print().fail(error);
     throw error;
   }
   if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
-  printer.end(ending);
+  print().end(ending);
   if (ending.status === "stopped" && ending.error === undefined) say("the agent was stopped");
   return ending.status === "completed" ? 0 : 1;
+}
+
+/** The session as its worker has it. */
+function asOpened(session: Session, { model, decidedModel, tools, mcpServers }: SessionOpened): Session {
+  const plan = { ...session.plan, model: decidedModel, tools };
+  return { ...session, model, plan, mcpServers: () => mcpServers };
 }
 
 /** `retinue run-plan FILE --store`: hands the plan of a child to the workers and waits for the result. */

@@ -141,7 +141,7 @@ function describeEntry({ at, record: value }: LogEntry): readonly string[] {
     case "claimed":
       return [`${time} -- on ${record.worker}, version ${record.version}`];
     case "parked":
-      return [`${time} -- waits: ${stripControlCharacters(cutTo(JSON.stringify(record.waitingFor), 200))}`];
+      return [`${time} -- ${stripControlCharacters(describeWaiting(record.waitingFor))}`];
     case "received": {
       const answer = describeAnswer(record.message);
       return answer === undefined ? [] : [`${time} -- ${stripControlCharacters(answer)}`];
@@ -153,6 +153,12 @@ function describeEntry({ at, record: value }: LogEntry): readonly string[] {
     default:
       return [];
   }
+}
+
+function describeWaiting(waitingFor: JsonValue): string {
+  const question = questionOf(waitingFor);
+  if (question === undefined) return `waits: ${cutTo(JSON.stringify(waitingFor), 200)}`;
+  return `waits for a person: ${question.tool} ${cutTo(JSON.stringify(question.input), 200)}`;
 }
 
 /** The conversation, out of the pieces of transcripts. */
