@@ -3,7 +3,7 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ModelFacts } from "../../model/model.ts";
-import type { RunPlan } from "../../planning/run-plan.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import type { AgentsInput, RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import { stoppedEnding } from "../../runtime/run-handle.ts";
