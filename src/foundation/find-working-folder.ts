@@ -1,4 +1,6 @@
 // @io
+import { stat } from "node:fs/promises";
+import { isAbsolute } from "node:path";
 import { RetinueError } from "./retinue-error.ts";
 
 /** The folder this process was started in; one that was removed meanwhile has no path any more. */
@@ -11,4 +13,42 @@ export function findWorkingFolder(): string {
       cause: error,
     });
   }
+}
+
+/** Refuses a folder to work in that is not there: every call would fail in it, one after the other. */
+export async function checkWorkingFolder(folder: string): Promise<void> {
+  const found = await stat(folder).catch((error: NodeJS.ErrnoException) => error);
+  if (!(found instanceof Error) && found.isDirectory()) return;
+  const why = found instanceof Error ? reasonOf(found) : "is not a folder";
+  throw new RetinueError(
+    "unusable-folder",
+    `The working folder ${JSON.stringify(folder)} cannot be used: it ${why}.`,
+    {
+      advice: "Give the path of a folder that is there.",
+    },
+  );
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  return code === "ENOENT" ? "does not exist" : `cannot be read (${message})`;
+}
+
+/** Refuses a home folder that is no absolute path, or below which Node would try to make folders for ever. */
+export function checkHome(home: string): void {
+  if (!isAbsolute(home))
+    throw new RetinueError(
+      "invalid-home",
+      `The home folder ${JSON.stringify(home)} is not an absolute path.`,
+      {
+        advice: "Give an absolute path as `home`: what is below a relative one may be anybody's.",
+      },
+    );
+  if (!/^\/(?:proc|sys)(?:\/|$)/.test(home)) return;
+  throw new RetinueError(
+    "invalid-home",
+    `The home folder ${JSON.stringify(home)} is part of the system, and nothing can be kept there.`,
+    {
+      advice: "Set HOME to a folder of your own.",
+    },
+  );
 }

@@ -67,9 +67,53 @@ describe("what can be mistyped is answered with one sentence and the closest mat
     ["an agent", () => createRuntime(any({ agents: ["x"] })), /An agent must be an object/],
     ["a source", () => createRuntime(any({ settingSources: ["users"] })), /did you mean "user"\?/],
     ["a number of children", () => createRuntime({ concurrency: 0 }), /must be a whole number from 1/],
+    ["a clock", () => createRuntime(any({ clock: { a: 1 } })), /must have a function now\(\)/],
+    ["an approver", () => createRuntime(any({ approver: {} })), /must have a function approve\(\)/],
+    ["a host", () => createRuntime(any({ host: { ask: true } })), /must have a function ask\(\)/],
+    ["variables", () => createRuntime(any({ env: [42] })), /must be an object of strings/],
+    ["servers", () => createRuntime(any({ mcpServers: [{}] })), /must be an object by name/],
+    [
+      "a matcher",
+      () => createRuntime(any({ hooks: { PreToolUse: [{ matcher: /bash/i, hooks: [() => ({})] }] } })),
+      /a regular expression with flags/,
+    ],
+    [
+      "a timeout",
+      () => createRuntime(any({ hooks: { PreToolUse: [{ timeout: "5", hooks: [() => ({})] }] } })),
+      /must be a number of seconds, but is "5"/,
+    ],
+    ["a home", () => createRuntime({ home: "/proc/nope" }), /is part of the system/],
+    [
+      "messages in place of blocks",
+      (runtime) => runtime.run(any([{ role: "user", content: "x" }])),
+      /list of content blocks such as/,
+    ],
     ["what to do with more", () => createRuntime(any({ overflow: "queu" })), /did you mean "queue"\?/],
   ])("%s", (_what, use, expected) => {
     expect(misused(use)).toMatch(expected);
+  });
+});
+
+it("a regular expression as a matcher is the text of it", async () => {
+  const seen: string[] = [];
+  const call = (name: string, input: object) => ({ calls: [{ name, input }] });
+  await using sample = await createSampleRuntime([call("Read", { file_path: "a" }), "Done."], {
+    hooks: {
+      PreToolUse: [
+        { matcher: /Bash/ as never, hooks: [() => void seen.push("Bash")] },
+        { matcher: /^Read$/ as never, hooks: [() => void seen.push("Read")] },
+      ],
+    },
+  });
+  await sample.runtime.run("Go.").result;
+  expect(seen).toEqual(["Read"]);
+});
+
+it("a working folder that is not there ends the start", async () => {
+  await using runtime = createRuntime({ cwd: "/nowhere/at/all", home: "/nowhere", model: "offline" });
+  await expect(runtime.run("Go.").result).rejects.toMatchObject({
+    code: "unusable-folder",
+    message: expect.stringContaining("does not exist"),
   });
 });
 

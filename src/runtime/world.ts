@@ -1,6 +1,6 @@
 // @io
 import { randomUUID } from "node:crypto";
-import { isAbsolute, resolve } from "node:path";
+import { resolve } from "node:path";
 import { type AgentDefinition, type AgentInput, defineAgent } from "../definitions/agent-definition.ts";
 import {
   type AgentCatalog,
@@ -8,7 +8,7 @@ import {
   type DiscoveredAgents,
 } from "../definitions/discover-agents.ts";
 import { sleep } from "../foundation/abortable.ts";
-import { findWorkingFolder } from "../foundation/find-working-folder.ts";
+import { checkHome, checkWorkingFolder, findWorkingFolder } from "../foundation/find-working-folder.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
@@ -65,7 +65,10 @@ export function createWorld(options: RuntimeSetup): World {
   };
   const agents = createAgentSearch(shared);
   return {
-    gather: async () => contextOf(shared, await agents.discover()),
+    async gather() {
+      await checkWorkingFolder(place.cwd);
+      return contextOf(shared, await agents.discover());
+    },
     register: agents.register,
     unregister: agents.unregister,
     [Symbol.asyncDispose]: () => Promise.resolve(shared.sandbox[Symbol.asyncDispose]()),
@@ -308,14 +311,7 @@ function teamsOf(input: TeamSettingsInput, open: OpenTeam): Pick<RuntimeContext,
 function findPlace(options: RuntimeSetup): Place {
   const environment = options.environment ?? process.env;
   const home = options.home ?? findHome(process.env);
-  if (!isAbsolute(home))
-    throw new RetinueError(
-      "invalid-home",
-      `The home folder ${JSON.stringify(home)} is not an absolute path.`,
-      {
-        advice: "Give an absolute path as `home`: what is below a relative one may be anybody's.",
-      },
-    );
+  checkHome(home);
   return {
     cwd: options.cwd === undefined ? findWorkingFolder() : resolve(options.cwd),
     home,

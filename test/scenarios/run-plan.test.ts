@@ -163,6 +163,14 @@ describe("a child's plan", () => {
     expect([alone.code, narrowed.code, asked.code]).toEqual([2, 2, 0]);
     expect(alone.err).toContain("The plan bypasses permissions, which no file can say alone.");
     expect(narrowed.err).toContain("--permission-mode has no effect on a plan");
+    const elsewhere = await runCommand(place, ["run-plan", "-"], {
+      environment,
+      input: JSON.stringify({ ...plan, directory: "/nowhere/at/all" }),
+    });
+    expect([elsewhere.code, elsewhere.err]).toEqual([
+      1,
+      expect.stringContaining('"/nowhere/at/all" cannot be used: it does not exist'),
+    ]);
     const again = await run("--dangerously-skip-permissions");
     expect([again.code, again.err]).toEqual([1, expect.stringContaining("This plan was carried out before")]);
     expect(provider.requests).toHaveLength(1);

@@ -15,6 +15,23 @@ const flag: Check = (value) => (typeof value === "boolean" ? undefined : "must b
 const call: Check = (value) => (typeof value === "function" ? undefined : "must be a function");
 const thing: Check = (value) =>
   typeof value === "object" && value !== null ? undefined : "must be an object";
+/** By name, so no list. */
+const record: Check = (value) => (kindOf(value) === "an object" ? undefined : "must be an object by name");
+/** An object with these functions, and with others that are functions if they are there. */
+function methods(needed: readonly string[], others: readonly string[] = []): Check {
+  return (value) => {
+    if (typeof value !== "object" || value === null) return "must be an object";
+    const missing = needed.find((name) => typeof Reflect.get(value, name) !== "function");
+    if (missing !== undefined) return `must have a function ${missing}()`;
+    const wrong = others.find((name) => !["undefined", "function"].includes(typeof Reflect.get(value, name)));
+    return wrong === undefined ? undefined : `must have a function ${wrong}(), or nothing of this name`;
+  };
+}
+const variables: Check = (value) =>
+  kindOf(value) === "an object" &&
+  Object.values(Object(value)).every((entry) => entry === undefined || typeof entry === "string")
+    ? undefined
+    : "must be an object of strings";
 const texts: Check = (value) =>
   Array.isArray(value) && value.every((entry) => typeof entry === "string")
     ? undefined
@@ -51,13 +68,17 @@ const mode: Check = (value) =>
     : oneOf(permissionModes)(value);
 const sources: Check = (value) =>
   Array.isArray(value)
-    ? value.map(oneOf(settingSources)).find((complaint) => complaint !== undefined)
+    ? value.flatMap((entry) => oneEntry(entry, oneOf(settingSources)(entry)))[0]
     : 'must be a list of "user", "project" and "local"';
+
+function oneEntry(entry: unknown, complaint: string | undefined): readonly string[] {
+  return complaint === undefined ? [] : [`has the entry ${shown(entry, 30)}, which ${complaint}`];
+}
 
 const runtimeChecks: Readonly<Record<string, Check>> = {
   cwd: text,
   home: text,
-  env: thing,
+  env: variables,
   platform: text,
   agents: thing,
   tools: thing,
@@ -74,17 +95,17 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   settingSources: sources,
   pluginDirectories: texts,
   additionalDirectories: texts,
-  mcpServers: thing,
+  mcpServers: record,
   mcpConfig: texts,
   strictMcpConfig: flag,
   trusted: flag,
   disallowedTools: texts,
   canUseTool: call,
-  approver: thing,
+  approver: methods(["approve"]),
   approvals: oneOf(["refuse", "inbox"]),
   hooks: thing,
   onWarning: call,
-  host: thing,
+  host: methods([], ["ask", "todosChanged", "mayFetchPrivate"]),
   concurrency: count,
   overflow: oneOf(["queue", "refuse"]),
   teams: flag,
@@ -92,7 +113,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   durability: oneOf(["sync", "os"]),
   entrypoint: text,
   managedDirectory: text,
-  clock: thing,
+  clock: methods(["now", "sleep"]),
   telemetry: (value) =>
     typeof value === "boolean" || value === "environment"
       ? undefined
@@ -226,6 +247,12 @@ function unknownOption(taker: Taker, key: string): RetinueError {
 export function checkPrompt(taker: string, prompt: unknown): void {
   const isFilled =
     typeof prompt === "string" ? prompt.trim() !== "" : Array.isArray(prompt) && prompt.length > 0;
+  const entries: readonly unknown[] = Array.isArray(prompt) ? prompt : [];
+  const wrong = entries.find((block) => typeof Object(block)["type"] !== "string");
+  if (wrong !== undefined)
+    throw invalid(
+      `The prompt of ${taker}() must be a string or a list of content blocks such as { type: "text", text }, but has ${shown(wrong, 60)}.`,
+    );
   if (isFilled) return;
   const what = prompt === "" ? "empty" : shown(prompt, 60);
   throw invalid(`The prompt of ${taker}() must be a string or a list of content blocks, but is ${what}.`);

@@ -168,6 +168,10 @@ function checkHook(hook: unknown): void {
   checkEvent(hook["event"]);
   if (typeof hook["run"] !== "function")
     throw invalid(`A hook for ${shown(hook["event"])} has no function run(input, options).`);
+  if (hook["matcher"] !== undefined && typeof hook["matcher"] !== "string")
+    throw invalid(
+      `The matcher of a hook for ${shown(hook["event"])} must be text, but is ${shown(hook["matcher"])}.`,
+    );
 }
 
 function checkEvent(event: unknown): asserts event is FiredEvent {
@@ -184,12 +188,25 @@ function readMatcher(event: FiredEvent, entry: unknown): readonly HookFunction[]
     typeof entry === "function" ? { hooks: [entry] } : asRecord(event, entry);
   if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== "function"))
     throw invalid(`The hooks for ${event} must be functions, or { matcher, hooks: [functions] }.`);
+  const pattern = readPattern(event, matcher);
+  if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0))
+    throw invalid(
+      `The timeout of a hook for ${event} must be a number of seconds, but is ${shown(timeout)}.`,
+    );
   return hooks.map((hook) => ({
     event,
-    ...(typeof matcher === "string" ? { matcher } : {}),
+    ...(pattern === undefined ? {} : { matcher: pattern }),
     ...(typeof timeout === "number" ? { timeoutMs: timeout * 1000 } : {}),
     run: (input, options) => hook(input, input["tool_use_id"], options),
   }));
+}
+
+/** A matcher as text; a regular expression is taken by its source, which is what a matcher is. */
+function readPattern(event: string, matcher: unknown): string | undefined {
+  if (matcher === undefined || typeof matcher === "string") return matcher;
+  if (matcher instanceof RegExp && matcher.flags === "") return matcher.source;
+  const what = matcher instanceof RegExp ? "a regular expression with flags" : shown(matcher);
+  throw invalid(`The matcher of a hook for ${event} must be text such as "Bash|Write", but is ${what}.`);
 }
 
 function asRecord(event: string, entry: unknown): Readonly<Record<string, unknown>> {

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { checkWorkingFolder } from "../../../foundation/find-working-folder.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { treeLimitsOf } from "../../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../../planning/plan-run.ts";
@@ -18,6 +19,7 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   refuseIdleOptions(options);
   const plan = await loadPlan(host, file, options);
+  await checkWorkingFolder(plan.directory);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
