@@ -49,7 +49,8 @@ export async function gatherSession(
   const { paths } = world.discovered;
   const definition = findMainAgent(world.discovered, options.agent);
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
-  refuseUnserved(world, options.model, chosenModel);
+  // A plan may be carried out elsewhere, by a process that has a key.
+  if (options.planOnly !== true) refuseUnserved(world, options.model, chosenModel);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const manager = createTaskManager({ ...childLimits(world), now: world.now });

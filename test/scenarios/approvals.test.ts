@@ -141,7 +141,7 @@ describe("approvals from the command line", () => {
     expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("→ Green");
   });
 
-  test("wrong words are told, and nothing is written [APR-2]", async () => {
+  test("wrong words are refused, and nothing is written [APR-2]", async () => {
     const { retinue } = await createStage([]);
     expect(await retinue(["approve", "0123456789ab"])).toMatchObject({
       code: 1,
@@ -149,7 +149,7 @@ describe("approvals from the command line", () => {
     });
     expect(await retinue(["-p", "Go.", "--approvals", "later"])).toMatchObject({
       code: 1,
-      err: expect.stringContaining('--approvals does not know "later"'),
+      err: expect.stringContaining('Invalid --approvals "later"'),
     });
   });
 });
