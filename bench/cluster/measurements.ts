@@ -25,7 +25,12 @@ import {
   type Scene,
   type Verdict,
 } from "./fleet-scene.ts";
-import { measureFirstRequest, measureParkedSessions, measureSessionTurn } from "./session-figures.ts";
+import {
+  measureFirstRequest,
+  measureParkedSessions,
+  measureSessionStorm,
+  measureSessionTurn,
+} from "./session-figures.ts";
 
 type Measurement = (server: TestPostgres) => Promise<Figure>;
 
@@ -34,6 +39,7 @@ export const measurements: ReadonlyMap<string, Measurement> = new Map([
   ["hand-over", measureHandOver],
   ["frozen", measureFrozen],
   ["storm", measureStorm],
+  ["session-storm", measureSessionStorm],
   ["outage", measureOutage],
   ["turn", measureTurn],
   ["session-turn", measureSessionTurn],

@@ -1,19 +1,23 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { waitForEnd } from "../../src/cluster/agent-client.ts";
+import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
 import { openStore } from "../../src/cluster/open-store.ts";
 import { serveSessions } from "../../src/cluster/serve-sessions.ts";
 import { storeApprovals } from "../../src/cluster/session/store-approvals.ts";
 import { startSession } from "../../src/cluster/start-session.ts";
-import type { Store } from "../../src/cluster/store.ts";
+import type { LogEntry, Store } from "../../src/cluster/store.ts";
+import { toolCallsOf } from "../../src/conversation/message.ts";
+import { isRecord } from "../../src/foundation/json-record.ts";
+import type { ModelRequest } from "../../src/model/model.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepFunction } from "../../src/testing/script.ts";
+import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { emptyStore } from "../../test/cluster/test-database.ts";
@@ -156,11 +160,88 @@ async function turnsOf(store: Store, folder: string): Promise<readonly number[]>
   return times.slice(1).map((at, index) => at - (times[index] ?? 0));
 }
 
+/** Sessions that write files while their workers are killed one after another. */
+export async function measureSessionStorm({ url }: TestPostgres): Promise<Figure> {
+  const [sessions, files, kills] = [12, 8, Number(process.env["SESSION_KILLS"] ?? 20)];
+  const respond: StepFunction = async (request) => {
+    await pause(150 + Math.random() * 300);
+    return nextFile(request, files);
+  };
+  await using scene = await openSessionScene(url, { respond, workers: 3 });
+  const { store, workspace } = scene;
+  const folders = await Promise.all(
+    Array.from({ length: sessions }, () => mkdtemp(join(workspace.directory, "project-"))),
+  );
+  const ids = await Promise.all(
+    folders.map((directory) =>
+      startSession(store, {
+        prompt: "Write the files.",
+        workspace: { ...workspace, directory },
+        options: { permissionMode: "acceptEdits" },
+      }),
+    ),
+  );
+  for (let kill = 0; kill < kills; kill += 1) {
+    const next = performance.now() + 1_000;
+    await scene.replace(kill % 3);
+    await pause(Math.max(0, next - performance.now()));
+  }
+  const endings = await Promise.all(ids.map((id) => waitForEnd(store, id, { timeoutMs: 90_000 })));
+  const completed = endings.filter((ending) => ending?.status === "completed").length;
+  const written = folders.flatMap((folder) =>
+    Array.from({ length: files }, (_, at) => existsSync(join(folder, `file-${at + 1}.txt`))),
+  );
+  const lost = written.filter((isThere) => !isThere).length;
+  const histories = await Promise.all(ids.map((id) => store.log.read(agentLog(id))));
+  const repeated = histories.map(repeatedCalls).reduce((sum, count) => sum + count, 0);
+  const claims = histories.flat().filter(({ record }) => toAgentRecord(record)?.type === "claimed").length;
+  return {
+    what: `sessions in a storm: 3 \`retinue serve\`, ${sessions} sessions × ${files} files, a kill every second`,
+    limit: "all finish, 0 files lost, 0 calls recorded twice",
+    value: `${kills} kills, ${claims} claims: ${completed} completed, ${lost} files lost, ${repeated} calls twice`,
+    isReached: completed === sessions && lost === 0 && repeated === 0,
+  };
+}
+
+/** Calls whose id is in the log of an agent more than once: then a call would have had two keys. */
+function repeatedCalls(history: readonly LogEntry[]): number {
+  const ids = history.flatMap(({ record: value }) => {
+    const record = toAgentRecord(value);
+    const entry = record?.type === "entry" && isRecord(record.entry) ? record.entry : {};
+    return entry["type"] === "call" ? [String(entry["id"])] : [];
+  });
+  return ids.length - new Set(ids).size;
+}
+
+/** Asks for the first file that the conversation does not know of as written; one that may exist is read before. */
+function nextFile({ messages }: ModelRequest, count: number): StepAnswer {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? toolCallsOf(message) : []));
+  const results = messages.flatMap(({ role, content }) =>
+    role === "user" && typeof content !== "string" ? content : [],
+  );
+  const isDone = (id: string): boolean =>
+    results.some(
+      (block) => block.type === "tool_result" && block.tool_use_id === id && block.is_error !== true,
+    );
+  const callsFor = (path: string) => calls.filter(({ input }) => JSON.stringify(input).includes(`"${path}"`));
+  const paths = Array.from({ length: count }, (_, at) => `file-${at + 1}.txt`);
+  const path = paths.find(
+    (name) => !callsFor(name).some(({ id, name: tool }) => tool === "Write" && isDone(id)),
+  );
+  if (path === undefined) return { text: "All files are written." };
+  const last = callsFor(path).at(-1);
+  if (last !== undefined && !(last.name === "Read" && isDone(last.id)) && last.name === "Write")
+    return { calls: [{ name: "Read", input: { file_path: path } }] };
+  return { calls: [{ name: "Write", input: { file_path: path, content: path } }] };
+}
+
 interface SessionScene extends AsyncDisposable {
   readonly store: Store;
   readonly workspace: { readonly type: "shared"; readonly directory: string; readonly root: string };
   /** Bytes of memory that each worker holds. */
   memory(): readonly number[];
+  /** Kills a worker and starts another in its place. */
+  replace(at: number): Promise<void>;
 }
 
 async function openSessionScene(
@@ -176,6 +257,10 @@ async function openSessionScene(
     store,
     workspace: { type: "shared", directory: folder, root: folder },
     memory: () => fleet.map(({ pid }) => residentBytes(pid ?? 0)),
+    async replace(at) {
+      fleet[at]?.kill("SIGKILL");
+      fleet[at] = await serve(folder, url, provider);
+    },
     async [Symbol.asyncDispose]() {
       for (const child of fleet) child.kill("SIGKILL");
       await store.close();

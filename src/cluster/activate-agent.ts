@@ -149,7 +149,8 @@ function createContext({ store, activation, state, history, writer }: ContextPar
     tree: state.tree,
     parent: state.parent,
     history,
-    readHistory: () => store.log.read(agentLog(agent)),
+    // A log only grows, so what was read at the start need not be read again.
+    readHistory: async () => [...history, ...(await store.log.read(agentLog(agent), state.lastSeq))],
     interrupted: state.openCalls,
     signal,
     draining,

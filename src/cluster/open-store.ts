@@ -7,6 +7,8 @@ export interface OpenStoreOptions {
   readonly schema?: string;
   /** How long calls wait for a server that cannot be reached before they fail. */
   readonly outageMs?: number;
+  /** The same while the store is being opened; `outageMs` when absent. */
+  readonly connectMs?: number;
   readonly workerName?: string;
 }
 

@@ -1,15 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { parseModelReference } from "../model/model-reference.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { SessionOptions } from "../runtime/options/runtime-options.ts";
 import type { Session } from "../runtime/session.ts";
-import { startAgent } from "./agent-client.ts";
+import { readAgent, startAgent } from "./agent-client.ts";
 import { queueNeed } from "./serve-agents.ts";
 import { anyModelNeed, modelNeeds, planNeeds } from "./session/plan-needs.ts";
 import {
   checkChildPlan,
-  featureNeeds,
+  formatNeeds,
   type PlannedChild,
   type SessionPlan,
   toTravellingOptions,
@@ -54,7 +55,7 @@ export async function startSession(store: Store, request: SessionRequest): Promi
     ...(request.approvals === "refuse" ? { approvals: "refuse" } : {}),
     workspace,
   };
-  const own = [...needs, ...modelNeedsOf(options.model), ...featureNeeds(plan)];
+  const own = [...needs, ...modelNeedsOf(options.model), ...formatNeeds(plan)];
   return startPlanned(store, plan, { queue, needs: own });
 }
 
@@ -104,6 +105,12 @@ async function startPlanned(
   const all = [...needs, ...workspaceNeeds(plan.workspace), ...queues];
   // A plan is made of plain data.
   const json = JSON.parse(JSON.stringify(plan)) as JsonValue;
-  await startAgent(store, { agent: plan.sessionId, plan: json, needs: all });
-  return plan.sessionId;
+  const { sessionId: agent } = plan;
+  const outcome = await startAgent(store, { agent, plan: json, needs: all });
+  // The same request again, as after an answer that was lost, is no conflict.
+  if (outcome === "exists" && JSON.stringify((await readAgent(store, agent)).plan) !== JSON.stringify(json))
+    throw new RetinueError("session-conflict", `There is already an agent ${agent} in this store.`, {
+      advice: `Choose another id, or continue it: retinue resume ${agent} PROMPT`,
+    });
+  return agent;
 }

@@ -75,7 +75,7 @@ const optionalChecks: readonly Check[] = [
 /** Fields that only the plan of a child has. */
 const childOnly = /^(chosenModel|definition|task|sessionDirectory|spawn)(\.|$)/;
 
-export type MainPlanReading =
+type MainPlanReading =
   | { readonly type: "plan"; readonly plan: RunPlan }
   | Extract<ChildPlanReading, { readonly type: "invalid" }>;
 

@@ -492,6 +492,10 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     const before = await count();
     expect(await run(cwd, "-p", "x", "--mcp-config", "{}")).toMatchObject({ code: 2, out: "" });
     expect((await run(cwd, "-p", "x", "--workspace", "git")).err).toContain("is in no git repository");
+    const taken = (await run(cwd, "tasks")).out.slice(0, 36);
+    const again = await run(cwd, "-p", "Once more.", "--session-id", taken);
+    expect({ code: again.code, out: again.out }).toEqual({ code: 1, out: "" });
+    expect(again.err).toContain(`There is already an agent ${taken} in this store.`);
     expect(await count()).toBe(before);
     expect((await run(cwd, "tasks", "--store", "mysql://x")).err).toContain("begins with postgres://");
   });

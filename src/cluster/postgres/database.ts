@@ -15,6 +15,8 @@ export interface DatabaseOptions {
   readonly maxConnections: number;
   /** How long a query is tried again while the server cannot be reached. */
   readonly outageMs: number;
+  /** The same until the first one has succeeded: an address that is wrong should be noticed sooner. */
+  readonly connectMs?: number | undefined;
 }
 
 /** Connections to one database. Queries outlast a restart of the server: they are tried again until it is back. */
@@ -45,8 +47,12 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   pool.on("error", () => undefined);
   const label = describeConnection(options.connection);
   const closing = new AbortController();
-  const patient = <Result>(attempt: () => Promise<Result>): Promise<Result> =>
-    retryWhileUnreachable(attempt, { label, outageMs: options.outageMs, signal: closing.signal });
+  let outageMs = options.connectMs ?? options.outageMs;
+  const patient = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
+    const result = await retryWhileUnreachable(attempt, { label, outageMs, signal: closing.signal });
+    outageMs = options.outageMs;
+    return result;
+  };
   return {
     label,
     pool,

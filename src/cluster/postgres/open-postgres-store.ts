@@ -23,6 +23,8 @@ export interface PostgresStoreOptions {
   readonly maxConnections?: number;
   /** How long calls wait for a server that cannot be reached before they fail. */
   readonly outageMs?: number;
+  /** The same while the store is being opened; `outageMs` when absent. */
+  readonly connectMs?: number;
   /** After how long without a report a worker counts as frozen and is replaced; the same for all workers; 4500 when absent. */
   readonly frozenMs?: number;
   /** Names this process among the workers, for people; made unique by the store. */
@@ -41,6 +43,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     applicationName: applicationNameOf(id),
     maxConnections: options.maxConnections ?? 10,
     outageMs: options.outageMs ?? 60_000,
+    connectMs: options.connectMs,
   });
   try {
     await checkLayout(database, place);

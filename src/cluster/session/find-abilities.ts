@@ -10,7 +10,7 @@ import {
 import type { ProgramFunction } from "../../planning/plan-run.ts";
 import { createRuntime } from "../../runtime/create-runtime.ts";
 import { anyModelNeed, functionNeeds, providerNeed, serverNeed } from "./plan-needs.ts";
-import { knownFeatures } from "./session-plan.ts";
+import { planFormat } from "./session-plan.ts";
 import type { WorkerRuntimeOptions } from "./session-work.ts";
 
 /** What a worker has for plans that need it: tools, hooks, servers and models, those of its settings files too. */
@@ -26,7 +26,7 @@ export async function findAbilities(options: WorkerRuntimeOptions): Promise<read
   const hasModel = options.model !== undefined || providers.length > 0;
   return [
     ...programFunctions(options).flatMap(functionNeeds),
-    ...knownFeatures,
+    planFormat,
     ...servers,
     ...providers.map(providerNeed),
     providerNeed("offline"),

@@ -25,15 +25,16 @@ const optionNames = [
   "output",
 ] as const satisfies readonly (keyof SessionOptions)[];
 
-/** What the first version of a plan did not have: only workers that say that they know it may take a plan with it. */
-const laterFeatures = ["output", "appendSubagentSystemPrompt", "approvals", "plan"] as const;
+/** What the first form of a session's plan did not have. */
+const laterFields = ["output", "appendSubagentSystemPrompt", "approvals", "plan"];
 
-/** The features that a worker of this version knows, as abilities. */
-export const knownFeatures: readonly string[] = laterFeatures.map((name) => `plan:${name}`);
+/** Workers that know these fields have this. The next field that an earlier worker must not pass over gets the next number. */
+export const planFormat = "plan-format:2";
 
 /** What a worker must know to carry out a session, so that one of an earlier version leaves it to others. */
-export function featureNeeds(plan: SessionPlan): readonly string[] {
-  return laterFeatures.filter((name) => name in plan || name in plan.options).map((name) => `plan:${name}`);
+export function formatNeeds(plan: SessionPlan): readonly string[] {
+  const isLater = laterFields.some((name) => name in plan || name in plan.options);
+  return isLater ? [planFormat] : [];
 }
 
 export type TravellingOptions = Pick<SessionOptions, (typeof optionNames)[number]>;

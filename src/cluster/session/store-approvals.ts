@@ -112,7 +112,7 @@ function messageId(approval: string): string {
   return `answer/${approval}`;
 }
 
-export interface GivenStoreAnswer {
+interface GivenStoreAnswer {
   readonly answer: ApprovalAnswer;
   readonly by: string;
 }
@@ -128,7 +128,7 @@ export async function answerQuestion(
   await deliver(store, agent, { id: messageId(id), body });
 }
 
-/** `allow Bash, by mara`: an answer in the inbox, for people. */
+/** `answered by mara: allow`, for an answer in the inbox. */
 export function describeAnswer({ body }: Message): string | undefined {
   const said = readSessionMessage(body);
   if (said?.type !== "answer") return undefined;

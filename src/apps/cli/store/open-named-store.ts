@@ -2,15 +2,15 @@ import { openStore } from "../../../cluster/open-store.ts";
 import type { Store } from "../../../cluster/store.ts";
 import type { StoreAddress } from "./store-program.ts";
 
-/** For commands that somebody waits for: an unreachable server is reported after a few seconds. */
-const patienceMs = 5_000;
+/** A server that is not there is reported after a few seconds; one that goes away for a while is waited for. */
+const connectMs = 5_000;
 
 export async function withStore<Result>(
   { url, tenant }: StoreAddress,
   use: (store: Store) => Promise<Result>,
 ): Promise<Result> {
   await using store = await openStore(url, {
-    outageMs: patienceMs,
+    connectMs,
     ...(tenant === undefined ? {} : { tenant }),
   });
   return await use(store);
