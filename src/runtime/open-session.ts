@@ -120,7 +120,7 @@ function promptFeatures({ slashCommands, mentions }: SessionSetup) {
 
 /** What children take from the session as it was gathered. */
 function childFacts(
-  { childrenOnly, interactive }: Pick<SessionSetup, "childrenOnly" | "interactive">,
+  { childrenOnly, leadsTeam, interactive }: Pick<SessionSetup, "childrenOnly" | "leadsTeam" | "interactive">,
   { tasks, system, commands }: GatheredSession,
 ) {
   return {
@@ -128,6 +128,7 @@ function childFacts(
     context: system.child,
     commands,
     readsNotices: childrenOnly !== true,
+    leadsTeam: childrenOnly !== true || leadsTeam === true,
     interactive,
   };
 }

@@ -42,13 +42,43 @@ export const inputs = {
     agent_id: agentId,
     message: z.string().min(1).describe("What it should know or do now."),
   }),
+  read_messages: z.object({
+    timeout_ms: z
+      .number()
+      .int()
+      .min(0)
+      .max(600_000)
+      .optional()
+      .describe("How long to wait at most, in milliseconds: 30000 unless given."),
+  }),
+  message_team: z.object({
+    to: z.string().min(1).max(64).describe('The name of a teammate, or "*".'),
+    message: z.string().optional().describe("What you want to say; with a type: the reason or feedback."),
+    type: z.enum(["message", "shutdown_request", "plan_approval_response"]).optional(),
+    request_id: z.string().max(200).optional().describe("Which request a response answers."),
+    approve: z.boolean().optional().describe("Whether a response agrees."),
+  }),
+  create_task: z.object({
+    subject: z.string().min(1).describe("The task in a few words."),
+    description: z.string().optional().describe("What is to be done, in full."),
+    owner: z.string().optional().describe("The teammate it is for; anyone may claim it when left out."),
+    blockedBy: z.array(z.string()).optional().describe("Ids of tasks that have to be completed first."),
+  }),
+  update_task: z.object({
+    taskId: z.string().describe("The id of the task."),
+    status: z.enum(["pending", "in_progress", "completed", "deleted"]).optional(),
+    owner: z.string().optional().describe("Who does it; empty gives it back."),
+    addBlockedBy: z.array(z.string()).optional().describe("Ids of tasks that this one waits for."),
+  }),
+  list_tasks: z.object({}),
+  delete_team: z.object({ force: z.boolean().optional().describe("Also while teammates are active.") }),
 };
 
 const denials = z.array(z.object({ tool: z.string(), reason: z.string() })).optional();
 
 /** Open at the end: results of agents may hold more in later versions. */
 const spawned = z.looseObject({
-  status: z.enum(["completed", "sub_agent_entered", "async_launched"]),
+  status: z.enum(["completed", "sub_agent_entered", "async_launched", "teammate_spawned"]),
   agentId: z.string(),
   agentType: z.string().optional(),
   description: z.string().optional(),

@@ -40,9 +40,10 @@ import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import type { SessionCommands } from "../session-commands.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
+import type { SessionTeamParts } from "../teams/found-team.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import { createParentMail, openTeamOf } from "../teams/parent-mail.ts";
-import type { SessionTeam, SessionTeamParts } from "../teams/session-team.ts";
+import type { SessionTeam } from "../teams/session-team.ts";
 import { openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./child-source.ts";
 import type { MadeWorktree } from "./decide-child.ts";
@@ -72,6 +73,8 @@ export interface ChildrenParts {
   readonly clocks: ChildClocks;
   /** Whether there is a parent that reads what children in the background report. */
   readonly readsNotices: boolean;
+  /** Whether named agents form a team, whose mail the parent or the program reads. */
+  readonly leadsTeam: boolean;
   /** Takes children also from another process that holds them. */
   readonly takeOver: boolean;
   /** The team mail that the conversation has, and how it is kept. */
@@ -154,7 +157,7 @@ export function openChildren(parts: ChildrenParts): Children {
     background: options.backgroundTasksDisabled !== true,
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
-    teams: world.teams !== undefined && parts.readsNotices,
+    teams: world.teams !== undefined && parts.leadsTeam,
     spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
@@ -245,7 +248,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     clocks: parts.clocks,
     release: tools.release,
     refuse: (plan) => refusePlan(plan, services),
-    ...(world.teams === undefined || !parts.readsNotices
+    ...(world.teams === undefined || !parts.leadsTeam
       ? {}
       : { processes: createMemberProcesses(services, parent.plan) }),
     report: world.notice,

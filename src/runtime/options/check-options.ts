@@ -115,6 +115,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   sessionId: text,
   takeOver: flag,
   childrenOnly: flag,
+  leadsTeam: flag,
   permissionPromptTool: text,
   planOnly: flag,
   slashCommands: flag,
