@@ -215,7 +215,7 @@ export const memberTools: readonly string[] = [
 /** With it a member in plan mode hands in its plan. */
 export const handInPlanTool = "ExitPlanMode";
 
-/** What a member is told about its place, behind the prompt of its definition. */
+/** What a member reads about its place, behind the prompt of its definition. */
 export function membershipText({ team, member, approvedMode }: TeamMembership): string {
   const plan =
     approvedMode === undefined

@@ -122,7 +122,7 @@ function promptFeatures({ slashCommands, mentions }: SessionSetup) {
 
 /** What children take from the session as it was gathered. */
 function childFacts(
-  { childrenOnly, interactive }: Pick<SessionSetup, "childrenOnly" | "interactive">,
+  { childrenOnly, leadsTeam, interactive }: Pick<SessionSetup, "childrenOnly" | "leadsTeam" | "interactive">,
   { tasks, system, commands }: GatheredSession,
 ) {
   return {
@@ -130,6 +130,7 @@ function childFacts(
     context: system.child,
     commands,
     readsNotices: childrenOnly !== true,
+    leadsTeam: childrenOnly !== true || leadsTeam === true,
     interactive,
   };
 }

@@ -6,6 +6,7 @@ import { createReplayLog } from "../foundation/replay-log.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { Spawn } from "../tasks/create-agent-tool.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { TaskState } from "../tasks/task-state.ts";
@@ -129,6 +130,8 @@ export interface AgentHandle<Output = unknown> extends RunHandle<Output, AgentRe
 /** Where a child runs. */
 export interface AgentHost {
   readonly spawner: Spawner;
+  /** Set where the session leads a team: starts a teammate where the request has a name, else an ordinary child. */
+  readonly spawnInTeam?: Spawn;
   readonly tasks: TaskManager;
   /** A child that was asked for a typed output finds it there when it is opened. */
   readonly outputs: ChildOutputs;

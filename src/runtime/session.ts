@@ -79,7 +79,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const { skills, parts: agentParts } = parts.agent;
   const live = openConversation(parts);
   const { end, agent } = live;
-  const agentHost: AgentHost = { spawner: children.spawner, tasks, outputs: parts.childOutputs };
+  const agentHost = hostOf(parts);
   const sessionId = (): string => plan.sessionId;
   const { start, settled } = createRunStarter<Output>(sessionId);
 
@@ -131,6 +131,15 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
       start((signal) => compact(live, instructions, signal), options?.signal),
     close,
     [Symbol.asyncDispose]: close,
+  };
+}
+
+function hostOf({ children: { spawner, team }, tasks, childOutputs }: SessionParts): AgentHost {
+  return {
+    spawner,
+    tasks,
+    outputs: childOutputs,
+    ...(team === undefined ? {} : { spawnInTeam: team.spawn }),
   };
 }
 

@@ -142,7 +142,7 @@ interface Reading {
   readonly invalid: readonly { readonly file: string; readonly reason: string }[];
 }
 
-/** Reads only files that changed since the last time: each is replaced as a whole, so its inode tells. */
+/** Reads only files that changed since the last time: each is replaced as a whole, so its inode shows it. */
 function createReader(directory: string) {
   const known = new Map<string, { readonly mark: string; readonly task: BoardTask | string }>();
 

@@ -47,7 +47,7 @@ function describe({ messenger, seat }: SendMessageOptions): string {
   const children = `Writes to a child agent of this session, by its id or the name you gave it.
 
 - An agent that runs reads the message between its turns.
-- An agent that has ended is resumed with the message and remembers everything it did. If it ran in the background before, you are told when it has ended; otherwise its answer comes back as the result of this call.`;
+- An agent that has ended is resumed with the message and remembers everything it did. If it ran in the background before, you are notified when it has ended; otherwise its answer comes back as the result of this call.`;
   const team = `Writes to a member of your team by name ("team-lead" is the lead), or with to "*" to all of them.
 
 - A member that works reads the message between its turns; an idle one wakes up.
@@ -59,7 +59,7 @@ function describe({ messenger, seat }: SendMessageOptions): string {
 }
 
 const to = z.string().min(1).describe("The id or the name of the agent.");
-const message = z.string().min(1).describe("What you want to tell it, in full.");
+const message = z.string().min(1).describe("What you want to say, in full.");
 const summary = z.string().optional().describe("The message in a few words, for the person who watches.");
 const offered = z.object({ to, message, summary });
 const types = ["message", "shutdown_request", "shutdown_response", "plan_approval_response"] as const;
@@ -68,7 +68,7 @@ const offeredInTeam = z.object({
   message: z
     .string()
     .optional()
-    .describe("What you want to tell it, in full; with a type: the reason or feedback."),
+    .describe("What you want to say, in full; with a type: the reason or feedback."),
   summary,
   type: z.enum(types).optional().describe("message when left out."),
   request_id: z.string().optional().describe("Which request a response answers."),
@@ -208,7 +208,7 @@ async function answerShutdown(
     : ({ type: "shutdown_rejected", requestId, ...reason } as const);
   const sent = await deliver(seat, leadName, { body });
   if (sent.type === "refused") return failed(sent.reason);
-  if (!approve) return done("The lead was told that you keep working.");
+  if (!approve) return done("The lead was notified that you keep working.");
   onShutdown?.();
   return done("You end after this turn.");
 }
@@ -224,7 +224,7 @@ async function answerPlan({ to, requestId, approve, text }: ProtocolCall, seat: 
     return failed(`No member waits for an answer to ${JSON.stringify(requestId)}.`);
   const feedback = text === undefined ? {} : { feedback: text };
   const body = { type: "plan_approval_response", requestId, approve, ...feedback } as const;
-  // The config decides about its rights; the message only tells it.
+  // The config decides about its rights; the message only reports it.
   await store.update((now) => {
     const current = now === undefined ? undefined : findMember(now, member.name);
     if (now === undefined || current === undefined) throw memberGone(member.name);
@@ -233,7 +233,7 @@ async function answerPlan({ to, requestId, approve, text }: ProtocolCall, seat: 
   });
   const sent = await deliver(seat, member.name, { body });
   if (sent.type === "refused") return failed(sent.reason);
-  return done(`${member.name} was told that its plan is ${approve ? "approved" : "rejected"}.`);
+  return done(`${member.name} was notified that its plan is ${approve ? "approved" : "rejected"}.`);
 }
 
 function memberGone(name: string): RetinueError {

@@ -227,17 +227,17 @@ export function bodyOf({ from, text, protocol }: Pick<Mail, "from" | "text" | "p
     case "idle_notification":
       return idleText(from, protocol);
     case "shutdown_request":
-      return `Shutdown request ${protocol.requestId}${because(protocol.reason)}. Finish or hand over what you hold, then answer with SendMessage: type "shutdown_response", request_id "${protocol.requestId}", approve true to end, or false with a reason to keep working.`;
+      return `Shutdown request ${protocol.requestId}${withReason(protocol.reason)}. Finish or hand over what you hold, then answer with SendMessage: type "shutdown_response", request_id "${protocol.requestId}", approve true to end, or false with a reason to keep working.`;
     case "shutdown_approved":
       return `${from} accepted the shutdown request ${protocol.requestId} and ends.`;
     case "shutdown_rejected":
-      return `${from} rejected the shutdown request ${protocol.requestId}${because(protocol.reason)}.`;
+      return `${from} rejected the shutdown request ${protocol.requestId}${withReason(protocol.reason)}.`;
     case "plan_approval_request":
       return `${from} asks for approval of its plan (request ${protocol.requestId}). Answer with SendMessage: type "plan_approval_response", to "${from}", request_id "${protocol.requestId}", approve true, or false with your feedback as message.\n\n${protocol.plan}`;
     case "plan_approval_response":
       return protocol.approve
-        ? `Your plan (request ${protocol.requestId}) is approved${because(protocol.feedback)}. Carry it out.`
-        : `Your plan (request ${protocol.requestId}) is rejected${because(protocol.feedback)}. Revise it and hand it in again with ExitPlanMode.`;
+        ? `Your plan (request ${protocol.requestId}) is approved${withReason(protocol.feedback)}. Carry it out.`
+        : `Your plan (request ${protocol.requestId}) is rejected${withReason(protocol.feedback)}. Revise it and hand it in again with ExitPlanMode.`;
     case "teammate_terminated":
     case "task_available":
       return protocol.message;
@@ -255,7 +255,7 @@ function idleText(from: string, message: Extract<ProtocolMessage, { type: "idle_
   return `${state}${held}${result === undefined ? "" : `\n\nWhat it said last:\n${result}`}`;
 }
 
-function because(reason: string | undefined): string {
+function withReason(reason: string | undefined): string {
   return reason === undefined || reason.trim() === "" ? "" : `: ${reason.trim().replace(/\.$/, "")}`;
 }
 

@@ -212,7 +212,7 @@ export async function setMember(store: TeamStore, name: string, change: Partial<
   });
 }
 
-/** The same tool, which tells when the lead was written to. */
+/** The same tool, which reports when the lead was written to. */
 function noticing(tool: Tool, onReport: () => void): Tool {
   return {
     ...tool,

@@ -221,7 +221,7 @@ function createInboxReader(fileOf: (member: string) => string): (member: string)
 
 /**
  * Reads a file only when it has changed since the last time. It is looked at after every change of the team, and each
- * change replaces one file as a whole, so its number and times tell.
+ * change replaces one file as a whole, so its number and times show it.
  */
 function createFileReader<Value>(file: string, read: (text: string | undefined) => Value): () => Value {
   let known: { readonly mark: string; readonly value: Value } | undefined;

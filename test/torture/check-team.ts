@@ -109,7 +109,7 @@ function checkMessages(calls: readonly Call[], store: TeamStore, names: readonly
   }
 }
 
-/** Every task is completed by one member, who was told so at most once. */
+/** Every task is completed by one member, which has that result at most once. */
 function checkTasks(calls: readonly Call[], store: TeamStore, size: TeamSize | undefined): number {
   const tasks = [...store.board.read().values()];
   const numbers = tasks.map(({ subject }) => subject);

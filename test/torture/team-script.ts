@@ -19,7 +19,7 @@ export function blockersOf(task: number, { width }: TeamSize): readonly number[]
 
 /**
  * The model of a lead and its members. It remembers nothing: what comes next follows from the board and from the results in the
- * request, so that whoever was killed continues where its transcript ends. `mark` tells one answer from all others.
+ * request, so that one that was killed continues where its transcript ends. `mark` is different in each answer.
  */
 export function answerTeam(request: ModelRequest, mark: string, size: TeamSize = fullTeam): StepAnswer {
   const member = /You are "(m\d+)", a teammate/.exec(request.system.join("\n"))?.[1];
@@ -118,7 +118,7 @@ function update(
   return { id: `call-${what}-${taskId}-${mark}`, name: "TaskUpdate", input: { taskId, status } };
 }
 
-/** Every message names its call, so that each can be told from all others. */
+/** Every message names its call, so that each is different from all others. */
 function message(
   what: string,
   about: string,

@@ -6,6 +6,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
+import type { LoopToolResult } from "../../runtime/loop-tools/tools-for-loops.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
@@ -13,6 +14,7 @@ import { readLines } from "../../storage/read-lines.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
+import { readTeamSettings } from "../../teams/team-settings.ts";
 import { stopElsewhere } from "../cli/commands/tasks/stop-elsewhere.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
 import { createHubSessions } from "./hub-sessions.ts";
@@ -44,6 +46,12 @@ export interface AgentHub extends AsyncDisposable {
   stop(agentId: string, signal: AbortSignal): Promise<AgentView>;
   /** A running agent reads it between its turns; one that has ended is taken up again in the background. */
   send(agentId: string, message: string, client: HubClient): Promise<HubMessage>;
+  /** Whether named agents form a team, which the clients lead. */
+  leadsTeam(): Promise<boolean>;
+  /** Calls a tool of the lead of the team. */
+  callTeamTool(tool: string, input: unknown, signal: AbortSignal): Promise<LoopToolResult>;
+  /** What members have written to the lead since the last call; waits for the first message at most so long. */
+  messages(options: { readonly waitMs: number; readonly signal: AbortSignal }): Promise<readonly string[]>;
 }
 
 export interface OutputOptions {
@@ -59,6 +67,7 @@ export interface AgentHubOptions {
   readonly session: SessionOptions;
   /** The folder in which this project's sessions are kept. */
   readonly transcripts: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
 /** How long a question waits for the request that answers it. */
@@ -71,7 +80,12 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
   const sessions = createHubSessions({
     // The main conversation of these sessions is never used, so none is kept.
     open: (sessionId) =>
-      runtime.open({ ...session, childrenOnly: true, ...(sessionId === undefined ? {} : { sessionId }) }),
+      runtime.open({
+        ...session,
+        childrenOnly: true,
+        // Agents of earlier sessions are taken up alone.
+        ...(sessionId === undefined ? { leadsTeam: true } : { sessionId }),
+      }),
     maxEarlier: maxEarlierSessions,
   });
   const hub: HubParts = {
@@ -92,6 +106,18 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     output: (agentId, wanted) => readOutput(hub, agentId, wanted),
     stop: (agentId, signal) => stopAgent(hub, agentId, signal),
     send: (agentId, message, client) => sendMessage(hub, agentId, { message, client }),
+    async leadsTeam() {
+      const { settings } = (await runtime.agents()).settings;
+      const environment = { ...options.environment, ...Object.fromEntries(settings.env) };
+      return readTeamSettings({ option: undefined, environment, settings: settings.plain }) !== undefined;
+    },
+    async callTeamTool(name, input, signal) {
+      const [tool] = (await sessions.own()).tools([name]);
+      return tool === undefined
+        ? { text: `${name} is not available in this session.`, isError: true }
+        : tool.call(input, { signal });
+    },
+    messages: async (wanted) => readMessages(await sessions.own(), wanted),
     async [Symbol.asyncDispose]() {
       const stopped = desk.stopAll();
       await sessions.close();
@@ -135,8 +161,8 @@ function start(
   { agentHost, tasks, takeNotices }: Session,
   { request, client: { tool, maxQuestions }, release }: HubStart,
 ): PendingCall {
-  // Ends of agents in the background are asked for by clients, so no one reads the notices of them.
-  takeNotices();
+  // Ends of agents in the background are asked for by clients, so no one reads the notices of them; mail of a team is read.
+  if (agentHost.spawnInTeam === undefined) takeNotices();
   const id = randomUUID();
   const pendingCall = createPendingCall({
     id,
@@ -146,10 +172,8 @@ function start(
     claimMs,
     async run(signal) {
       try {
-        const outcome = await agentHost.spawner.spawn(
-          { ...request, origin: "model", callId: id },
-          { signal },
-        );
+        const spawn = agentHost.spawnInTeam ?? agentHost.spawner.spawn;
+        const outcome = await spawn({ ...request, origin: "model", callId: id }, { signal });
         // A client that left while it was being started did not want it in the background either.
         if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
         return outcome;
@@ -206,6 +230,8 @@ async function sendMessage(
 ): ReturnType<AgentHub["send"]> {
   const located = await hub.find(agentId);
   if (located.where === "here" && !hasEnded(located.state)) {
+    if (await located.session.messageTeammate(located.state.id, message))
+      return { type: "queued", agentId: located.state.id };
     const content = [{ type: "text", text: message } as const];
     if (located.session.tasks.send(located.state.id, { role: "user", content }))
       return { type: "queued", agentId: located.state.id };
@@ -213,6 +239,33 @@ async function sendMessage(
   const { id, description, agentType } = located.where === "here" ? located.state : located.task;
   const request = { agentType, description, prompt: message, resume: id, background: true };
   return { type: "resumed", pendingCall: await spawn(hub, request, client) };
+}
+
+async function readMessages(
+  { takeNotices, onTeamMail }: Session,
+  { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  const arrived = Promise.withResolvers<void>();
+  // Listening begins before looking, so that nothing falls between the two.
+  const read = (): readonly string[] =>
+    takeNotices().flatMap(({ content }) =>
+      typeof content === "string"
+        ? [content]
+        : content.flatMap((block) => (block.type === "text" ? [block.text] : [])),
+    );
+  let texts: readonly string[] = [];
+  const look = (): void => {
+    if (texts.length === 0) texts = read();
+    if (texts.length > 0) arrived.resolve();
+  };
+  const forget = onTeamMail(look);
+  try {
+    look();
+    if (texts.length === 0 && waitMs > 0) await waitAtMost(arrived.promise, { waitMs, signal });
+    return texts;
+  } finally {
+    forget();
+  }
 }
 
 async function stopOwn(tasks: TaskManager, callId: string): Promise<void> {

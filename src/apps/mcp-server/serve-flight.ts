@@ -104,7 +104,7 @@ function resultOf(pendingCall: PendingCall, outcome: Outcome): CallToolResult {
   const agentId = String(data.agentId);
   if (outcome.type === "launched") {
     return {
-      content: [{ type: "text", text: launchedText(agentId, data.outputFile) }],
+      content: [{ type: "text", text: launchedText(agentId, data) }],
       structuredContent: data,
     };
   }
@@ -129,10 +129,17 @@ function bounded(content: unknown): unknown {
   );
 }
 
-function launchedText(agentId: string, outputFile: unknown): string {
+function launchedText(agentId: string, { status, outputFile }: Readonly<Record<string, unknown>>): string {
+  const [what, next] =
+    status === "teammate_spawned"
+      ? ["teammate works now", "read_messages waits for what it writes, send_message gives it more work"]
+      : [
+          "agent works in the background",
+          "agent_output with this id waits for its result, send_message sends it more",
+        ];
   return [
-    `The agent works in the background; its id is ${agentId}.`,
-    "agent_output with this id waits for its result, send_message sends it more, stop_agent ends it.",
+    `The ${what}; its id is ${agentId}.`,
+    `${next}, stop_agent ends it.`,
     `What it does can be followed in ${String(outputFile)}.`,
   ].join("\n");
 }

@@ -68,8 +68,8 @@ async function loadFactory({ hub, version }: ServeOptions): Promise<{
   readonly sdk: Sdk;
   readonly make: (context: { readonly era: "legacy" | "modern" }) => McpServer;
 }> {
-  const sdk = await import("@modelcontextprotocol/server");
-  return { sdk, make: createServerFactory({ sdk, hub, version }) };
+  const [sdk, leadsTeam] = await Promise.all([import("@modelcontextprotocol/server"), hub.leadsTeam()]);
+  return { sdk, make: createServerFactory({ sdk, hub, version, leadsTeam }) };
 }
 
 function logErrors({ log }: ServeOptions): (error: Error) => void {

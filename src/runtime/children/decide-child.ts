@@ -319,7 +319,7 @@ function knownFacts(
 
 /** The agents that a model is shown: those it can start, with the tools that each would get. */
 export function listedAgents(
-  definitions: readonly AgentDefinition[],
+  registry: Pick<AgentRegistry, "list">,
   parent: RunPlan,
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
@@ -336,5 +336,6 @@ export function listedAgents(
     known.set(key, made);
     return made;
   };
+  const definitions = registry.list().map(({ definition }) => definition);
   return startableAgents(definitions, { parent, available: facts.available, refused });
 }

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { Message, UserMessage } from "../../conversation/message.ts";
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
 import { createStopwatch, type Stopwatch } from "../../foundation/stopwatch.ts";
 import { loadSession } from "../../journal/load-session.ts";
@@ -38,9 +37,10 @@ import { type ChildOutputs, childOutputCapability } from "../options/typed-outpu
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
+import type { SessionTeamParts } from "../teams/found-team.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import { createParentMail, openTeamOf } from "../teams/parent-mail.ts";
-import type { SessionTeam, SessionTeamParts } from "../teams/session-team.ts";
+import type { SessionTeam } from "../teams/session-team.ts";
 import { openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./child-source.ts";
 import { listedAgents, type MadeWorktree, spawnFacts } from "./decide-child.ts";
@@ -69,6 +69,8 @@ export interface ChildrenParts {
   readonly clocks: ChildClocks;
   /** Whether there is a parent that reads what children in the background report. */
   readonly readsNotices: boolean;
+  /** Whether named agents form a team, whose mail the parent or the program reads. */
+  readonly leadsTeam: boolean;
   /** Takes children also from another process that holds them. */
   readonly takeOver: boolean;
   /** The team mail that the conversation has, and how it is kept. */
@@ -143,11 +145,11 @@ export function openChildren(parts: ChildrenParts): Children {
     teammateSettled: () => team?.look(),
   });
   const tool = createAgentTool({
-    agents: listedAgents(definitionsOf(world), parent.plan, facts),
+    agents: listedAgents(world.discovered.registry, parent.plan, facts),
     background: options.backgroundTasksDisabled !== true,
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
-    teams: world.teams !== undefined && parts.readsNotices,
+    teams: world.teams !== undefined && parts.leadsTeam,
     inBackground: world.live?.childrenInBackground === true,
     spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
@@ -184,10 +186,6 @@ export function openChildren(parts: ChildrenParts): Children {
       interactive: parts.interactive,
     }),
   };
-}
-
-function definitionsOf({ discovered }: Pick<RuntimeContext, "discovered">): readonly AgentDefinition[] {
-  return discovered.registry.list().map(({ definition }) => definition);
 }
 
 /** The parent's plan under the mode that a person has chosen since. */
@@ -243,7 +241,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     clocks: parts.clocks,
     release: tools.release,
     refuse: (plan) => refusePlan(plan, services),
-    ...(world.teams === undefined || !parts.readsNotices
+    ...(world.teams === undefined || !parts.leadsTeam
       ? {}
       : { processes: createMemberProcesses(services, parent.plan) }),
     report: world.notice,

@@ -141,6 +141,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   sessionId: text,
   takeOver: flag,
   childrenOnly: flag,
+  leadsTeam: flag,
   permissionPromptTool: text,
   planOnly: flag,
   slashCommands: flag,

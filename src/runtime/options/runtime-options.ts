@@ -179,6 +179,8 @@ export interface SessionOptions<Output = unknown> {
   readonly takeOver?: boolean;
   /** Only children are run: the main conversation is neither read nor written, so another process may have it. */
   readonly childrenOnly?: boolean;
+  /** With `childrenOnly` and teams on: named agents are members of a team that the program leads; `takeNotices` reads their mail. */
+  readonly leadsTeam?: boolean;
   /** An MCP tool, as `mcp__server__tool`, that answers in a person's place what rules leave open. */
   readonly permissionPromptTool?: string;
   /** Only plans are asked of it, so no MCP server is connected. */

@@ -15,7 +15,6 @@ import {
   refuseMemberProcess,
   runMemberProcess,
 } from "./member-process.ts";
-import { refusePorting } from "./portable-options.ts";
 
 /** Members of a session's team in processes of their own; their questions reach the same program and person. */
 export function createMemberProcesses(services: AgentServices, main: RunPlan): MemberProcesses {
@@ -94,4 +93,21 @@ async function showMember(team: TeamMembership, pid: number, world: RuntimeConte
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What the program does around agents that only holds in its own process; undefined when nothing of it was asked for. */
+function refusePorting({
+  wrapsModels,
+  wrapExecutor,
+  idempotencyKey,
+  live,
+}: Pick<RuntimeContext, "wrapsModels" | "wrapExecutor" | "idempotencyKey" | "live">): string | undefined {
+  const reasons = [
+    wrapsModels === true ? "wrapModel" : undefined,
+    wrapExecutor === undefined ? undefined : "wrapExecutor",
+    idempotencyKey === undefined ? undefined : "idempotencyKey",
+    live?.policy === undefined ? undefined : "rules that change while the session runs",
+  ].filter((reason) => reason !== undefined);
+  if (reasons.length === 0) return undefined;
+  return `what this program does around its agents does not reach another process (${reasons.join(", ")}); use teammateMode "in-process"`;
 }

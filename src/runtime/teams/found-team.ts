@@ -2,13 +2,38 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { Spawn } from "../../tasks/create-agent-tool.ts";
+import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
 import type { Mailbox } from "../../teams/mailbox.ts";
 import type { TeamConfig, TeamMember } from "../../teams/team-config.ts";
 import { leadName, refuseTeamName } from "../../teams/team-names.ts";
+import type { TeamRuntime } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
-import type { SessionTeamParts } from "./session-team.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+
+/** What a session gives to its team. */
+export interface SessionTeamParts {
+  readonly world: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
+  readonly settings: TeamRuntime;
+  readonly plan: RunPlan;
+  readonly tasks: TaskManager;
+  /** Starts a child without asking anybody. */
+  readonly spawn: Spawn;
+  /** Starts a child as if a call of the Agent tool had asked for it. */
+  readonly authorizedSpawn: Spawn;
+  /** Whether a member has ended and the lead is about to be notified. */
+  readonly owesNotices: () => boolean;
+  /** Whether an agent type starts with its parent's conversation; such a child is no teammate. */
+  readonly forksContext: (agentType: string | undefined) => boolean;
+  /** Mail counts as read when the lead's conversation is written down with it; otherwise when it is taken. */
+  readonly journalsMail: boolean;
+  /** Keys of the mail that the lead's conversation has. */
+  readonly delivered: ReadonlySet<string>;
+  readonly commit?: (() => Promise<void>) | undefined;
+}
 
 /** What changes while a session runs. */
 export interface Live {

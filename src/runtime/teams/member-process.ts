@@ -47,7 +47,7 @@ export interface MemberProcessOptions {
   readonly onStart: (pid: number) => void;
 }
 
-/** What the lead tells the process of a member first. */
+/** The first line for the process of a member. */
 export interface MemberStart {
   readonly type: "start";
   readonly plan: ChildPlan;

@@ -2,21 +2,23 @@ import type { UserMessage } from "../../conversation/message.ts";
 import type { ChildMail } from "../../tasks/child-mail.ts";
 import type { Children, ChildrenParts } from "../children/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { openSessionTeam, type SessionTeam, type SessionTeamParts } from "./session-team.ts";
+import type { SessionTeamParts } from "./found-team.ts";
+import { openSessionTeam, type SessionTeam } from "./session-team.ts";
 
-/** The team that a session leads; none where teams are off, and where no main agent reads its mail. */
+/** The team that a session leads; none where teams are off, and where no one reads its mail. */
 export function openTeamOf(
   parts: ChildrenParts,
   spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn" | "owesNotices">,
 ): SessionTeam | undefined {
   const { world } = parts.services;
-  if (world.teams === undefined || !parts.readsNotices) return undefined;
+  if (world.teams === undefined || !parts.leadsTeam) return undefined;
   const { registry } = world.discovered;
   return openSessionTeam({
     world,
     settings: world.teams,
     plan: parts.parent.plan,
     tasks: parts.tasks,
+    journalsMail: parts.readsNotices,
     ...spawning,
     ...parts.mail,
     forksContext(agentType = "general-purpose") {

@@ -1,7 +1,6 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Spawn } from "../../tasks/create-agent-tool.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
@@ -11,32 +10,19 @@ import { openMailbox } from "../../teams/mailbox.ts";
 import type { Seat } from "../../teams/seat.ts";
 import { findMember, stateOf } from "../../teams/team-config.ts";
 import { implicitTeamName, leadName, personName } from "../../teams/team-names.ts";
-import type { TeamRuntime } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
-import type { RuntimeContext } from "../runtime-context.ts";
 import { findTeamOf } from "./find-team.ts";
-import { createTeam, type Founding, foundTeam, type Live, removeTeam } from "./found-team.ts";
-import { recoverMembers, reportEnd, reviveMember, spawnInTeam } from "./team-members.ts";
-
-export interface SessionTeamParts {
-  readonly world: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
-  readonly settings: TeamRuntime;
-  readonly plan: RunPlan;
-  readonly tasks: TaskManager;
-  /** Starts a child without asking anybody. */
-  readonly spawn: Spawn;
-  /** Starts a child as if a call of the Agent tool had asked for it. */
-  readonly authorizedSpawn: Spawn;
-  /** Whether a member has ended and the lead is about to be notified. */
-  readonly owesNotices: () => boolean;
-  /** Whether an agent type starts with its parent's conversation; such a child is no teammate. */
-  readonly forksContext: (agentType: string | undefined) => boolean;
-  /** Keys of the mail that the lead's conversation has. */
-  readonly delivered: ReadonlySet<string>;
-  readonly commit?: (() => Promise<void>) | undefined;
-}
+import {
+  createTeam,
+  type Founding,
+  foundTeam,
+  type Live,
+  removeTeam,
+  type SessionTeamParts,
+} from "./found-team.ts";
+import { recoverMembers, reportEnd, reviveMember, spawnInTeam } from "./spawn-in-team.ts";
 
 /** The team that a session leads, from its first member on. */
 export interface SessionTeam extends AsyncDisposable {
@@ -102,7 +88,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
         live.mailbox?.recorded(event.message.mail);
       if (event.type === "run-ended") live.mailbox?.giveBack();
     },
-    ...createHostMail(live),
+    ...createHostMail(live, parts),
     working: () => workingMembers(tasks, live.store),
     isBusy,
     look: () => live.mailbox?.look(),
@@ -165,11 +151,16 @@ function createLeadSeat(found: Founding): Seat {
 }
 
 /** Mail for a lead that waits for a person: its host asks for it and puts it into a prompt. */
-function createHostMail(live: Live): Pick<SessionTeam, "hold" | "takeHeld" | "onMail" | "writeTo"> {
+function createHostMail(
+  live: Live,
+  { journalsMail }: Pick<SessionTeamParts, "journalsMail">,
+): Pick<SessionTeam, "hold" | "takeHeld" | "onMail" | "writeTo"> {
   let held: readonly string[] = [];
   return {
     hold(messages) {
-      held = [...held, ...messages.flatMap(({ mail = [] }) => mail)];
+      const keys = messages.flatMap(({ mail = [] }) => mail);
+      if (journalsMail) held = [...held, ...keys];
+      else live.mailbox?.recorded(keys);
     },
     takeHeld() {
       const mail = held;

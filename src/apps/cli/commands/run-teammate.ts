@@ -91,7 +91,7 @@ async function runMember(
 
 const stoppers = ["user", "parent", "program"] as const;
 
-/** Without the lead there is nobody to work for, and nobody who would take the member up. */
+/** Without the lead there is no one to work for, and no one who would take the member up. */
 async function listen(
   lines: AsyncIterator<string>,
   take: (line: JsonRecord) => void,

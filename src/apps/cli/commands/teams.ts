@@ -52,7 +52,7 @@ const columns: readonly Column[] = [
   { heading: "FOLDER", atLeast: 12, elseBelow: 24, style: "dim" },
 ];
 
-/** `retinue teams`: all teams of this user, whoever leads them. */
+/** `retinue teams`: all teams of this user, led by any process. */
 export async function teamsList({ host }: CommandContext, { json }: TeamsOptions): Promise<number> {
   const paths = createPaths(host);
   const found = findTeams(paths);
@@ -172,7 +172,7 @@ export async function teamsMessages(
   return 0;
 }
 
-/** `retinue teams send NAME MEMBER TEXT`: a message of the person, who leads nobody by it. */
+/** `retinue teams send NAME MEMBER TEXT`: a message of the person, who leads no one by it. */
 export async function teamsSend(
   { host }: CommandContext,
   {

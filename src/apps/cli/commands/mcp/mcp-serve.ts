@@ -49,7 +49,13 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
       canUseTool: desk.canUseTool,
       host: { ask: desk.ask },
     });
-    await using hub = createAgentHub({ runtime, desk, session: own, transcripts: transcriptsOf(host) });
+    await using hub = createAgentHub({
+      runtime,
+      desk,
+      session: own,
+      transcripts: transcriptsOf(host),
+      environment,
+    });
     const serving = await begin({ hub, version: host.version(), log }, place, host);
     const why = await Promise.race([serving.done, stop.promise]);
     await serving.close();
