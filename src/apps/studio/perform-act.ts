@@ -6,11 +6,11 @@ import { runProcess } from "../../foundation/run-process.ts";
 import { type Act, appendAct } from "../../journal/act-log.ts";
 import { findSession } from "../../journal/find-sessions.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
+import { stopElsewhere } from "../../runtime/project/stop-elsewhere.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { controlFiles } from "../../tasks/control-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import { writeMessageRequest } from "../../tasks/write-stop-request.ts";
-import { stopElsewhere } from "../cli/commands/tasks/stop-elsewhere.ts";
 import type { ActRequest } from "./studio-messages.ts";
 
 export interface ActContext {
