@@ -37,6 +37,8 @@ export function createProject({ facts, paths }: ProjectSource): Project {
       list: async (options) => (await agents()).list(options),
       get: async (name, options) => (await agents()).get(name, options),
       check: async (given) => (await agents()).check(given),
+      create: async (agent, options) => (await agents()).create(agent, options),
+      newFolder: async (scope) => (await agents()).newFolder(scope),
     },
     skills: {
       list: async () => (await skills()).list(),

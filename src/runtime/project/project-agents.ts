@@ -4,6 +4,7 @@ import { firstSentence } from "../../definitions/first-sentence.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { AgentField } from "./agent-fields.ts";
+import type { CreateAgentOptions, CreatedAgent, NewAgent, NewScope } from "./new-agent.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
 export type { AgentDefinition, RegisteredAgent } from "../../definitions/agent-definition.ts";
@@ -58,6 +59,10 @@ export interface ProjectAgents {
   get(name: string, options?: AgentQueryOptions): Promise<AgentDetails>;
   /** Every mistake in definitions, settings, plugins, servers and instructions; with paths, in those files alone. */
   check(paths?: readonly string[]): Promise<AgentCheck>;
+  /** Writes a new agent file that passes the check. */
+  create(agent: NewAgent, options?: CreateAgentOptions): Promise<CreatedAgent>;
+  /** The folder in which a new agent would be written. */
+  newFolder(scope: NewScope): Promise<string>;
 }
 
 /** Its methods load what only they need. */
@@ -83,6 +88,14 @@ export function projectAgents(gather: () => Promise<ProjectFacts>): ProjectAgent
         gather(),
       ]);
       return paths.length === 0 ? checkEverything(facts) : checkPaths(facts, paths);
+    },
+    async create(agent, options) {
+      const [{ createAgent }, facts] = await Promise.all([import("./new-agent.ts"), gather()]);
+      return createAgent(facts, agent, options);
+    },
+    async newFolder(scope) {
+      const [{ newAgentFolder }, facts] = await Promise.all([import("./new-agent.ts"), gather()]);
+      return newAgentFolder(facts, scope);
     },
   };
 }
