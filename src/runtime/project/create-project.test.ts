@@ -31,7 +31,7 @@ describe("a program asks a runtime what the command line shows [SDK-1, CLI-2]", 
     expect({ own, hidden }).toEqual({ own: 1, hidden: 0 });
     expect(agents.find(({ id }) => id === "reviewer")).toMatchObject({
       model: "inherit",
-      about: "Reviews code.",
+      about: expect.stringContaining("Reviews code"),
       shadowed: [],
     });
     const { fields } = await runtime.agents.get("reviewer");
@@ -62,7 +62,9 @@ describe("a program asks a runtime what the command line shows [SDK-1, CLI-2]", 
     });
     const call = { tool: "Bash", input: { command: "ls -l" } };
     expect((await runtime.permissions.test(call)).decision).toBe("allow");
-    await expect(runtime.permissions.test("Bsh(ls)")).rejects.toMatchObject({ advice: "Did you mean Bash?" });
+    await expect(runtime.permissions.test({ tool: "Bsh", input: {} })).rejects.toMatchObject({
+      advice: "Did you mean Bash?",
+    });
   });
 
   test("servers: added, listed with what holds them back, approved and removed", async () => {

@@ -26,7 +26,7 @@ export interface TrustOverview {
 export interface ProjectTrust {
   /** What waits for trust, or has it. Changes nothing. */
   show(options?: { readonly pathText?: (file: string) => string }): Promise<TrustOverview>;
-  /** Trusts the folder, and returns the folder that was written down. */
+  /** Trusts the folder for runtimes that are created from now on, and returns the folder that was written down. */
   grant(): Promise<string>;
   /** Takes trust back; `still` says why it is trusted nevertheless. */
   revoke(): Promise<{ readonly folder: string; readonly still?: string }>;
