@@ -1,7 +1,13 @@
 import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
 import { findCycles } from "./find-cycles.ts";
-import { folderOf, forbiddenImports, ownImports } from "./import-rules.ts";
+import {
+  folderOf,
+  forbiddenCliImports,
+  forbiddenImports,
+  ownImports,
+  unusedCliExceptions,
+} from "./import-rules.ts";
 import { importTable, readTable } from "./import-table.ts";
 import { findImpureCode, hasIoMark, ioMark, isIoFolder, mayDoIo } from "./impure-code.ts";
 import { readFunctions } from "./long-functions.ts";
@@ -37,6 +43,15 @@ describe("folders import only what is below them", () => {
 
   test("a test beside its source keeps to the same table, and may use testing as well", () => {
     expect(source.filter(isTest).flatMap((file) => forbiddenImports(file, ["testing"]))).toEqual([]);
+  });
+
+  test("the command line asks the runtime, apart from exceptions that are in use", () => {
+    expect(
+      product.flatMap((file) => forbiddenCliImports(file)),
+      "Ask a group of the project (src/runtime/project), or add to one what is missing.",
+    ).toEqual([]);
+    const cli = product.filter(({ path }) => path.startsWith("src/apps/cli/"));
+    expect(unusedCliExceptions(cli), "Take these out of cliExceptions in test/import-table.ts.").toEqual([]);
   });
 
   test("ARCHITECTURE.md shows the table that is tested", () => {

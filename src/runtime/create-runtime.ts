@@ -14,6 +14,7 @@ import { checkAgentType, checkOptions, checkPrompt } from "./options/check-optio
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
 import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./options/spawn-options.ts";
+import { createProject, type Project } from "./project/create-project.ts";
 import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type AgentHandle, type RunHandle, startAgent, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -43,10 +44,18 @@ export interface Runtime extends AsyncDisposable {
   tools(): Promise<readonly LoopTool[]>;
   /** A conversation over several prompts. Dispose it when it is over. */
   open<Output = unknown>(options?: SessionOptions<Output>): Promise<Session<Output>>;
-  /** Every agent there is now; files are read anew each time. */
-  agents(): Promise<DiscoveredAgents>;
-  /** Every skill there is now, with what is wrong with any; files are read anew each time. */
-  skills(): Promise<SkillCatalog>;
+  /** Every agent there is now; `list`, `get` and `check` answer questions about them. Files are read anew each time. */
+  readonly agents: (() => Promise<DiscoveredAgents>) & Project["agents"];
+  /** Every skill there is now, with what is wrong with any; `list` and `check`. Files are read anew each time. */
+  readonly skills: (() => Promise<SkillCatalog>) & Project["skills"];
+  /** The rules of this folder: which there are, and what would happen to a call. */
+  readonly permissions: Project["permissions"];
+  /** The MCP servers of this folder: which there are, and what people say about them. */
+  readonly mcp: Project["mcp"];
+  /** The child agents of this folder's sessions, whichever process runs them. */
+  readonly tasks: Project["tasks"];
+  /** Whether what this folder brings may run programs and widen rights. */
+  readonly trust: Project["trust"];
   /** What died with its process before it ended: child agents and main conversations of this folder. */
   interrupted(): Promise<Interrupted>;
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
@@ -155,11 +164,22 @@ function createStoreRuns(
 /** What can be asked without starting anything. */
 function createQueries({
   gather,
-}: ProgramContext): Pick<Runtime, "agents" | "skills" | "interrupted" | "inspect" | "approvals"> {
+}: ProgramContext): Project & Pick<Runtime, "agents" | "skills" | "interrupted" | "inspect" | "approvals"> {
+  const project = createProject({
+    async facts() {
+      const [{ factsOfRuntime }, context] = await Promise.all([
+        import("./project/project-facts.ts"),
+        gather(),
+      ]);
+      return factsOfRuntime(context);
+    },
+    paths: async () => (await gather()).discovered.paths,
+  });
   return {
+    ...project,
     approvals: runtimeApprovals(async () => (await gather()).discovered.paths.transcripts),
-    agents: async () => (await gather()).discovered,
-    skills: async () => (await gather()).skills(),
+    agents: Object.assign(async () => (await gather()).discovered, project.agents),
+    skills: Object.assign(async () => (await gather()).skills(), project.skills),
     async interrupted() {
       const [{ findInterrupted }, facts] = await Promise.all([
         import("../tasks/recovery/find-interrupted.ts"),

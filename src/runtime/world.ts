@@ -338,7 +338,7 @@ function describeServers({ servers, held }: GatheredMcp): readonly string[] {
   return [
     ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),
     ...held
-      .filter(({ reason }) => !["shadowed", "name-refused", "untrusted"].includes(reason))
+      .filter(({ code }) => !["shadowed", "name-refused", "untrusted"].includes(code))
       .map(({ entry, reason }) => `${entry.config.name} (${entry.scope}; not connected: ${reason})`),
   ];
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { shown } from "../../foundation/json-record.ts";
-import { parseRule, type RuleList } from "../../permissions/rules/parse-rule.ts";
+import { findBadRule, type RuleList } from "../../runtime/options/tool-words.ts";
 import { misuse, type SessionOptions } from "./session-options.ts";
 
 /** An option that could not take effect must not be passed over. */
@@ -21,9 +21,7 @@ export function checkSessionOptions(
 }
 
 export function checkRules(option: string, list: RuleList, rules: readonly string[]): void {
-  for (const text of rules) {
-    const reading = parseRule(text, { list });
-    if (reading.type === "rule") continue;
-    throw misuse(`${option} holds a rule that cannot be understood: ${reading.reason}.`, reading.advice);
-  }
+  const bad = findBadRule(list, rules);
+  if (bad !== undefined)
+    throw misuse(`${option} holds a rule that cannot be understood: ${bad.reason}.`, bad.advice);
 }

@@ -1,29 +1,24 @@
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type DiscoveredAgents, discoverAgents } from "../../definitions/discover-agents.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
-import { type AliasTable, aliasTable } from "../../model/alias-table.ts";
-import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import { createPaths } from "../../settings/paths.ts";
-import { createTrustStore, type TrustAnswer } from "../../settings/trust-store.ts";
+import { createProject, type Project, projectPaths } from "../../runtime/project/create-project.ts";
+import {
+  createTextReader,
+  gatherProject,
+  type ProjectFacts,
+  type ProjectOptions,
+} from "../../runtime/project/project-facts.ts";
 import { checkSessionOptions } from "./check-session-options.ts";
+import type { CliHost } from "./cli-host.ts";
 import { displayPath } from "./display-path.ts";
 import { type AgentsOption, loadAgentsOption, refuseBrokenOption } from "./load-agents-option.ts";
-import { type CommandContext, misuse, type SessionOptions } from "./session-options.ts";
+import { type CommandContext, misuse } from "./session-options.ts";
 
 /** Everything a command can know about agents here, with the options of this run in force. */
-export interface GatheredSession {
-  readonly discovered: DiscoveredAgents;
+export interface GatheredSession extends ProjectFacts {
   /** Of definitions, settings, plugins and `--agents`. */
   readonly diagnostics: readonly Diagnostic[];
   readonly option?: AgentsOption;
-  readonly trust: TrustAnswer;
-  readonly aliases: AliasTable;
-  /** Tools that deny rules of settings and options take away altogether. */
-  readonly deniedTools: ReadonlySet<string>;
   nameOf(file: string): string;
-  /** The text of a file, read at most once. */
-  textOf(file: string): string | undefined;
 }
 
 export interface GatherOptions {
@@ -31,83 +26,94 @@ export interface GatherOptions {
   readonly toleratesBrokenFiles?: boolean;
 }
 
+/** What a command asks about this folder, and what it needs to show the answers. */
+export interface CliProject extends Project {
+  readonly option?: AgentsOption;
+  nameOf(file: string): string;
+  textOf(file: string): string | undefined;
+}
+
+/** The project of the working folder, with the options of this run in force. */
+export function openProject(context: CommandContext, options: GatherOptions = {}): CliProject {
+  const { given, option } = projectOptions(context, options);
+  const { cwd, home, platform } = context.host;
+  return {
+    ...createProject({
+      facts: () => gatherFacts(given, options),
+      paths: async () => projectPaths(given),
+    }),
+    ...(option === undefined ? {} : { option }),
+    nameOf: (file) => displayPath(file, { cwd, home, platform }),
+    textOf: createTextReader(given.texts),
+  };
+}
+
+/** The child agents of this folder's sessions, for which no definition is read. */
+export function openTasks(host: CliHost): Project["tasks"] {
+  const { cwd, home, environment: env, platform } = host;
+  const given = { cwd, home, env, platform };
+  return createProject({ facts: () => gatherProject(given), paths: async () => projectPaths(given) }).tasks;
+}
+
 export async function gatherSession(
-  { host, session }: CommandContext,
-  { toleratesBrokenFiles = false }: GatherOptions = {},
+  context: CommandContext,
+  options: GatherOptions = {},
 ): Promise<GatheredSession> {
-  const { cwd, home, environment, platform } = host;
+  const { given, option } = projectOptions(context, options);
+  const { cwd, home, platform } = context.host;
+  const facts = await gatherFacts(given, options);
+  return {
+    ...facts,
+    diagnostics: [...(option?.diagnostics ?? []), ...facts.discovered.diagnostics],
+    ...(option === undefined ? {} : { option }),
+    nameOf: (file) => displayPath(file, { cwd, home, platform }),
+  };
+}
+
+/** The options of the command line as a project takes them. */
+function projectOptions(
+  { host, session }: CommandContext,
+  { toleratesBrokenFiles = false }: GatherOptions,
+): { readonly given: ProjectOptions; readonly option?: AgentsOption } {
+  const { cwd, home, environment: env, platform } = host;
   checkSessionOptions(session, cwd);
   const option = session.agents === undefined ? undefined : loadAgentsOption(session.agents, cwd);
   if (option?.isBroken === true && !toleratesBrokenFiles) throw refuseBrokenOption(option);
-  const trust = await findTrust({ host, session });
-  const discovered = await discoverAgents({
+  const given: ProjectOptions = {
     cwd,
     home,
-    environment,
+    env,
     platform,
-    trusted: trust.trusted,
-    ...(option === undefined ? {} : { agents: option.definitions }),
+    ...(option === undefined
+      ? {}
+      : { agents: option.definitions, texts: new Map([[option.file, option.text]]) }),
     ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
     ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
     ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
     ...(session.settings === undefined ? {} : { settings: session.settings }),
     ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
-  });
-  if (!toleratesBrokenFiles) refuseBrokenSettings(discovered, session);
-  const settingsEnvironment = Object.fromEntries(discovered.settings.settings.env);
-  return {
-    discovered,
-    diagnostics: [...(option?.diagnostics ?? []), ...discovered.diagnostics],
-    ...(option === undefined ? {} : { option }),
-    trust,
-    aliases: aliasTable({ environment: { ...environment, ...settingsEnvironment } }),
-    deniedTools: deniedTools(discovered, session),
-    nameOf: (file) => displayPath(file, { cwd, home, platform }),
-    textOf: createTextReader(option),
+    ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
+    ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
+    ...(session.trust === true ? { trusted: true } : {}),
   };
+  return { given, ...(option === undefined ? {} : { option }) };
 }
 
-function deniedTools({ settings }: DiscoveredAgents, session: SessionOptions): ReadonlySet<string> {
-  const flags = (session.disallowedTools ?? []).map((text) => parseRule(text, { list: "deny" }));
-  const rules = [
-    ...settings.settings.permissions.deny.map(({ rule }) => rule),
-    ...flags.flatMap((reading) => (reading.type === "rule" ? [reading.rule] : [])),
-  ];
-  return new Set(
-    rules.filter(({ specifier }) => specifier.type === "whole").map(({ canonicalTool }) => canonicalTool),
-  );
+async function gatherFacts(
+  given: ProjectOptions,
+  { toleratesBrokenFiles = false }: GatherOptions,
+): Promise<ProjectFacts> {
+  const facts = await gatherProject(given);
+  if (!toleratesBrokenFiles) refuseBrokenSettings(facts, given);
+  return facts;
 }
 
-async function findTrust({ host, session }: CommandContext): Promise<TrustAnswer> {
-  const { cwd, home } = host;
-  if (session.trust === true) return { trusted: true, folder: cwd, why: "--trust was given for this run" };
-  const { stateFile } = createPaths(host);
-  return createTrustStore({ stateFile, home }).isTrusted(cwd);
-}
-
-function refuseBrokenSettings({ settings }: DiscoveredAgents, session: SessionOptions): void {
+function refuseBrokenSettings({ discovered: { settings } }: ProjectFacts, given: ProjectOptions): void {
   if (!settings.incompleteScopes.includes("flags")) return;
-  const given = session.settings ?? "";
-  const file = given.trimStart().startsWith("{") ? undefined : resolve(given);
+  const text = given.settings ?? "";
+  const file = text.trimStart().startsWith("{") ? undefined : resolve(text);
   const diagnostic =
     settings.diagnostics.find((candidate) => candidate.severity === "error" && candidate.file === file) ??
     settings.diagnostics.find((candidate) => candidate.severity === "error");
   throw misuse(`--settings cannot be used: ${diagnostic?.message ?? "it is broken."}`, diagnostic?.advice);
-}
-
-function createTextReader(option?: AgentsOption): (file: string) => string | undefined {
-  const texts = new Map<string, string | undefined>();
-  if (option !== undefined) texts.set(option.file, option.text);
-  return (file) => {
-    if (!texts.has(file)) texts.set(file, readText(file));
-    return texts.get(file);
-  };
-}
-
-function readText(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined;
-  }
 }

@@ -10,11 +10,11 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import { answerQuestion } from "../../runtime/approvals/answer-question.ts";
 import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
+import { stopElsewhere } from "../../runtime/project/stop-elsewhere.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { controlFiles } from "../../tasks/control-files.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
-import { stopElsewhere } from "../cli/commands/tasks/stop-elsewhere.ts";
 import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface ActContext {

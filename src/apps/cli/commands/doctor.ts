@@ -2,23 +2,21 @@ import { existsSync } from "node:fs";
 import { loadSessionInstructions } from "../../../context/load-session-instructions.ts";
 import { agentScopes } from "../../../definitions/agent-definition.ts";
 import { type Diagnostic, hasErrors, placeText } from "../../../foundation/diagnostic.ts";
-import type { McpServerState } from "../../../mcp/mcp-connections.ts";
 import { createPackageLoader } from "../../../model/create-package-loader.ts";
 import { findLocalServers } from "../../../model/find-local-servers.ts";
 import { chooseLocalModel, localPlaces } from "../../../model/local-models.ts";
 import { chooseAdapter } from "../../../model/model-factory.ts";
 import { findProvider } from "../../../model/provider-entry.ts";
 import { mayLoadHere } from "../../../runtime/may-load-in.ts";
+import { scopeWords } from "../../../runtime/project/project-agents.ts";
+import type { McpOverview } from "../../../runtime/project/project-mcp.ts";
 import { readEnvironment } from "../../../settings/read-environment.ts";
-import { checkMcp, statusWords } from "../check-mcp.ts";
 import type { CliHost } from "../cli-host.ts";
-import { type CliMcp, gatherMcpOf } from "../gather-mcp.ts";
-import { type GatheredSession, gatherSession } from "../gather-session.ts";
+import { type GatheredSession, gatherSession, openProject } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint, type Paint } from "../views/paint.ts";
 import { countBySeverity, describeCounts, plural } from "../views/render-diagnostics.ts";
 import { pad, stripControlCharacters, wrap } from "../views/strip-control-characters.ts";
-import { scopeWords } from "./agents/agents-list.ts";
 import {
   checkConfigDirectory,
   checkGit,
@@ -28,6 +26,7 @@ import {
   checkReadOnlySandbox,
   checkSandbox,
 } from "./doctor-machine.ts";
+import { statusWords, untilInterrupted } from "./mcp/mcp-list.ts";
 
 /** One line of the doctor. A note shows something that is neither good nor bad. */
 export interface Checkup {
@@ -49,7 +48,7 @@ export async function doctor(context: CommandContext, options: { readonly json?:
     checkDefinitions(session),
     await checkInstructions(session, host),
     ...checkPlugins(session),
-    await checkServers(session, context),
+    await checkServers(context),
     checkKeys(session, host),
     checkModels(session, host),
     ...(await checkLocalModels(session, host)),
@@ -70,9 +69,9 @@ export async function doctor(context: CommandContext, options: { readonly json?:
   return summary.errors > 0 ? 1 : 0;
 }
 
-async function checkServers(session: GatheredSession, context: CommandContext): Promise<Checkup> {
-  const found = await gatherMcpOf(session, context);
-  return checkMcpServers(found, await checkMcp(found, session, context));
+async function checkServers(context: CommandContext): Promise<Checkup> {
+  const { mcp } = openProject(context, { toleratesBrokenFiles: true });
+  return checkMcpServers(await untilInterrupted(context, (signal) => mcp.list({ check: true, signal })));
 }
 
 function render({ name, state, text, advice }: Checkup, paint: Paint, width: number): string {
@@ -278,27 +277,27 @@ export function checkPlugins({ discovered }: GatheredSession): Checkup[] {
 }
 
 /** What is configured and not connected is reported with its reason; what a person decided is no error. */
-export function checkMcpServers(
-  { listed, gathered }: Omit<CliMcp, "session">,
-  states: readonly McpServerState[],
-): Checkup {
+export function checkMcpServers({ servers: listed, brokenConfig, diagnostics }: McpOverview): Checkup {
   const name = "MCP servers";
-  if (gathered.brokenConfig !== undefined) {
-    const { message, advice } = gathered.brokenConfig;
+  if (brokenConfig !== undefined) {
+    const { message, advice } = brokenConfig;
     return { name, state: "error", text: `--mcp-config: ${message}`, ...(advice ? { advice } : {}) };
   }
-  const broken = gathered.diagnostics.find(({ severity }) => severity === "error");
+  const broken = diagnostics.find(({ severity }) => severity === "error");
   if (broken !== undefined) {
     const { message, advice } = broken;
     return { name, state: "error", text: message, ...(advice ? { advice } : {}) };
   }
-  const held = listed.flatMap((server) => server.held ?? []).filter(({ reason }) => reason !== "shadowed");
+  const held = listed.flatMap((server) => server.held ?? []).filter(({ code }) => code !== "shadowed");
   if (listed.length === 0) return { name, state: "ok", text: "No MCP servers." };
-  const answers = states.flatMap(({ server, status }) =>
-    status.type === "failed" ? [] : [`${server.name} (${statusWords(status)})`],
+  const tried = listed.flatMap(({ entry, status }) =>
+    status === undefined ? [] : [{ server: entry.config.name, status }],
   );
-  const failures = states.flatMap(({ server, status }) =>
-    status.type === "failed" ? [`${server.name} fails: ${status.reason}`] : [],
+  const answers = tried.flatMap(({ server, status }) =>
+    status.type === "failed" ? [] : [`${server} (${statusWords(status)})`],
+  );
+  const failures = tried.flatMap(({ server, status }) =>
+    status.type === "failed" ? [`${server} fails: ${status.reason}`] : [],
   );
   const reported = [...(answers.length === 0 ? [] : [`connected: ${answers.join(", ")}`]), ...failures].join(
     "; ",
@@ -309,7 +308,7 @@ export function checkMcpServers(
   }
   if (held.length === 0) return { name, state: "ok", text: `${reported}.` };
   const reasons = held.map(({ entry, reason }) => `${entry.config.name} (${reason})`);
-  const isChosen = held.every(({ reason }) => chosenReasons.has(reason));
+  const isChosen = held.every(({ code }) => chosenCodes.has(code));
   return {
     name,
     state: isChosen ? "note" : "warning",
@@ -318,10 +317,4 @@ export function checkMcpServers(
   };
 }
 
-const chosenReasons: ReadonlySet<string> = new Set([
-  "rejected",
-  "disabled",
-  "denied",
-  "left-out",
-  "untrusted",
-]);
+const chosenCodes: ReadonlySet<string> = new Set(["rejected", "disabled", "denied", "left-out", "untrusted"]);

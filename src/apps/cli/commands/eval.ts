@@ -1,6 +1,7 @@
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { fileError } from "../../../storage/file-error.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
@@ -15,7 +16,6 @@ import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { writeNewFile } from "../write-new-file.ts";
 
 export interface EvalOptions {
   readonly json?: boolean;

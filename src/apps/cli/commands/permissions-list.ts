@@ -1,21 +1,16 @@
-import type { RuleList } from "../../../permissions/rules/parse-rule.ts";
-import type { HeldBack, MergedSettings, SettingsSource } from "../../../settings/settings-layer.ts";
-import { type GatheredSession, gatherSession } from "../gather-session.ts";
-import type { CommandContext, SessionOptions } from "../session-options.ts";
+import type {
+  BrokenRule,
+  HeldBack,
+  ListedRule,
+  RuleOverview,
+  SettingsSource,
+} from "../../../runtime/project/project-permissions.ts";
+import { openProject } from "../gather-session.ts";
+import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { plural } from "../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-
-interface ListedRule {
-  readonly list: RuleList;
-  readonly rule: string;
-  readonly from: string;
-}
-
-interface BrokenRule extends ListedRule {
-  readonly reason: string;
-}
 
 /** `retinue permissions list`: every rule with its file, and what does not count and why. */
 export async function permissionsList(
@@ -23,16 +18,12 @@ export async function permissionsList(
   options: { readonly json?: boolean },
 ): Promise<number> {
   const { stdout, stderr } = context.host;
-  const session = await gatherSession(context, { toleratesBrokenFiles: true });
-  const { settings, incomplete } = session.discovered.settings;
-  const rules = listRules(settings, context.session, session);
-  const broken = listBroken(settings, session);
-  const held = settings.heldBack.filter(({ key }) => key.startsWith("permissions."));
-  const restrictionsAreBroken = incomplete || settings.brokenRestrictions.length > 0;
+  const { permissions, nameOf } = openProject(context, { toleratesBrokenFiles: true });
+  const found = await permissions.list();
+  const { rules, broken, heldBack: held, otherHeldBack, isBroken } = found;
   if (options.json === true) {
-    const json = listAsJson({ session, rules, broken, held });
-    stdout.write(`${JSON.stringify(json, undefined, 2)}\n`);
-    return restrictionsAreBroken ? 1 : 0;
+    stdout.write(`${JSON.stringify(listAsJson(found, nameOf), undefined, 2)}\n`);
+    return isBroken ? 1 : 0;
   }
   const paint = createPaint(stdout.isColourAllowed);
   const table = (columns: readonly Column[], rows: readonly (readonly string[])[]): string =>
@@ -47,7 +38,7 @@ export async function permissionsList(
     stdout.write(
       table(
         ruleColumns,
-        rules.map(({ list, rule, from }) => [list, rule, from]),
+        rules.map((rule) => [rule.list, rule.rule, placeOf(rule, nameOf)]),
       ),
     );
   if (held.length > 0) {
@@ -55,25 +46,25 @@ export async function permissionsList(
     stdout.write(
       table(
         heldColumns,
-        held.map((one) => heldRow(one, session)),
+        held.map((one) => heldRow(one, nameOf)),
       ),
     );
   }
   if (broken.length > 0) {
     stdout.write(`\n${paint.bold("Broken")}\n`);
-    const rows = broken.map(({ list, rule, from, reason }) => [list, rule, from, reason]);
+    const rows = broken.map((rule) => [rule.list, rule.rule, placeOf(rule, nameOf), rule.reason]);
     stdout.write(table(brokenColumns, rows));
   }
-  const others = settings.heldBack.length - held.length;
+  const others = otherHeldBack.length;
   const remarks = [
-    `Mode: ${modeWords(settings, session)}.`,
+    `Mode: ${modeWords(found, nameOf)}.`,
     ...(others > 0 ? [`${plural(others, "more setting")} held back: \`retinue trust --show\` shows.`] : []),
-    ...(restrictionsAreBroken
+    ...(isBroken
       ? ["What should be restricted cannot be read; nothing runs until it is fixed: `retinue doctor`."]
       : []),
   ];
   stderr.write(`\n${remarks.join("\n")}\n`);
-  return restrictionsAreBroken ? 1 : 0;
+  return isBroken ? 1 : 0;
 }
 
 const ruleColumns: readonly Column[] = [
@@ -103,63 +94,42 @@ export const heldReasons: Readonly<Record<HeldBack["reason"], string>> = {
   "others-can-write": "others can write the organisation's file",
 };
 
-function heldRow({ key, detail = "", reason, source }: HeldBack, session: GatheredSession): string[] {
-  return [key, detail, sourceName(source, session), heldReasons[reason]];
+function heldRow({ key, detail = "", reason, source }: HeldBack, nameOf: NameOf): string[] {
+  return [key, detail, sourceName(source, { nameOf }), heldReasons[reason]];
 }
 
-export function sourceName({ file, scope }: SettingsSource, { nameOf }: GatheredSession): string {
+type NameOf = (file: string) => string;
+
+export function sourceName({ file, scope }: SettingsSource, { nameOf }: { readonly nameOf: NameOf }): string {
   if (file !== undefined) return nameOf(file);
   return scope === "flags" ? "--settings" : scope;
 }
 
-const lists = ["deny", "ask", "allow"] as const;
-
-function listRules(
-  { permissions }: MergedSettings,
-  { disallowedTools = [] }: SessionOptions,
-  session: GatheredSession,
-): readonly ListedRule[] {
-  const flags = disallowedTools.map((rule) => ({ list: "deny" as const, rule, from: "--disallowedTools" }));
-  const written = lists.flatMap((list) =>
-    permissions[list].map(({ text, source }) => ({ list, rule: text, from: sourceName(source, session) })),
-  );
-  return [...flags, ...written];
+function placeOf({ source }: ListedRule | BrokenRule, nameOf: NameOf): string {
+  return source === undefined ? "--disallowedTools" : sourceName(source, { nameOf });
 }
 
-function listBroken({ permissions }: MergedSettings, session: GatheredSession): readonly BrokenRule[] {
-  return permissions.invalidRules.map(({ list, text, reason, source }) => ({
-    list,
-    rule: text,
-    from: sourceName(source, session),
-    reason,
-  }));
+function modeWords({ mode: { value, source } }: RuleOverview, nameOf: NameOf): string {
+  return source === undefined ? "default" : `${value}, from ${sourceName(source, { nameOf })}`;
 }
 
-function modeWords({ permissions, sources }: MergedSettings, session: GatheredSession): string {
-  const source = sources.get("permissions.defaultMode");
-  if (permissions.defaultMode === undefined || source === undefined) return "default";
-  return `${permissions.defaultMode}, from ${sourceName(source, session)}`;
-}
-
-function listAsJson(found: {
-  readonly session: GatheredSession;
-  readonly rules: readonly ListedRule[];
-  readonly broken: readonly BrokenRule[];
-  readonly held: readonly HeldBack[];
-}) {
-  const { session, rules, broken, held } = found;
-  const { settings } = session.discovered.settings;
+function listAsJson({ mode, trusted, rules, heldBack, broken }: RuleOverview, nameOf: NameOf) {
   return {
     version: 1,
-    mode: settings.permissions.defaultMode ?? "default",
-    trusted: session.trust.trusted,
-    rules,
-    heldBack: held.map(({ key, detail, reason, source }) => ({
+    mode: mode.value,
+    trusted,
+    rules: rules.map((rule) => ({ list: rule.list, rule: rule.rule, from: placeOf(rule, nameOf) })),
+    heldBack: heldBack.map(({ key, detail, reason, source }) => ({
       key,
       ...(detail === undefined ? {} : { detail }),
       reason,
-      from: sourceName(source, session),
+      from: sourceName(source, { nameOf }),
     })),
-    broken,
+    broken: broken.map((rule) => ({
+      list: rule.list,
+      rule: rule.rule,
+      from: placeOf(rule, nameOf),
+      reason: rule.reason,
+    })),
   };
 }

@@ -6,6 +6,7 @@ import { describeRule } from "../../../permissions/decide.ts";
 import type { ChildPlan, Overridden } from "../../../planning/plan-run.ts";
 import type { Decided, RunLimits, RunPlan } from "../../../planning/plan-tools.ts";
 import { describeTask } from "../../../runtime/options/spawn-options.ts";
+import { scopeWords } from "../../../runtime/project/project-agents.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import { displayPath } from "../display-path.ts";
 import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
@@ -14,7 +15,6 @@ import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderFields, type ShownField } from "../views/render-fields.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { scopeWords } from "./agents/agents-list.ts";
 import { sourceAsJson } from "./agents/source-as-json.ts";
 
 export interface PlanOptions extends PrintOptions {

@@ -3,6 +3,7 @@ import { findSession } from "../../../journal/find-sessions.ts";
 import { describeReplay } from "../../../replay/describe-replay.ts";
 import { loadRecording } from "../../../replay/load-recording.ts";
 import { createRuntime } from "../../../runtime/create-runtime.ts";
+import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
 import type { ReplaySessionOptions } from "../../../runtime/replay/replay-session.ts";
 import { saveRecording } from "../../../runtime/replay/save-recording.ts";
 import { createPaths } from "../../../settings/paths.ts";
@@ -15,7 +16,6 @@ import type { PrintOptions } from "../print/print-options.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { writeNewFile } from "../write-new-file.ts";
 import { transcriptsOf } from "./tasks/find-named-task.ts";
 
 export interface ReplayCommandOptions extends PrintOptions {

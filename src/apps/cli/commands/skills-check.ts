@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../../../foundation/diagnostic.ts";
-import { lintAgentSkills } from "../../../skills/named-skills.ts";
+import { openProject } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import {
@@ -11,20 +11,18 @@ import {
 } from "../views/render-diagnostics.ts";
 import type { CheckOptions } from "./agents/agents-check.ts";
 import { diagnosticAsJson } from "./agents/source-as-json.ts";
-import { gatherSkills } from "./gather-skills.ts";
 
 /** `retinue skills check`: every problem of skills with its place, and exit code 1 when there is an error. */
 export async function skillsCheck(context: CommandContext, options: CheckOptions): Promise<number> {
   const { stdout } = context.host;
-  const { session, catalog } = await gatherSkills(context, { toleratesBrokenFiles: true });
-  const definitions = session.discovered.registry.all().map(({ definition }) => definition);
-  const diagnostics = [...catalog.diagnostics, ...lintAgentSkills(definitions, catalog)];
+  const { skills, nameOf, textOf } = openProject(context, { toleratesBrokenFiles: true });
+  const { files: checked, diagnostics } = await skills.check();
   const counts = countBySeverity(diagnostics);
   const isBad = counts.error > 0 || (options.strict === true && counts.warning > 0);
   const groups = groupByFile(
     diagnostics.filter(({ severity }) => options.quiet !== true || severity === "error"),
   );
-  const files = catalog.files.length;
+  const files = checked.length;
   if (options.json === true) {
     const { error: errors, warning: warnings, note: notes } = counts;
     const view = {
@@ -40,7 +38,6 @@ export async function skillsCheck(context: CommandContext, options: CheckOptions
   }
   if (options.quiet === true && groups.length === 0) return isBad ? 1 : 0;
   const paint = createPaint(stdout.isColourAllowed);
-  const { nameOf, textOf } = session;
   const body = renderDiagnostics(groups, {
     paint,
     width: Math.min(stdout.columns ?? 100, 120),

@@ -1,12 +1,9 @@
-import { oneLine } from "../../../definitions/describe-agents.ts";
-import { firstSentence } from "../../../definitions/first-sentence.ts";
-import { describePowers, mayGrant, type Skill } from "../../../skills/skill.ts";
-import { hasCommands } from "../../../skills/skill-pieces.ts";
+import type { ListedSkill } from "../../../runtime/project/project-skills.ts";
+import { openProject } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { countBySeverity, plural } from "../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
-import { gatherSkills } from "./gather-skills.ts";
 
 /** `retinue skills`: which there are, from where, and what each does besides its text. */
 export async function skillsList(
@@ -14,19 +11,17 @@ export async function skillsList(
   options: { readonly json?: boolean },
 ): Promise<number> {
   const { stdout, stderr } = context.host;
-  const { session, catalog } = await gatherSkills(context);
-  const { trusted } = session.trust;
-  const skills = catalog.list();
+  const { skills, diagnostics: found } = await openProject(context).skills.list();
   if (options.json === true) {
-    const { error: errors, warning: warnings, note: notes } = countBySeverity(catalog.diagnostics);
+    const { error: errors, warning: warnings, note: notes } = countBySeverity(found);
     const diagnostics = { errors, warnings, notes };
-    const view = { version: 1, skills: skills.map((skill) => asJson(skill, trusted)), diagnostics };
+    const view = { version: 1, skills: skills.map(asJson), diagnostics };
     stdout.write(`${JSON.stringify(view, undefined, 2)}\n`);
     return 0;
   }
   const dim = createPaint(stderr.isColourAllowed).dim;
   if (skills.length > 0) {
-    const rows = skills.map((skill) => rowOf(skill, trusted));
+    const rows = skills.map(rowOf);
     stdout.write(
       renderTable({ columns, rows, width: stdout.columns, paint: createPaint(stdout.isColourAllowed) }),
     );
@@ -35,8 +30,8 @@ export async function skillsList(
     ...(skills.length === 0
       ? ["There are no skills. One is a folder .claude/skills/NAME with a SKILL.md."]
       : []),
-    ...(catalog.diagnostics.some(({ severity }) => severity !== "note")
-      ? [`${plural(catalog.diagnostics.length, "problem")}: run \`retinue skills check\`.`]
+    ...(found.some(({ severity }) => severity !== "note")
+      ? [`${plural(found.length, "problem")}: run \`retinue skills check\`.`]
       : []),
   ];
   for (const remark of remarks) stderr.write(`${dim(remark)}\n`);
@@ -51,24 +46,24 @@ const columns: readonly Column[] = [
   { heading: "DESCRIPTION", atLeast: 16, elseBelow: 44, style: "dim" },
 ];
 
-function rowOf(skill: Skill, trusted: boolean): string[] {
-  const does = describePowers(skill).join("; ");
-  const held = does === "" || mayGrant(skill, trusted) ? "" : " (not trusted)";
+function rowOf({ skill, title, about, powers, mayGrant }: ListedSkill): string[] {
+  const does = powers.join("; ");
+  const held = does === "" || mayGrant ? "" : " (not trusted)";
   return [
-    oneLine(skill.name),
+    title,
     skill.source.kind === "command" ? `${skill.source.scope} command` : skill.source.scope,
     callersOf(skill),
-    oneLine(does === "" ? "-" : `${does}${held}`),
-    firstSentence(oneLine(skill.description)),
+    does === "" ? "-" : `${does}${held}`,
+    about,
   ];
 }
 
-function callersOf({ userInvocable, disableModelInvocation }: Skill): string {
+function callersOf({ userInvocable, disableModelInvocation }: ListedSkill["skill"]): string {
   if (disableModelInvocation) return userInvocable ? "people" : "nobody";
   return userInvocable ? "all" : "agents";
 }
 
-function asJson(skill: Skill, trusted: boolean) {
+function asJson({ skill, mayGrant, runsCommands }: ListedSkill) {
   const { name, description, source, allowedTools = [], disallowedTools = [], hooks = [] } = skill;
   return {
     name,
@@ -81,9 +76,9 @@ function asJson(skill: Skill, trusted: boolean) {
     modelInvocable: !skill.disableModelInvocation,
     allowedTools,
     disallowedTools,
-    runsCommands: hasCommands(skill.body),
+    runsCommands,
     hooks: hooks.length,
-    mayGrant: mayGrant(skill, trusted),
+    mayGrant,
     ...(skill.context === undefined
       ? {}
       : { context: skill.context, agent: skill.agent ?? "general-purpose" }),

@@ -1,5 +1,6 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
+import { stopElsewhere } from "../../../runtime/project/stop-elsewhere.ts";
 import { type FoundTeam, findTeams } from "../../../runtime/teams/find-team.ts";
 import { removeTeamFiles } from "../../../runtime/teams/found-team.ts";
 import { mailOfTeam } from "../../../runtime/teams/inspect-team.ts";
@@ -25,7 +26,6 @@ import { createPaint } from "../views/paint.ts";
 import { renderFields } from "../views/render-fields.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { stopElsewhere } from "./tasks/stop-elsewhere.ts";
 
 export interface TeamsOptions {
   readonly json?: boolean;

@@ -1,16 +1,11 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { shown } from "../../../foundation/json-record.ts";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { projectFiles } from "../../../settings/load-mcp-entries.ts";
-import { createTrustStore, type TrustOutcome, type TrustStore } from "../../../settings/trust-store.ts";
-import { gatherMcpOf } from "../gather-mcp.ts";
-import type { GatheredSession } from "../gather-session.ts";
+import type { ProjectTrust, TrustOverview, WaitingPart } from "../../../runtime/project/project-trust.ts";
+import { openProject } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
-import { createPaint } from "../views/paint.ts";
-import { findNestedConfiguration, type NestedConfiguration } from "./agents/find-nested-configuration.ts";
-import { describeTrust, trustAsJson } from "./describe-trust.ts";
-import { gatherSkills } from "./gather-skills.ts";
+import { createPaint, type Paint } from "../views/paint.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 export interface TrustOptions {
   readonly show?: boolean;
@@ -28,45 +23,23 @@ export async function trust(
   refuseContradiction(options);
   const host = { ...context.host, cwd: findFolder(context.host.cwd, folder) };
   const { trust: _forThisRun, ...session } = context.session;
-  const { session: gathered, catalog } = await gatherSkills(
-    { ...context, host, session },
-    { toleratesBrokenFiles: true },
-  );
-  const { stateFile } = gathered.discovered.paths;
-  const store = createTrustStore({ stateFile, home: host.home });
-  const { diagnostic } = gathered.trust.trusted ? {} : gathered.trust;
-  if (diagnostic !== undefined) {
-    const advice = diagnostic.advice === undefined ? {} : { advice: diagnostic.advice };
-    throw new RetinueError("state-file", `Trust cannot be read: ${diagnostic.message}`, advice);
-  }
-  const { entries: servers } = (await gatherMcpOf(gathered, { host, session })).gathered;
-  const brought = {
-    servers,
-    skills: [...catalog.list(), ...catalog.shadowed],
-    nested: await findNested(gathered),
-  };
+  const project = openProject({ ...context, host, session }, { toleratesBrokenFiles: true });
+  const { nameOf } = project;
+  const found = await project.trust.show({ pathText: nameOf });
   if (options.json === true) {
-    host.stdout.write(`${JSON.stringify(trustAsJson(gathered, brought), undefined, 2)}\n`);
+    host.stdout.write(`${JSON.stringify(trustAsJson(found, nameOf), undefined, 2)}\n`);
     return 0;
   }
-  if (options.remove === true) return remove(context, { store, folder: host.cwd, gathered });
-  host.stdout.write(describeTrust(gathered, brought, createPaint(host.stdout.isColourAllowed)));
-  if (options.show === true || gathered.trust.trusted) return 0;
+  if (options.remove === true) return remove(context, found, project.trust);
+  host.stdout.write(describeTrust(found, nameOf, createPaint(host.stdout.isColourAllowed)));
+  if (options.show === true || found.answer.trusted) return 0;
   if (!(await isWanted(context, options))) {
     host.stdout.write("Nothing was changed.\n");
     return 1;
   }
-  const stored = orError(await store.trust(host.cwd));
-  host.stdout.write(`${stored.folder} is trusted now. \`retinue trust --remove\` takes it back.\n`);
+  const folderNow = await project.trust.grant();
+  host.stdout.write(`${folderNow} is trusted now. \`retinue trust --remove\` takes it back.\n`);
   return 0;
-}
-
-/** Those that this folder does not take its settings from anyway. */
-async function findNested({ discovered: { paths } }: GatheredSession): Promise<NestedConfiguration> {
-  const { project, local } = paths.settings;
-  const known = new Set([...project, ...local, ...projectFiles(paths)]);
-  const { files, isCut } = await findNestedConfiguration(paths.cwd);
-  return { files: files.filter((file) => !known.has(file)), isCut };
 }
 
 function refuseContradiction({ show, remove: takesBack, yes, json }: TrustOptions): void {
@@ -100,30 +73,70 @@ async function isWanted({ host }: CommandContext, { yes }: TrustOptions): Promis
 
 async function remove(
   { host }: CommandContext,
-  {
-    store,
-    folder,
-    gathered,
-  }: { readonly store: TrustStore; readonly folder: string; readonly gathered: GatheredSession },
+  { answer }: TrustOverview,
+  trusting: ProjectTrust,
 ): Promise<number> {
-  if (!gathered.trust.trusted) {
-    host.stdout.write(`${gathered.trust.folder} is not trusted; nothing was changed.\n`);
+  if (!answer.trusted) {
+    host.stdout.write(`${answer.folder} is not trusted; nothing was changed.\n`);
     return 0;
   }
-  const stored = orError(await store.untrust(folder));
-  host.stdout.write(`${stored.folder} is not trusted any more.\n`);
-  const after = await store.isTrusted(folder);
-  if (!after.trusted) return 0;
-  host.stderr.write(`This folder is still trusted: ${after.why}. Run it again to take that back too.\n`);
+  const { folder, still } = await trusting.revoke();
+  host.stdout.write(`${folder} is not trusted any more.\n`);
+  if (still === undefined) return 0;
+  host.stderr.write(`This folder is still trusted: ${still}. Run it again to take that back too.\n`);
   return 1;
 }
 
-function orError(outcome: TrustOutcome): TrustOutcome {
-  if (outcome.type === "stored") return outcome;
-  const advice = outcome.diagnostic?.advice;
-  throw new RetinueError(
-    "trust-refused",
-    `Trust was not changed: ${outcome.why}.`,
-    advice === undefined ? {} : { advice },
-  );
+const titles: Readonly<Record<WaitingPart["kind"], string>> = {
+  runs: "Would run programs",
+  variable: "Would set variables for every command",
+  right: "Would allow without asking",
+  setting: "Other settings that would count",
+};
+
+function describeTrust(
+  { answer, parts, nested }: TrustOverview,
+  nameOf: (file: string) => string,
+  paint: Paint,
+): string {
+  const heading = answer.trusted ? `Trusted: ${answer.why}.` : `Not trusted: ${answer.folder}`;
+  const groups = Map.groupBy(parts, ({ kind }) => kind);
+  const sections = [...groups].flatMap(([kind, members]) => [
+    "",
+    paint.bold(titles[kind]),
+    ...members.map((part) => `  ${lineOf(part, paint)}`),
+  ]);
+  const nothing =
+    parts.length === 0
+      ? ["", "Nothing in it waits for trust today; what is added later would count immediately."]
+      : [];
+  const lines = [stripControlCharacters(heading), ...sections, ...nothing];
+  return `${[...lines, ...nestedLines(nested, nameOf, paint), ""].join("\n")}\n`;
+}
+
+/** What they hold is shown by `retinue trust --show` in their folder. */
+function nestedLines(
+  { files, isCut }: TrustOverview["nested"],
+  nameOf: (file: string) => string,
+  paint: Paint,
+): readonly string[] {
+  if (files.length === 0) return [];
+  const more = isCut ? ["  …"] : [];
+  const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` shows";
+  return [
+    "",
+    paint.bold(title),
+    ...files.map((file) => `  ${stripControlCharacters(nameOf(file))}`),
+    ...more,
+  ];
+}
+
+function trustAsJson({ answer, parts, nested }: TrustOverview, nameOf: (file: string) => string) {
+  const { trusted, folder, why } = answer;
+  return { version: 1, folder, trusted, why, parts, nested: nested.files.map(nameOf) };
+}
+
+function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
+  const words = value === undefined ? name : `${name}: ${value}`;
+  return `${stripControlCharacters(words)}  ${paint.dim(stripControlCharacters(`(${from})`))}`;
 }

@@ -1,7 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { resolveToolName, splitEntries } from "../../../tools/grants/split-entries.ts";
-import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
+import { isToolEntry, splitEntries } from "../../../runtime/options/tool-words.ts";
 import { namesOf } from "./option-entry.ts";
 import { runOptions, sessionOptions } from "./run-options.ts";
 
@@ -49,12 +48,4 @@ export function gatherLists(arguments_: readonly string[], cwd: string): readonl
     at += 1 + more.length;
   }
   return gathered;
-}
-
-function isToolEntry(text: string): boolean {
-  const { type, name } = parseToolEntry(text);
-  if (type === "malformed" || !/^[A-Za-z_][\w-]*$/.test(name)) return false;
-  const meaning = resolveToolName(name);
-  // A name in other letters is more likely a word of the prompt.
-  return meaning.type !== "unknown" && !(meaning.type === "renamed" && meaning.reason === "letter-case");
 }

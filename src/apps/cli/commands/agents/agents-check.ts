@@ -1,4 +1,6 @@
 import type { Diagnostic } from "../../../../foundation/diagnostic.ts";
+import type { AgentCheck } from "../../../../runtime/project/project-agents.ts";
+import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
 import {
@@ -9,7 +11,6 @@ import {
   plural,
   renderDiagnostics,
 } from "../../views/render-diagnostics.ts";
-import { type Checked, checkEverything, checkPaths } from "./check-everything.ts";
 import { diagnosticAsJson } from "./source-as-json.ts";
 
 export interface CheckOptions {
@@ -25,7 +26,7 @@ export async function agentsCheck(
   options: CheckOptions,
 ): Promise<number> {
   const { stdout } = context.host;
-  const checked = paths.length === 0 ? await checkEverything(context) : await checkPaths(context, paths);
+  const checked = await check(context, paths);
   const counts = countBySeverity(checked.diagnostics);
   const isBad = counts.error > 0 || (options.strict === true && counts.warning > 0);
   const shown = checked.diagnostics.filter(({ severity }) => options.quiet !== true || severity === "error");
@@ -33,6 +34,23 @@ export async function agentsCheck(
   if (options.json === true) stdout.write(`${JSON.stringify(asJson(groups, checked), undefined, 2)}\n`);
   else stdout.write(asText(groups, checked, { context, options, isBad }));
   return isBad ? 1 : 0;
+}
+
+interface Checked extends AgentCheck {
+  nameOf(file: string): string;
+  textOf(file: string): string | undefined;
+}
+
+/** What is discovered here, or only the files and folders named; `--agents` whenever it is given. */
+async function check(context: CommandContext, paths: readonly string[]): Promise<Checked> {
+  const { agents, option, nameOf, textOf } = openProject(context, { toleratesBrokenFiles: true });
+  const { files, diagnostics } = await agents.check(paths);
+  return {
+    files: [...new Set([...files, ...(option === undefined ? [] : [option.file])])],
+    diagnostics: [...(option?.diagnostics ?? []), ...diagnostics],
+    nameOf,
+    textOf,
+  };
 }
 
 function asText(

@@ -1,11 +1,11 @@
-import type {
-  AgentDefinition,
-  AgentScope,
-  RegisteredAgent,
-} from "../../../../definitions/agent-definition.ts";
-import { oneLine, toolsPhrase } from "../../../../definitions/describe-agents.ts";
-import { firstSentence } from "../../../../definitions/first-sentence.ts";
-import { type GatheredSession, gatherSession } from "../../gather-session.ts";
+import type { Diagnostic } from "../../../../foundation/diagnostic.ts";
+import {
+  type AgentList,
+  type AgentSummary,
+  type ListedAgent,
+  scopeWords,
+} from "../../../../runtime/project/project-agents.ts";
+import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
 import { countBySeverity, plural } from "../../views/render-diagnostics.ts";
@@ -20,17 +20,18 @@ export interface ListOptions {
 /** `retinue agents list`: who there is, from where, and whom they shadow. */
 export async function agentsList(context: CommandContext, options: ListOptions): Promise<number> {
   const { stdout, stderr } = context.host;
-  const session = await gatherSession(context);
-  const { registry } = session.discovered;
-  const agents = options.all === true ? registry.all() : registry.list();
+  const project = openProject(context);
+  const all = options.all === true;
+  const list = await project.agents.list({ all });
+  const diagnostics = [...(project.option?.diagnostics ?? []), ...list.diagnostics];
   if (options.json === true) {
-    stdout.write(`${JSON.stringify(listAsJson(agents, session), undefined, 2)}\n`);
+    stdout.write(`${JSON.stringify(listAsJson(list.agents, diagnostics), undefined, 2)}\n`);
     return 0;
   }
-  const rows = agents.flatMap((agent) => rowsOf(agent, options.all === true));
+  const rows = list.agents.flatMap((agent) => rowsOf(agent, all));
   const paint = createPaint(stdout.isColourAllowed);
   stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
-  const remarks = remarksOf(session, options);
+  const remarks = remarksOf({ ...list, diagnostics }, all);
   const dim = createPaint(stderr.isColourAllowed).dim;
   if (remarks.length > 0) stderr.write(`\n${remarks.map((remark) => `${dim(remark)}\n`).join("")}`);
   return 0;
@@ -44,50 +45,38 @@ const columns: readonly Column[] = [
   { heading: "DESCRIPTION", atLeast: 16, elseBelow: 44, style: "dim" },
 ];
 
-function rowsOf({ id, definition, shadowed, deniedBy }: RegisteredAgent, withShadowed: boolean): string[][] {
-  const shadows = [...new Set(shadowed.map(({ source }) => scopeWords[source.scope]))].join(", ");
-  const scope = scopeWords[definition.source.scope];
+function rowsOf(agent: ListedAgent, withShadowed: boolean): string[][] {
+  const { id, shadowed, deniedBy } = agent;
+  const shadows = [...new Set(shadowed.map(scopeOf))].join(", ");
+  const scope = scopeOf(agent);
   const mark = deniedBy === undefined ? "" : "hidden";
   const over = shadows === "" ? "" : `over ${shadows}`;
   const notes = [over, mark].filter((note) => note !== "").join("; ");
-  const winner = [id, notes === "" ? scope : `${scope} (${notes})`, ...cellsOf(definition)];
+  const winner = [id, notes === "" ? scope : `${scope} (${notes})`, ...cellsOf(agent)];
   if (!withShadowed) return [winner];
   const losers = shadowed.map((loser) => [
-    `  ${loser.name}`,
-    `${scopeWords[loser.source.scope]} (shadowed)`,
+    `  ${loser.definition.name}`,
+    `${scopeOf(loser)} (shadowed)`,
     ...cellsOf(loser),
   ]);
   return [winner, ...losers];
 }
 
-function cellsOf(definition: AgentDefinition): string[] {
-  return [
-    oneLine(definition.model ?? "inherit"),
-    toolsPhrase(definition),
-    firstSentence(oneLine(definition.description)),
-  ];
+function scopeOf({ definition }: AgentSummary): string {
+  return scopeWords[definition.source.scope];
 }
 
-export const scopeWords: Readonly<Record<AgentScope, string>> = {
-  managed: "managed",
-  session: "session",
-  project: "project",
-  user: "user",
-  plugin: "plugin",
-  builtin: "built-in",
-};
+function cellsOf({ model, tools, about }: AgentSummary): string[] {
+  return [model, tools, about];
+}
 
-function remarksOf(session: GatheredSession, options: ListOptions): string[] {
-  const { registry } = session.discovered;
-  const all = registry.all();
-  const own = all.filter(({ definition }) => definition.source.scope !== "builtin");
-  const hidden = all.length - registry.list().length;
+function remarksOf({ own, hidden, diagnostics }: AgentList, all: boolean): string[] {
   const broken = new Set(
-    session.diagnostics.filter(({ severity }) => severity !== "note").map(({ file }) => file ?? ""),
+    diagnostics.filter(({ severity }) => severity !== "note").map(({ file }) => file ?? ""),
   );
   return [
-    ...(own.length === 0 ? ["Only built-in agents yet. `retinue agents new` makes one of your own."] : []),
-    ...(hidden > 0 && options.all !== true
+    ...(own === 0 ? ["Only built-in agents yet. `retinue agents new` makes one of your own."] : []),
+    ...(hidden > 0 && !all
       ? [`${plural(hidden, "agent")} hidden by deny rules; \`retinue agents --all\` shows all.`]
       : []),
     ...(broken.size === 0
@@ -98,7 +87,7 @@ function remarksOf(session: GatheredSession, options: ListOptions): string[] {
   ];
 }
 
-function listAsJson(agents: readonly RegisteredAgent[], { diagnostics }: GatheredSession) {
+function listAsJson(agents: readonly ListedAgent[], diagnostics: readonly Diagnostic[]) {
   const { error: errors, warning: warnings, note: notes } = countBySeverity(diagnostics);
   return {
     version: 1,
@@ -109,7 +98,7 @@ function listAsJson(agents: readonly RegisteredAgent[], { diagnostics }: Gathere
       tools: definition.tools ?? null,
       disallowedTools: definition.disallowedTools ?? [],
       description: definition.description,
-      shadows: shadowed.map(sourceAsJson),
+      shadows: shadowed.map((loser) => sourceAsJson(loser.definition)),
       ...(deniedBy === undefined ? {} : { deniedBy }),
     })),
     diagnostics: { errors, warnings, notes },

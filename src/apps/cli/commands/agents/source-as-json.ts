@@ -1,5 +1,5 @@
-import type { AgentDefinition } from "../../../../definitions/agent-definition.ts";
 import type { Diagnostic } from "../../../../foundation/diagnostic.ts";
+import type { AgentDefinition } from "../../../../runtime/project/project-agents.ts";
 
 /** Name and source of a definition as the JSON of every command has them. */
 export function sourceAsJson({ name, source }: AgentDefinition) {

@@ -1,16 +1,8 @@
-import type { Issue } from "../../../../foundation/diagnostic.ts";
 import { parseJsonDocument } from "../../../../foundation/json-document.ts";
 import { isRecord } from "../../../../foundation/json-record.ts";
 import { RetinueError } from "../../../../foundation/retinue-error.ts";
-import { readServer } from "../../../../mcp/mcp-server-config.ts";
-import { refuseServerName } from "../../../../mcp/refuse-server-name.ts";
-import {
-  addMcpServer,
-  removeMcpServer,
-  type WritableScope,
-  writableScopes,
-} from "../../../../settings/add-mcp-server.ts";
-import { gatherSession } from "../../gather-session.ts";
+import { type NewServer, refuseName, type WritableScope } from "../../../../runtime/project/project-mcp.ts";
+import { openProject } from "../../gather-session.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 
 export interface McpAddOptions {
@@ -28,7 +20,7 @@ export async function mcpAdd(
   options: McpAddOptions,
 ): Promise<number> {
   refuseName(name);
-  return writeServer(context, { name, config: readConfig(name, words, options) }, options);
+  return writeServer(context, { name, config: readConfig(words, options), usage }, options);
 }
 
 /** `retinue mcp add-json NAME JSON`: the same from a configuration as it would be in a file. */
@@ -41,39 +33,18 @@ export async function mcpAddJson(
   const { value, diagnostic } = parseJsonDocument(json, "the configuration");
   if (diagnostic !== undefined || !isRecord(value))
     throw misuse(`The configuration is not a JSON object: ${diagnostic?.message ?? json}`, jsonUsage);
-  refuseUnusable(name, value, jsonUsage);
-  return writeServer(context, { name, config: value }, options);
-}
-
-function refuseName(name: string): void {
-  const why = /^plugin:/i.test(name)
-    ? "`plugin:` begins the names of plugins' servers"
-    : refuseServerName(name);
-  if (why !== undefined)
-    throw misuse(
-      `${JSON.stringify(name)} cannot be the name of a server: ${why}.`,
-      "Use letters, digits and hyphens.",
-    );
+  return writeServer(context, { name, config: value, usage: jsonUsage }, options);
 }
 
 async function writeServer(
   context: CommandContext,
-  { name, config }: { readonly name: string; readonly config: Readonly<Record<string, unknown>> },
-  options: Pick<McpAddOptions, "scope" | "force">,
+  server: Pick<NewServer, "name" | "config" | "usage">,
+  { scope = "local", force = false }: Pick<McpAddOptions, "scope" | "force">,
 ): Promise<number> {
-  const scope = options.scope ?? "local";
-  const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
-  const replaces = options.force === true;
-  const outcome = await addMcpServer(discovered.paths, { scope, name, config }, { replaces });
-  if (outcome.type === "exists") {
-    throw new RetinueError("mcp-server-exists", `${nameOf(outcome.file)} already has a server \`${name}\`.`, {
-      advice: "Choose another name, or replace it with --force.",
-    });
-  }
-  if (outcome.type === "refused") throw notWritten(outcome.why);
-  const where = nameOf(outcome.files[0] ?? "");
+  const { mcp, nameOf } = openProject(context, { toleratesBrokenFiles: true });
+  const file = await mcp.add({ ...server, scope, replaces: force, pathText: nameOf });
   context.host.stdout.write(
-    `Added \`${name}\` to ${where} (${scope}). \`retinue mcp get ${name}\` shows it.\n`,
+    `Added \`${server.name}\` to ${nameOf(file)} (${scope}). \`retinue mcp get ${server.name}\` shows it.\n`,
   );
   return 0;
 }
@@ -84,23 +55,13 @@ export async function mcpRemove(
   name: string,
   options: Pick<McpAddOptions, "scope">,
 ): Promise<number> {
-  const { discovered, nameOf } = await gatherSession(context, { toleratesBrokenFiles: true });
-  const wanted = options.scope;
-  for (const scope of wanted === undefined ? writableScopes : [wanted]) {
-    const outcome = await removeMcpServer(discovered.paths, { scope, name });
-    if (outcome.type === "absent") continue;
-    if (outcome.type === "refused") throw notWritten(outcome.why);
-    context.host.stdout.write(`Removed \`${name}\` from ${nameOf(outcome.files[0] ?? "")} (${scope}).\n`);
-    return 0;
-  }
-  const where = wanted === undefined ? "No file that can be written here" : `No file of the scope ${wanted}`;
-  throw new RetinueError("unknown-mcp-server", `${where} has an MCP server \`${name}\`.`, {
-    advice: "`retinue mcp list` shows where each is; those of plugins and settings are changed there.",
-  });
+  const { mcp, nameOf } = openProject(context, { toleratesBrokenFiles: true });
+  const { file, scope } = await mcp.remove(name, options);
+  context.host.stdout.write(`Removed \`${name}\` from ${nameOf(file)} (${scope}).\n`);
+  return 0;
 }
 
 function readConfig(
-  name: string,
   words: readonly string[],
   { transport = "stdio", env = [], header = [] }: McpAddOptions,
 ): Readonly<Record<string, unknown>> {
@@ -123,16 +84,7 @@ function readConfig(
         };
   if (transport === "stdio" ? header.length > 0 : env.length > 0)
     throw misuse(transport === "stdio" ? "--header needs --transport http." : "-e needs a command.", usage);
-  refuseUnusable(name, config, usage);
   return config;
-}
-
-function refuseUnusable(name: string, config: Readonly<Record<string, unknown>>, advice: string): void {
-  const issues: Issue[] = [];
-  const { unusable } = readServer(name, config, [], issues);
-  if (unusable !== undefined) throw misuse(`The server cannot be used: ${unusable}.`, advice);
-  const [issue] = issues;
-  if (issue !== undefined) throw misuse(issue.message, issue.advice);
 }
 
 const jsonUsage =

@@ -1,7 +1,11 @@
-import type { McpServerState, McpStatus } from "../../../../mcp/mcp-connections.ts";
-import type { HeldServer } from "../../../../settings/choose-mcp-servers.ts";
-import { checkMcp, statusWords } from "../../check-mcp.ts";
-import { type CliMcp, gatherMcp, type ListedServer } from "../../gather-mcp.ts";
+import {
+  type HeldServer,
+  type ListedServer,
+  type McpOverview,
+  type McpStatus,
+  refuseBrokenConfig,
+} from "../../../../runtime/project/project-mcp.ts";
+import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
 import { plural } from "../../views/render-diagnostics.ts";
@@ -14,25 +18,27 @@ export async function mcpList(
   options: { readonly json?: boolean; readonly check?: boolean },
 ): Promise<number> {
   const { stdout, stderr } = context.host;
-  const found = await gatherMcp(context);
-  const states = options.check === true ? await checkMcp(found, found.session, context) : [];
-  const code = states.some(({ status }) => status.type === "failed") ? 1 : 0;
+  const { mcp, nameOf } = openProject(context, { toleratesBrokenFiles: true });
+  const found = await untilInterrupted(context, (signal) =>
+    mcp.list({ check: options.check === true, signal }),
+  );
+  refuseBrokenConfig(found);
+  const { servers: listed, diagnostics } = found;
+  const code = listed.some(({ status }) => status?.type === "failed") ? 1 : 0;
   if (options.json === true) {
-    stdout.write(`${JSON.stringify(asJson(found, states), undefined, 2)}\n`);
+    stdout.write(`${JSON.stringify(asJson(found), undefined, 2)}\n`);
     return code;
   }
-  const { listed, gathered, session } = found;
   if (listed.length === 0) {
     stdout.write("No MCP servers. `retinue mcp add NAME -- COMMAND` adds one.\n");
   } else {
     const paint = createPaint(stdout.isColourAllowed);
-    const rows = listed.map((server) => rowOf(server, states, session.nameOf).map(stripControlCharacters));
+    const rows = listed.map((server) => rowOf(server, nameOf).map(stripControlCharacters));
     stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
     const width = Math.min(stdout.columns ?? 100, 100);
-    for (const line of [...heldLines(listed), ...failureLines(states)])
+    for (const line of [...heldLines(listed), ...failureLines(listed)])
       stdout.write(`${wrap(stripControlCharacters(line), width).join("\n")}\n`);
   }
-  const { diagnostics } = gathered;
   if (diagnostics.length > 0)
     stderr.write(
       `${plural(diagnostics.length, "problem")} in the files; \`retinue mcp list --json\` shows each.\n`,
@@ -48,29 +54,34 @@ const columns: readonly Column[] = [
   { heading: "WHERE", atLeast: 10, elseBelow: 16, style: "dim" },
 ];
 
-function rowOf(
-  server: ListedServer,
-  states: readonly McpServerState[],
-  nameOf: (file: string) => string,
-): readonly string[] {
+function rowOf(server: ListedServer, nameOf: (file: string) => string): readonly string[] {
   const { config, scope, file } = server.entry;
-  const status = statusOf(server, states);
+  const { status } = server;
   const state = status === undefined ? stateWord(server) : statusWords(status);
   return [config.name, scope, config.kind ?? "?", state, file === undefined ? "" : nameOf(file)];
 }
 
-/** How a server did that was tried; undefined for all others. */
-function statusOf({ entry, connects }: ListedServer, states: readonly McpServerState[]) {
-  if (!connects) return undefined;
-  return states.find(({ server }) => server.name === entry.config.name && server.scope === entry.scope)
-    ?.status;
-}
-
-function failureLines(states: readonly McpServerState[]): readonly string[] {
-  const failed = states.flatMap(({ server, status }) =>
-    status.type === "failed" ? [`${server.name}: ${status.reason}.`] : [],
+function failureLines(listed: readonly ListedServer[]): readonly string[] {
+  const failed = listed.flatMap(({ entry, status }) =>
+    status?.type === "failed" ? [`${entry.config.name}: ${status.reason}.`] : [],
   );
   return failed.length === 0 ? [] : ["", ...failed];
+}
+
+/** In a few words; a failure is reported elsewhere, as it may be long. */
+export function statusWords(status: McpStatus): string {
+  if (status.type !== "connected") return "failed";
+  return status.tools === 1 ? "1 tool" : `${status.tools} tools`;
+}
+
+/** Does something that Ctrl+C ends. */
+export async function untilInterrupted<Result>(
+  { host }: CommandContext,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const stop = new AbortController();
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
+  return work(stop.signal).finally(forget);
 }
 
 function stateWord({ connects, asks, held }: ListedServer): string {
@@ -104,14 +115,11 @@ function checkOf(status: McpStatus | undefined) {
 }
 
 /** What a program needs to know; values of variables and headers are no one's business here. */
-export function asJson(
-  { listed, gathered }: Pick<CliMcp, "listed" | "gathered">,
-  states: readonly McpServerState[] = [],
-) {
+export function asJson({ servers, diagnostics }: Pick<McpOverview, "servers" | "diagnostics">) {
   return {
     version: 1,
-    servers: listed.map((server) => {
-      const { entry, connects, asks, held } = server;
+    servers: servers.map((server) => {
+      const { entry, connects, asks, held, status } = server;
       const { config, scope, file } = entry;
       return {
         name: config.name,
@@ -120,12 +128,12 @@ export function asJson(
         transport: config.kind ?? null,
         connects,
         asks,
-        ...checkOf(statusOf(server, states)),
+        ...checkOf(status),
         ...(held === undefined
           ? {}
           : { code: held.code, reason: held.reason, ...(held.advice ? { advice: held.advice } : {}) }),
       };
     }),
-    diagnostics: gathered.diagnostics,
+    diagnostics,
   };
 }

@@ -3,6 +3,7 @@ import { sleep } from "../../../../foundation/abortable.ts";
 import { findNamedInspected } from "../../../../inspection/find-named-inspected.ts";
 import type { Inspection } from "../../../../inspection/inspection.ts";
 import { createInspectionSource, type InspectionSource } from "../../../../inspection/inspection-source.ts";
+import { writeNewFile } from "../../../../runtime/project/write-new-file.ts";
 import { withTeam } from "../../../../runtime/teams/inspect-team.ts";
 import { createPaths } from "../../../../settings/paths.ts";
 import { fileError } from "../../../../storage/file-error.ts";
@@ -12,7 +13,6 @@ import { exitCodeOf } from "../../end-signal.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
 import { type InspectionViewOptions, renderInspection } from "../../views/render-inspection.ts";
-import { writeNewFile } from "../../write-new-file.ts";
 import { transcriptsOf } from "./find-named-task.ts";
 
 export interface InspectOptions {

@@ -1,17 +1,15 @@
-import { continuePrompt } from "../../../../planning/earlier-run.ts";
+import { continuePrompt, type FoundTask } from "../../../../runtime/project/project-tasks.ts";
 import type { Session } from "../../../../runtime/session.ts";
-import { findInterrupted } from "../../../../tasks/recovery/find-interrupted.ts";
-import type { FoundTask } from "../../../../tasks/recovery/find-tasks.ts";
 import { checkSessionOptions } from "../../check-session-options.ts";
 import type { CliHost } from "../../cli-host.ts";
 import { exitCodeOf } from "../../end-signal.ts";
+import { openTasks } from "../../gather-session.ts";
 import { createPrintRuntime, openPrintSession } from "../../print/open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../../print/print-options.ts";
 import { answerText } from "../../print/printer.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { reportInterruption } from "../../views/report-interruption.ts";
 import { stripControlCharacters } from "../../views/strip-control-characters.ts";
-import { transcriptsOf } from "./find-named-task.ts";
 
 /** How many continue at the same time. */
 const concurrency = 4;
@@ -66,7 +64,7 @@ export async function resumeInterrupted(
 }
 
 async function findNewest(host: CliHost): Promise<readonly FoundTask[]> {
-  const { agents } = await findInterrupted(transcriptsOf(host));
+  const { agents } = await openTasks(host).interrupted();
   const resumable = agents.filter(({ canResume }) => canResume === true);
   return resumable.filter(({ sessionId }) => sessionId === resumable[0]?.sessionId);
 }

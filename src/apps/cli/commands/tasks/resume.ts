@@ -1,9 +1,8 @@
 import { RetinueError } from "../../../../foundation/retinue-error.ts";
-import { continuePrompt } from "../../../../planning/earlier-run.ts";
 import { waitForFile } from "../../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../../runtime/options/runtime-options.ts";
+import { continuePrompt, type FoundTask } from "../../../../runtime/project/project-tasks.ts";
 import type { AgentHandle } from "../../../../runtime/run-handle.ts";
-import type { FoundTask } from "../../../../tasks/recovery/find-tasks.ts";
 import { checkSessionOptions } from "../../check-session-options.ts";
 import type { CliHost } from "../../cli-host.ts";
 import { exitCodeOf } from "../../end-signal.ts";

@@ -1,10 +1,10 @@
+import { openTasks } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
-import { findNamedTask, transcriptsOf } from "./find-named-task.ts";
-import { stopElsewhere } from "./stop-elsewhere.ts";
 
 /** `retinue stop ID`: ends a running child agent, whichever process of this user runs it. */
 export async function stop({ host }: CommandContext, written: string): Promise<number> {
-  const task = await findNamedTask(host, written);
+  const tasks = openTasks(host);
+  const task = await tasks.get(written);
   if (task.state !== "running") {
     host.stdout.write(`${task.id} is not running; it is ${task.state}.\n`);
     return 0;
@@ -12,11 +12,10 @@ export async function stop({ host }: CommandContext, written: string): Promise<n
   const giveUp = new AbortController();
   const forget = host.onInterrupt((reason) => giveUp.abort(reason));
   try {
-    await stopElsewhere(task, { transcripts: transcriptsOf(host), signal: giveUp.signal });
+    const { state } = await tasks.stop(task.id, { signal: giveUp.signal });
+    host.stdout.write(`${task.id} is ${state}. \`retinue resume ${task.id} "…"\` resumes it.\n`);
   } finally {
     forget();
   }
-  const { state } = await findNamedTask(host, task.id);
-  host.stdout.write(`${task.id} is ${state}. \`retinue resume ${task.id} "…"\` resumes it.\n`);
   return 0;
 }

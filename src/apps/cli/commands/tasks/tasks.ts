@@ -1,16 +1,19 @@
 import type { InFlightCall } from "../../../../conversation/interrupted-agent.ts";
-import { describeDamage, type TranscriptDamage } from "../../../../journal/transcript-damage.ts";
-import { callText, inFlightText } from "../../../../tasks/recovery/child-run.ts";
-import { findInterrupted, type Interrupted } from "../../../../tasks/recovery/find-interrupted.ts";
-import { type FoundTask, findTasks } from "../../../../tasks/recovery/find-tasks.ts";
+import {
+  describeInFlight,
+  describeTaskDamage,
+  type FoundTask,
+  type Interrupted,
+  type ListedTask,
+} from "../../../../runtime/project/project-tasks.ts";
 import { formatCost } from "../../../terminal/text/format.ts";
 import type { CliHost } from "../../cli-host.ts";
+import { openTasks } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { describeAge } from "../../views/describe-age.ts";
 import { createPaint } from "../../views/paint.ts";
 import { type Column, renderTable } from "../../views/render-table.ts";
 import { stripControlCharacters } from "../../views/strip-control-characters.ts";
-import { transcriptsOf } from "./find-named-task.ts";
 
 export interface TasksOptions {
   readonly all?: boolean;
@@ -25,9 +28,9 @@ const usuallyShown = 20;
 export async function tasks({ host }: CommandContext, options: TasksOptions): Promise<number> {
   const { stdout } = host;
   if (options.interrupted === true) return tasksInterrupted(host, { json: options.json === true });
-  const found = await findTasks(transcriptsOf(host), options.all === true ? {} : { limit: usuallyShown });
+  const found = await openTasks(host).list(options.all === true ? {} : { limit: usuallyShown });
   if (options.json === true) {
-    stdout.write(`${JSON.stringify({ version: 1, tasks: found }, undefined, 2)}\n`);
+    stdout.write(`${JSON.stringify({ version: 1, tasks: found.map(asJson) }, undefined, 2)}\n`);
     return 0;
   }
   if (found.length === 0) {
@@ -39,6 +42,10 @@ export async function tasks({ host }: CommandContext, options: TasksOptions): Pr
   const rows = found.map((task) => rowOf(task, now).map(stripControlCharacters));
   stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
   return 0;
+}
+
+function asJson({ activity: _activity, ...task }: ListedTask): FoundTask {
+  return task;
 }
 
 const columns: readonly Column[] = [
@@ -59,7 +66,7 @@ function styleOfState(text: string): "good" | "warning" | "error" | "note" | und
   return text === "completed" ? undefined : "warning";
 }
 
-function rowOf(task: FoundTask, now: number): readonly string[] {
+function rowOf(task: ListedTask, now: number): readonly string[] {
   const age = task.startedAt === undefined ? "" : describeAge(now - task.startedAt);
   return [
     task.id,
@@ -74,8 +81,8 @@ function rowOf(task: FoundTask, now: number): readonly string[] {
 }
 
 /** What a running agent does now; else when it was last heard of. */
-function lastActivity({ state, current, lastSignAt }: FoundTask, now: number): string {
-  if (state === "running" && current !== undefined) return callText(current);
+function lastActivity({ activity, lastSignAt }: ListedTask, now: number): string {
+  if (activity !== undefined) return activity;
   return `${describeAge(now - lastSignAt)} ago`;
 }
 
@@ -87,7 +94,7 @@ function stateOf({ state, queuePosition, runsOn }: FoundTask): string {
 /** `retinue tasks --interrupted`: what died with its process, what was in flight, and how to resume it. */
 async function tasksInterrupted(host: CliHost, { json }: { readonly json: boolean }): Promise<number> {
   const { stdout, stderr } = host;
-  const found = await findInterrupted(transcriptsOf(host));
+  const found = await openTasks(host).interrupted();
   if (json) {
     const { agents, sessions } = found;
     stdout.write(`${JSON.stringify({ version: 1, tasks: agents, sessions }, undefined, 2)}\n`);
@@ -109,7 +116,7 @@ function describe(
     ...agents.flatMap(({ id, agentType, description, inFlight = [], canResume, lastSignAt, damage }) => [
       `${paint.name(id)}  ${stripControlCharacters(agentType)}  ${stripControlCharacters(description)}  ${age(lastSignAt)}`,
       ...inFlightLines(inFlight),
-      ...damageLines(id, damage),
+      ...damageLines({ id, ...(damage === undefined ? {} : { damage }) }),
       canResume === true ? `  resume: retinue resume ${id}` : "  its task was not written down",
     ]),
     ...sessions.flatMap(({ id, title, inFlight, modified }) => [
@@ -120,11 +127,11 @@ function describe(
   ];
 }
 
-function damageLines(id: string, damage: TranscriptDamage | undefined): readonly string[] {
-  const text = damage === undefined ? undefined : describeDamage(`of ${id}`, damage);
+function damageLines(task: Pick<FoundTask, "id" | "damage">): readonly string[] {
+  const text = describeTaskDamage(task);
   return text === undefined ? [] : [`  ${text}`];
 }
 
 function inFlightLines(calls: readonly InFlightCall[]): readonly string[] {
-  return calls.map((call) => `  in flight: ${stripControlCharacters(inFlightText(call))}`);
+  return calls.map((call) => `  in flight: ${stripControlCharacters(describeInFlight(call))}`);
 }

@@ -1,5 +1,5 @@
-import { createPathReader } from "../../../../tools/grep-record.ts";
-import { runRipgrep } from "../../../../tools/run-ripgrep.ts";
+import { createPathReader } from "../../tools/grep-record.ts";
+import { runRipgrep } from "../../tools/run-ripgrep.ts";
 
 export interface NestedConfiguration {
   /** Absolute paths, sorted. */

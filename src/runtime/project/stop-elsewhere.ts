@@ -1,11 +1,12 @@
+// @io
 import { existsSync } from "node:fs";
-import { sleep } from "../../../../foundation/abortable.ts";
-import { RetinueError } from "../../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../../journal/session-files.ts";
-import { hasLiveOwner } from "../../../../storage/owner-lock.ts";
-import { controlFiles } from "../../../../tasks/control-files.ts";
-import type { FoundTask } from "../../../../tasks/recovery/find-tasks.ts";
-import { writeStopRequest } from "../../../../tasks/write-stop-request.ts";
+import { sleep } from "../../foundation/abortable.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import { hasLiveOwner } from "../../storage/owner-lock.ts";
+import { controlFiles } from "../../tasks/control-files.ts";
+import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
+import { writeStopRequest } from "../../tasks/write-stop-request.ts";
 
 const patienceMs = 10_000;
 const lookMs = 50;

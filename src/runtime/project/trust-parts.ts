@@ -1,19 +1,20 @@
-import type { AgentDefinition } from "../../../definitions/agent-definition.ts";
-import { isRecord } from "../../../foundation/json-record.ts";
-import type { HookHandler } from "../../../hooks/hook-rule.ts";
-import type { McpTransport } from "../../../mcp/mcp-server.ts";
-import type { McpEntry } from "../../../settings/choose-mcp-servers.ts";
-import { type HeldBack, mergeSettings } from "../../../settings/settings-layer.ts";
-import type { Skill } from "../../../skills/skill.ts";
-import { splitSkill } from "../../../skills/skill-pieces.ts";
-import type { GatheredSession } from "../gather-session.ts";
-import type { Paint } from "../views/paint.ts";
-import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import type { NestedConfiguration } from "./agents/find-nested-configuration.ts";
-import { sourceName } from "./permissions-list.ts";
+import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import { isRecord } from "../../foundation/json-record.ts";
+import type { HookHandler } from "../../hooks/hook-rule.ts";
+import type { McpTransport } from "../../mcp/mcp-server.ts";
+import type { McpEntry } from "../../settings/choose-mcp-servers.ts";
+import { type HeldBack, mergeSettings } from "../../settings/settings-layer.ts";
+import type { Skill } from "../../skills/skill.ts";
+import { splitSkill } from "../../skills/skill-pieces.ts";
+import type { ProjectFacts } from "./project-facts.ts";
+
+interface TrustFacts extends Pick<ProjectFacts, "discovered"> {
+  /** How a file is shown. */
+  pathText(file: string): string;
+}
 
 /** One thing in a folder that counts only when the folder is trusted. */
-interface WaitingPart {
+export interface WaitingPart {
   readonly kind: "runs" | "variable" | "right" | "setting";
   /** `hooks.Stop`, `env.PATH`, `agent sql-reviewer: hooks.Stop` … */
   readonly name: string;
@@ -25,12 +26,10 @@ interface WaitingPart {
 interface Brought {
   readonly servers: readonly McpEntry[];
   readonly skills: readonly Skill[];
-  /** Files in folders below that count once work begins there. */
-  readonly nested: NestedConfiguration;
 }
 
 /** Everything that waits for trust, or has it already, in the order of how much it can do. */
-export function waitingParts(session: GatheredSession, { servers, skills }: Brought): readonly WaitingPart[] {
+export function waitingParts(session: TrustFacts, { servers, skills }: Brought): readonly WaitingPart[] {
   const { registry, settings } = session.discovered;
   const { heldBack } = mergeSettings(settings.layers, { trusted: false });
   // Trust changes nothing about what a repository can never say.
@@ -49,63 +48,20 @@ export function waitingParts(session: GatheredSession, { servers, skills }: Brou
   const fromSkills = skills
     .filter(({ source }) => source.scope === "project")
     .flatMap((skill) =>
-      waitingOfSkill(skill).map((part) => ({ ...part, from: session.nameOf(skill.source.file) })),
+      waitingOfSkill(skill).map((part) => ({ ...part, from: session.pathText(skill.source.file) })),
     );
   const all = [...fromSettings, ...fromServers, ...fromAgents, ...fromSkills];
-  return kinds.flatMap(([kind]) => all.filter((part) => part.kind === kind));
+  return waitingKinds.flatMap((kind) => all.filter((part) => part.kind === kind));
 }
 
 function identityOf({ key, value, source }: HeldBack): string {
   return JSON.stringify([key, value, source.scope, source.file]);
 }
 
-const kinds = [
-  ["runs", "Would run programs"],
-  ["variable", "Would set variables for every command"],
-  ["right", "Would allow without asking"],
-  ["setting", "Other settings that would count"],
-] as const;
+/** In the order of how much they can do. */
+const waitingKinds = ["runs", "variable", "right", "setting"] as const;
 
-export function describeTrust(session: GatheredSession, brought: Brought, paint: Paint): string {
-  const { trust } = session;
-  const parts = waitingParts(session, brought);
-  const heading = trust.trusted ? `Trusted: ${trust.why}.` : `Not trusted: ${trust.folder}`;
-  const sections = kinds.flatMap(([kind, title]) => {
-    const lines = parts.filter((part) => part.kind === kind).map((part) => `  ${lineOf(part, paint)}`);
-    return lines.length === 0 ? [] : ["", paint.bold(title), ...lines];
-  });
-  const nothing =
-    parts.length === 0
-      ? ["", "Nothing in it waits for trust today; what is added later would count immediately."]
-      : [];
-  return `${[stripControlCharacters(heading), ...sections, ...nothing, ...nestedLines(brought.nested, session, paint), ""].join("\n")}\n`;
-}
-
-/** What they hold is shown by `retinue trust --show` in their folder. */
-function nestedLines({ files, isCut }: NestedConfiguration, { nameOf }: GatheredSession, paint: Paint) {
-  if (files.length === 0) return [];
-  const more = isCut ? ["  …"] : [];
-  const title = "Would also count when work begins in their folder; `retinue trust --show FOLDER` shows";
-  return [
-    "",
-    paint.bold(title),
-    ...files.map((file) => `  ${stripControlCharacters(nameOf(file))}`),
-    ...more,
-  ];
-}
-
-export function trustAsJson(session: GatheredSession, brought: Brought) {
-  const { trusted, folder, why } = session.trust;
-  const nested = brought.nested.files.map(session.nameOf);
-  return { version: 1, folder, trusted, why, parts: waitingParts(session, brought), nested };
-}
-
-function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {
-  const words = value === undefined ? name : `${name}: ${value}`;
-  return `${stripControlCharacters(words)}  ${paint.dim(stripControlCharacters(`(${from})`))}`;
-}
-
-function settingPart(held: HeldBack, session: GatheredSession): WaitingPart {
+function settingPart(held: HeldBack, session: TrustFacts): WaitingPart {
   const { key, value } = held;
   // The value of such a key is a handler, as the layer has it.
   const text = key.startsWith("hooks.") ? hookText(value as HookHandler) : valueText(value);
@@ -113,7 +69,7 @@ function settingPart(held: HeldBack, session: GatheredSession): WaitingPart {
     kind: kindOfSetting(key),
     name: key,
     value: text,
-    from: sourceName(held.source, session),
+    from: held.source.file === undefined ? held.source.scope : session.pathText(held.source.file),
   };
 }
 
@@ -139,9 +95,9 @@ function kindOfSetting(key: string): WaitingPart["kind"] {
   return key.startsWith("permissions.") ? "right" : "setting";
 }
 
-function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): readonly WaitingPart[] {
+function agentParts(definition: AgentDefinition, { pathText }: TrustFacts): readonly WaitingPart[] {
   const { name, hooks = [], mcpServers = [], permissionMode, memory, source } = definition;
-  const from = source.file === undefined ? source.scope : nameOf(source.file);
+  const from = source.file === undefined ? source.scope : pathText(source.file);
   return [
     ...hooks.map(
       ({ event, handler }): WaitingPart => ({
@@ -169,13 +125,13 @@ function agentParts(definition: AgentDefinition, { nameOf }: GatheredSession): r
 }
 
 /** As written: what a variable holds is no one's business before trust. */
-function serverPart({ config, file, scope }: McpEntry, { nameOf }: GatheredSession): WaitingPart {
+function serverPart({ config, file, scope }: McpEntry, { pathText }: TrustFacts): WaitingPart {
   const value = config.transport === undefined ? undefined : transportText(config.transport);
   return {
     kind: "runs",
     name: `MCP server ${config.name}`,
     ...(value === undefined ? {} : { value }),
-    from: file === undefined ? scope : nameOf(file),
+    from: file === undefined ? scope : pathText(file),
   };
 }
 

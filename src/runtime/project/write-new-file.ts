@@ -1,3 +1,4 @@
+// @io
 import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { createTemporaryNotes, temporaryName } from "../../storage/create-temporary-notes.ts";

@@ -1,0 +1,91 @@
+import type { Diagnostic } from "../../foundation/diagnostic.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { projectFiles } from "../../settings/load-mcp-entries.ts";
+import {
+  createTrustStore,
+  type TrustAnswer,
+  type TrustOutcome,
+  type TrustStore,
+} from "../../settings/trust-store.ts";
+import { findNestedConfiguration, type NestedConfiguration } from "./find-nested-configuration.ts";
+import type { ProjectFacts } from "./project-facts.ts";
+import { type WaitingPart, waitingParts } from "./trust-parts.ts";
+
+export type { TrustAnswer } from "../../settings/trust-store.ts";
+export type { WaitingPart } from "./trust-parts.ts";
+
+export interface TrustOverview {
+  readonly answer: TrustAnswer;
+  /** Everything that waits for trust, or has it already, in the order of how much it can do. */
+  readonly parts: readonly WaitingPart[];
+  /** Files in folders below that count once work begins there. */
+  readonly nested: NestedConfiguration;
+}
+
+/** Whether what a folder brings may run programs and widen rights. */
+export interface ProjectTrust {
+  /** What waits for trust, or has it. Changes nothing. */
+  show(options?: { readonly pathText?: (file: string) => string }): Promise<TrustOverview>;
+  /** Trusts the folder for runtimes that are created from now on, and returns the folder that was written down. */
+  grant(): Promise<string>;
+  /** Takes trust back; `still` says why it is trusted nevertheless. */
+  revoke(): Promise<{ readonly folder: string; readonly still?: string }>;
+}
+
+export function projectTrust(gather: () => Promise<ProjectFacts>): ProjectTrust {
+  return {
+    async show({ pathText = (file: string) => file } = {}) {
+      const facts = await gather();
+      const { diagnostic } = facts.trust.trusted ? {} : facts.trust;
+      if (diagnostic !== undefined) throw unreadable(diagnostic);
+      const [catalog, { entries }, nested] = await Promise.all([
+        facts.skills(),
+        facts.servers(),
+        findNested(facts),
+      ]);
+      const brought = { servers: entries, skills: [...catalog.list(), ...catalog.shadowed] };
+      return { answer: facts.trust, parts: waitingParts({ ...facts, pathText }, brought), nested };
+    },
+    async grant() {
+      const { discovered } = await gather();
+      return orError(await storeOf(discovered).trust(discovered.paths.cwd)).folder;
+    },
+    async revoke() {
+      const { discovered } = await gather();
+      const store = storeOf(discovered);
+      const { folder } = orError(await store.untrust(discovered.paths.cwd));
+      const after = await store.isTrusted(discovered.paths.cwd);
+      return { folder, ...(after.trusted ? { still: after.why } : {}) };
+    },
+  };
+}
+
+function storeOf({ paths }: ProjectFacts["discovered"]): TrustStore {
+  return createTrustStore({ stateFile: paths.stateFile, home: paths.home });
+}
+
+/** Those that this folder does not take its settings from anyway. */
+async function findNested({ discovered: { paths } }: ProjectFacts): Promise<NestedConfiguration> {
+  const { project, local } = paths.settings;
+  const known = new Set([...project, ...local, ...projectFiles(paths)]);
+  const { files, isCut } = await findNestedConfiguration(paths.cwd);
+  return { files: files.filter((file) => !known.has(file)), isCut };
+}
+
+function unreadable({ message, advice }: Diagnostic): RetinueError {
+  return new RetinueError(
+    "state-file",
+    `Trust cannot be read: ${message}`,
+    advice === undefined ? {} : { advice },
+  );
+}
+
+function orError(outcome: TrustOutcome): Extract<TrustOutcome, { readonly type: "stored" }> {
+  if (outcome.type === "stored") return outcome;
+  const advice = outcome.diagnostic?.advice;
+  throw new RetinueError(
+    "trust-refused",
+    `Trust was not changed: ${outcome.why}.`,
+    advice === undefined ? {} : { advice },
+  );
+}
