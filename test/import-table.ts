@@ -51,7 +51,7 @@ export const cliExceptions = readTable(`
   commands/teams-watch.ts       | journal, tasks, teams
   commands/teams.ts             | journal, settings, storage, tasks, teams
   create-real-host.ts           | settings, storage
-  eval                          | inspection, permissions, storage, tools
+  eval                          | permissions, storage, tools
   print                         | journal, model, permissions, planning, tasks, tools
   views                         | inspection, journal, tasks
 `);

@@ -11,13 +11,21 @@ export function answersApprovals(request: PermissionRequest): string | undefined
     // What is not understood is looked at as a whole.
     ...(analysis?.opaque === undefined ? [] : [analysis.exactText]),
   ];
-  return texts.some((text) => answering.test(text))
-    ? "only a person answers approvals, not a command of an agent"
+  if (texts.some((text) => answering.test(text)))
+    return "only a person answers approvals, not a command of an agent";
+  const whole = analysis?.exactText ?? "";
+  if (hidingMark.test(whole)) return "it would hide that it is a command of an agent (`CLAUDECODE`)";
+  return linking.test(whole) && inbox.test(whole)
+    ? "only a person answers approvals, no agent makes links to them"
     : undefined;
 }
 
+/** Commands of agents carry this variable, by which `retinue approve` knows them. */
+const hidingMark = /\bCLAUDECODE\+?=|\b(?:unset|-u|--unset=?)\s*(?:\S+\s+)*["']?CLAUDECODE\b/;
+const linking = /(?:^|[\s;&|(/])(?:ln|link|mount)\s/;
+
 /** The folder of a session, by its id, and the one for its approvals in it. */
-const inbox = /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/approvals(?:\/|$)/i;
+const inbox = /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/approvals(?![\w-])/i;
 
 function writesInbox({ forms, use }: PathFact): boolean {
   return use !== "read" && forms.some((form) => inbox.test(form));

@@ -219,6 +219,9 @@ describe("an answer", () => {
       `cd .claude && touch projects/p/${session}/approvals/x`,
       "retinue approve 000000000000",
       "env -u CLAUDECODE npx retinue approve 0000 --for session",
+      "CLAUDECODE= node r.js approve 000000000000",
+      "unset CLAUDECODE; node r.js approve 000000000000",
+      `ln -s $HOME/.claude/projects/p/${session}/approvals lnk && cp answer.json lnk/a-000000000000.json`,
     ];
     await using sample = await createSampleRuntime([
       { calls: [write(at), ...commands.map((command) => ({ name: "Bash", input: { command } }))] },
@@ -226,9 +229,8 @@ describe("an answer", () => {
     ]);
     const options = { permissionMode: "bypassPermissions", skipPermissions: true } as const;
     const { denials } = await sample.runtime.run("Go.", options).result;
-    expect(denials.map(({ reason }) => reason.includes("only a person answers approvals"))).toEqual(
-      Array(5).fill(true),
-    );
+    const expected = /only a person answers approvals|hide that it is a command of an agent/;
+    expect(denials.map(({ reason }) => expected.test(reason))).toEqual(Array(8).fill(true));
   });
 });
 

@@ -5,7 +5,6 @@ import type { CanUseTool } from "../../../runtime/agent/create-authorize.ts";
 import { createHostedRuntime } from "../../../runtime/create-runtime.ts";
 import type { MemberAnswer, MemberStart } from "../../../runtime/teams/member-process.ts";
 import { createRemoteBudget } from "../../../runtime/teams/remote-budget.ts";
-import type { TreeBudget } from "../../../tasks/budget/tree-budget.ts";
 import type { CliHost } from "../cli-host.ts";
 import { createNotice } from "../print/open-print-session.ts";
 import type { CommandContext } from "../session-options.ts";
@@ -48,7 +47,7 @@ interface MemberParts {
   readonly say: (line: object) => void;
   readonly stop: AbortController;
   readonly ask: CanUseTool;
-  readonly tree: TreeBudget;
+  readonly tree: ReturnType<typeof createRemoteBudget>["budget"];
 }
 
 /** The runtime has what the lead's has, as far as it can be passed on; everything else is in the plan. */

@@ -1,6 +1,5 @@
 import { userInfo } from "node:os";
 import { type StoreApproval, storeApprovals } from "../../../cluster/session/store-approvals.ts";
-import type { ApprovalAnswer } from "../../../permissions/approver.ts";
 import { refuseAgents } from "../commands/approvals.ts";
 import { misuse } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
@@ -127,7 +126,7 @@ export function denyInStore(context: StoreContext, id: string, message = ""): Pr
 async function give(
   { host, store: address }: StoreContext,
   id: string,
-  decide: (approval: StoreApproval) => ApprovalAnswer,
+  decide: (approval: StoreApproval) => Parameters<ReturnType<typeof storeApprovals>["answer"]>[1],
 ): Promise<number> {
   refuseAgents(host);
   return withStore(address, async (store) => {
