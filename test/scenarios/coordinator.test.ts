@@ -66,7 +66,7 @@ describe("a lead that only delegates and reads", () => {
     expect(JSON.stringify(agent)).not.toContain("general-purpose");
   });
 
-  test("what the session does not have is not offered, and the lead is reported [TLS-1]", async () => {
+  test("what the session does not have is not offered, and the lead learns it [TLS-1]", async () => {
     const run = await runLead(
       files,
       ({ cwd }) => [{ name: "Write", input: { file_path: join(cwd, "a"), content: "x" } }],
