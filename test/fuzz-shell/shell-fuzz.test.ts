@@ -16,7 +16,7 @@ describe("[PRM-9] what was judged is what real bash runs", () => {
       count: 80,
     });
     expect(misses).toEqual([]);
-    expect(started).toBeGreaterThan(100);
+    expect(started).toBeGreaterThan(60);
     expect(opaque).toBeLessThan(programs * 0.7);
   });
 
@@ -27,7 +27,7 @@ describe("[PRM-9] what was judged is what real bash runs", () => {
       generate: generateWords,
     });
     expect(misses).toEqual([]);
-    expect(started).toBeGreaterThan(50);
+    expect(started).toBeGreaterThan(30);
     expect(opaque).toBeLessThan(programs * 0.7);
   });
 });
