@@ -1,6 +1,6 @@
 /**
  * `node team-worker.ts WORK TEAMS TASKS NAME COUNT`: one member of a team in a process of its own. `claim` claims tasks until
- * none is left and prints each that it holds; `work` also completes and reports them; `send` puts so many messages into the inbox of `ada`.
+ * none is left and prints each that it holds; `send` puts so many messages into the inbox of `ada`.
  */
 import { claimableTasks } from "../../src/teams/board.ts";
 import { openTeamStore } from "../../src/teams/team-store.ts";
@@ -12,17 +12,6 @@ const by = { name, isLead: false };
 if (work === "send")
   for (let number = 0; number < Number(count); number += 1)
     await store.send("ada", { from: name, body: `${name} ${number}` });
-
-while (work === "work") {
-  const [next] = claimableTasks(store.board.read());
-  if (next === undefined) break;
-  const claimed = await store.board.change(next.id, { status: "in_progress" }, { by });
-  if (claimed.type === "refused") continue;
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  const done = await store.board.change(next.id, { status: "completed" }, { by });
-  if (done.type === "changed")
-    await store.send("team-lead", { from: name, body: `completed ${next.id} by ${name}` });
-}
 
 while (work === "claim") {
   // Few to choose from, so that the processes meet.
