@@ -15,6 +15,7 @@ import { editText } from "./edit-text.ts";
 import { FileIndex } from "./file-index.ts";
 import { KeyRouter } from "./key-router.ts";
 import { liveFrame } from "./live-frame.ts";
+import { openPage } from "./open-views.ts";
 import { commandHelp, runCommand } from "./slash-commands.ts";
 
 export interface TerminalAppOptions {
@@ -31,6 +32,13 @@ export interface TerminalAppOptions {
 
 /** Between two frames that the agent causes; keys are shown immediately. */
 const frameMs = 100;
+
+/** What is said where a sign is sent with nothing after it. */
+const loneSigns: ReadonlyMap<string, string> = new Map([
+  ["!", "write a command after the !"],
+  ["#", "write a note after the #"],
+  ["/", "write the name of a command after the /"],
+]);
 
 /** The conversation on the terminal: hears the session and the keys, and paints what changed. */
 export class TerminalApp implements DeviceListener {
@@ -154,6 +162,7 @@ export class TerminalApp implements DeviceListener {
         now,
         answer: (id, answer) => session.answer(id, answer),
         edit: (text) => this.#actions.edit(text),
+        show: (title, text) => openPage(this.#actions, title, text),
       }),
       box,
       status: {},
@@ -193,7 +202,9 @@ export class TerminalApp implements DeviceListener {
 
   #send(text: string): void {
     const { session, conversation } = this.#state;
-    if (text.startsWith("!") && text.length > 1) {
+    const missing = loneSigns.get(text);
+    if (missing !== undefined) this.#hint(missing, 4000);
+    else if (text.startsWith("!") && text.length > 1) {
       conversation.addPrompt(text);
       session.runShell(text.slice(1).trim());
     } else if (text.startsWith("#") && !text.startsWith("##") && text.trim().length > 1) {
