@@ -116,6 +116,7 @@ test("ctrl+g writes the draft in the editor of the person [CLI-4]", async () => 
   await pty.shows("> my draft");
   pty.type("\u0007");
   await pty.shows("> my draft, edited");
+  expect((await pty.all()).filter((line) => line.includes("my draft"))).toEqual(["> my draft, edited"]);
 });
 
 test("what cannot be meant is said, and nothing is sent [CLI-4]", async () => {

@@ -9,9 +9,9 @@ test("in a window of 20 by 5 a question shows what would run, and all of it on a
     [{ text: "I make it.", calls: [{ name: "Bash", input: { command } }] }, "Done."],
     { columns: 20, rows: 5, words: ["make it now"] },
   );
-  await pty.shows("▲ main", "tab", "> ");
+  await pty.shows("▲ main", "tab", "1 question");
   pty.type(keys.tab);
-  await pty.shows("touch made", "v all", "1 yes 2 always");
+  await pty.shows("touch made", "v: all", "1 yes 2 always");
   await afterGuard();
   pty.type("v");
   await pty.shows("What would run", "esc");
@@ -20,7 +20,7 @@ test("in a window of 20 by 5 a question shows what would run, and all of it on a
   pty.type(keys.escape);
   await pty.shows("touch made", "1 yes 2 always");
   pty.type("1");
-  await pty.shows("Done.", "> ");
+  await pty.shows("Done.");
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
   pty.type("?");
   await pty.shows("enter", "send");

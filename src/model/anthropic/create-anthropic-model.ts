@@ -45,10 +45,9 @@ export function createAnthropicModel(options: AnthropicModelOptions): Model {
     try {
       signal.throwIfAborted();
       body = encoder.encode(builder.build(request, { withoutThinking }), request.messages);
-      const { timeouts } = options;
       const send = await sender.prepare(controller.signal);
       watch.wait();
-      const response = await send(body.bytes, { signal: controller.signal, timeouts });
+      const response = await send(body.bytes, { signal: controller.signal, timeouts: options.timeouts });
       watch.rest();
       requestId = response.headers.get("request-id") ?? undefined;
       chunks = bodyOf(response);

@@ -19,7 +19,7 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
   const prompt = state.box.view(width, Math.min(maxDraftRows, Math.max(1, Math.floor(room / 3))));
   const asking = state.desk.asking();
   const agents = state.board.rows({ width, now: state.now(), asking, maxRows: agentRoom(room) });
-  const panel = state.desk.view(width, isTight ? room - 1 : Math.max(4, Math.floor(room / 2)));
+  const panel = state.desk.view(width, isTight ? room : Math.max(4, Math.floor(room / 2)));
   const footer = footerRow(
     {
       status: state.status,
@@ -36,7 +36,8 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
   const rule = room < 6 ? [] : ruleRows(width);
   const own = state.isOnce ? [emptyRow, footer] : [...rule, ...prompt.rows, footer];
   const tail = isTight ? [] : own;
-  const middle = panel.rows.length > 0 ? [emptyRow, ...panel.rows] : [];
+  const before = isTight ? [] : [emptyRow];
+  const middle = panel.rows.length > 0 ? [...before, ...panel.rows] : [];
   const used = fixed.length + middle.length + tail.length;
   const live = state.conversation.live(Math.max(1, room - used), state.board.running().length);
   const above = fitAbove([...live, ...fixed], room - middle.length - tail.length);
@@ -45,6 +46,7 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
     rows: all,
     cursor: cursorOf({
       above,
+      lead: before.length,
       middle: [...middle, ...rule],
       panel,
       prompt,
@@ -64,6 +66,8 @@ function fitAbove(rows: readonly Row[], room: number): readonly Row[] {
 
 interface CursorParts {
   readonly above: readonly Row[];
+  /** Empty rows before the question. */
+  readonly lead: number;
   /** Everything between what is above and the draft. */
   readonly middle: readonly Row[];
   readonly panel: { readonly cursor?: Frame["cursor"] };
@@ -72,13 +76,13 @@ interface CursorParts {
 }
 
 /** In the text of a question while one is written there; hidden while one is only chosen from; else in the draft. */
-function cursorOf({ above, middle, panel, prompt, isPanel }: CursorParts): Frame["cursor"] {
+function cursorOf({ above, lead, middle, panel, prompt, isPanel }: CursorParts): Frame["cursor"] {
   if (!isPanel) {
     const { row, column } = prompt.cursor;
     return { row: above.length + middle.length + row, column };
   }
   if (panel.cursor === undefined) return undefined;
-  return { row: above.length + 1 + panel.cursor.row, column: panel.cursor.column };
+  return { row: above.length + lead + panel.cursor.row, column: panel.cursor.column };
 }
 
 function ruleRows(width: number): readonly Row[] {

@@ -1,3 +1,4 @@
+import { FileIndex } from "../input/completion.ts";
 import type { KeyPress } from "../input/key.ts";
 import { PromptBox } from "../input/prompt-box.ts";
 import { QuestionDesk } from "../questions/question-desk.ts";
@@ -12,11 +13,10 @@ import { AgentBoard } from "./agent-board.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import { Conversation, spinnerMs } from "./conversation.ts";
 import { editText } from "./edit-text.ts";
-import { FileIndex } from "./file-index.ts";
 import { KeyRouter } from "./key-router.ts";
 import { liveFrame } from "./live-frame.ts";
 import { openPage } from "./open-views.ts";
-import { commandHelp, runCommand } from "./slash-commands.ts";
+import { commandHelp, runCommand } from "./run-command.ts";
 
 export interface TerminalAppOptions {
   readonly device: TerminalDevice;
@@ -55,6 +55,8 @@ export class TerminalApp implements DeviceListener {
   #lastFrame = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #isBegun = false;
+  /** Somebody else has the terminal, such as an editor. */
+  #isAway = false;
 
   constructor(options: TerminalAppOptions) {
     this.#options = options;
@@ -307,6 +309,7 @@ export class TerminalApp implements DeviceListener {
   #suspend(): void {
     const { device } = this.#options;
     this.#inline.clear();
+    this.#isAway = true;
     device.close();
     process.once("SIGCONT", () => this.#comeBack());
     process.kill(process.pid, "SIGTSTP");
@@ -314,6 +317,7 @@ export class TerminalApp implements DeviceListener {
 
   #comeBack(): void {
     if (this.#isClosed) return;
+    this.#isAway = false;
     this.#options.device.open(this);
     this.#inline.forget();
     this.#full.forget();
@@ -323,6 +327,7 @@ export class TerminalApp implements DeviceListener {
   async #edit(text: string): Promise<string | undefined> {
     const { device, environment } = this.#options;
     this.#inline.clear();
+    this.#isAway = true;
     device.close();
     try {
       return await editText(text, environment);
@@ -339,7 +344,7 @@ export class TerminalApp implements DeviceListener {
   }
 
   #draw(): void {
-    if (this.#isClosed || !this.#isBegun) return;
+    if (this.#isClosed || this.#isAway || !this.#isBegun) return;
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
     this.#lastFrame = this.#options.now();

@@ -101,7 +101,7 @@ export class PermissionPanel implements Panel {
       : [cutRow([span(this.#kinds.map((kind, at) => `${at + 1} ${shortLabels[kind]}`).join(" "))], width)];
     const above = head.slice(0, 1).map((one) => cutRow(one, width));
     const room = Math.max(1, height - above.length - below.length);
-    return [...above, ...this.#subjectRows(width, room), ...below].slice(-Math.max(2, height));
+    return [...above, ...this.#subjectRows(width, room, "  "), ...below].slice(-Math.max(2, height));
   }
 
   press(key: KeyPress): PanelOutcome {
@@ -150,6 +150,11 @@ export class PermissionPanel implements Panel {
     if (kind === "message")
       return answered(line.text === "" ? { type: "deny" } : { type: "deny", message: line.text });
     const rules = splitRules(line.text);
+    const wrong = rules.map(this.#question.checkRule).find((reason) => reason !== undefined);
+    if (wrong !== undefined) {
+      this.#input = { kind, line: new LineInput(`this is no rule: ${wrong}`, line.text) };
+      return stay;
+    }
     if (rules.length > 0) this.#rules = rules;
     this.#list.select(1);
     return stay;
@@ -172,13 +177,14 @@ export class PermissionPanel implements Panel {
     return this.#scopes[this.#scope] ?? "session";
   }
 
-  #subjectRows(width: number, room: number): readonly Row[] {
+  #subjectRows(width: number, room: number, indent = "    "): readonly Row[] {
     const rows = this.#question.subject
       .split("\n")
-      .flatMap((line) => wrapRow([span(line)], width, { first: [span("    ")] }));
+      .flatMap((line) => wrapRow([span(line)], width, { first: [span(indent)] }));
     if (rows.length <= room) return rows;
     if (room === 1) return [[...cutRow(rows[0] ?? [], width - 8), span(" … v all", dim)]];
-    const more = `    … ${plural(rows.length - room + 1, "more line")}, v shows all`;
+    const left = plural(rows.length - room + 1, "more line");
+    const more = width < 40 ? `${indent}… v: all lines` : `${indent}… ${left}, v shows all`;
     return [...rows.slice(0, room - 1), cutRow([span(more, dim)], width)];
   }
 

@@ -143,8 +143,8 @@ export function runCommand(text: string, state: AppState, actions: AppActions): 
 }
 
 /** True when there is no such skill either; what is not known yet is decided when the message is read. */
-function refuseUnknown(name: string, { isOpen, skills, conversation }: AppState): boolean {
-  if (!isOpen || skills.some((skill) => skill.name === name)) return false;
+function refuseUnknown(name: string, { isOpen, skills, conversation, session }: AppState): boolean {
+  if (!isOpen || !session.takesCommands || skills.some((skill) => skill.name === name)) return false;
   const near = nearestName(
     name,
     [...commands, ...skills].map((one) => one.name),
