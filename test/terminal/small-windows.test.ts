@@ -24,6 +24,6 @@ test("in a window of 20 by 5 a question shows what would run, and all of it on a
   expect(existsSync(join(place.cwd, "made"))).toBe(true);
   pty.type("?");
   await pty.shows("enter", "send");
-  pty.resize(60, 12);
+  pty.resize(80, 12);
   await pty.shows("enter                   send");
 });
