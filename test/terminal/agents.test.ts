@@ -129,6 +129,8 @@ test("the same question of several agents is answered once for all, and a grante
   await afterGuard();
   pty.type("e");
   await pty.shows("the rule to store");
+  pty.type(`\u0015Bash(touch${keys.enter}`);
+  await pty.shows("this is no rule");
   pty.type(`\u0015Bash(touch *)${keys.enter}`);
   await pty.shows("do not ask again for Bash(touch *)");
   pty.type("2");

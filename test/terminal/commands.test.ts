@@ -116,4 +116,28 @@ test("ctrl+g writes the draft in the editor of the person [CLI-4]", async () => 
   await pty.shows("> my draft");
   pty.type("\u0007");
   await pty.shows("> my draft, edited");
+  expect((await pty.all()).filter((line) => line.includes("my draft"))).toEqual(["> my draft, edited"]);
+});
+
+test("what cannot be meant is said, and nothing is sent [CLI-4]", async () => {
+  const { pty, provider } = await openConversation(["One."], { words: ["the first prompt"] });
+  await pty.shows("One.");
+  await pty.isMissing("esc to interrupt");
+  for (const [typed, text] of [
+    ["/hlep", "no command or skill /hlep. Did you mean /help?"],
+    ["/xyzzy with words", "no command or skill /xyzzy. /help lists"],
+    ["/clear now", '/clear takes nothing after its name; "now" was not sent'],
+    ["/tasks nonsense", '/tasks takes nothing but "all"'],
+    ["/mode nonsense", "There is no mode nonsense here"],
+    ["/export /nonexistent/x.md", "Name another file."],
+    ["/compact", "Nothing was compacted."],
+    ["!", "write a command after the !"],
+    ["#", "write a note after the #"],
+  ] as const) {
+    pty.type(typed);
+    await pty.shows(`> ${typed}`);
+    pty.type(keys.enter);
+    await pty.shows(text);
+  }
+  expect(provider.requests).toHaveLength(1);
 });

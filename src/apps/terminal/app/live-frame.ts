@@ -13,11 +13,13 @@ const maxDraftRows = 12;
 /** The live part below the finished text: what continues, agents, questions, messages that wait, the draft, and the footer. */
 export function liveFrame(state: AppState, columns: number, rows: number): Frame {
   const width = Math.max(10, columns - 1);
-  const room = Math.max(6, rows - 1);
+  const room = Math.max(3, rows - 1);
+  // In a small window the open question takes all of it; the draft is there again afterwards.
+  const isTight = state.desk.isOpen && room < 16;
   const prompt = state.box.view(width, Math.min(maxDraftRows, Math.max(1, Math.floor(room / 3))));
   const asking = state.desk.asking();
   const agents = state.board.rows({ width, now: state.now(), asking, maxRows: agentRoom(room) });
-  const panel = state.desk.view(width, Math.max(4, Math.floor(room / 2)));
+  const panel = state.desk.view(width, isTight ? room : Math.max(4, Math.floor(room / 2)));
   const footer = footerRow(
     {
       status: state.status,
@@ -31,15 +33,25 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
   const board = [...todoRows(state, width), ...agents];
   const gap = board.length > 0 && !state.conversation.isBusy ? [emptyRow] : [];
   const fixed = [...gap, ...board, ...queuedRows(state, width)];
-  const tail = state.isOnce ? [emptyRow, footer] : [...ruleRows(width), ...prompt.rows, footer];
-  const middle = panel.rows.length > 0 ? [emptyRow, ...panel.rows] : [];
+  const rule = room < 6 ? [] : ruleRows(width);
+  const own = state.isOnce ? [emptyRow, footer] : [...rule, ...prompt.rows, footer];
+  const tail = isTight ? [] : own;
+  const before = isTight ? [] : [emptyRow];
+  const middle = panel.rows.length > 0 ? [...before, ...panel.rows] : [];
   const used = fixed.length + middle.length + tail.length;
   const live = state.conversation.live(Math.max(1, room - used), state.board.running().length);
   const above = fitAbove([...live, ...fixed], room - middle.length - tail.length);
   const all = [...above, ...middle, ...tail];
   return {
     rows: all,
-    cursor: cursorOf({ above, middle, panel, prompt, isPanel: state.desk.isOpen || state.isOnce }),
+    cursor: cursorOf({
+      above,
+      lead: before.length,
+      middle: [...middle, ...rule],
+      panel,
+      prompt,
+      isPanel: state.desk.isOpen || state.isOnce,
+    }),
   };
 }
 
@@ -54,6 +66,9 @@ function fitAbove(rows: readonly Row[], room: number): readonly Row[] {
 
 interface CursorParts {
   readonly above: readonly Row[];
+  /** Empty rows before the question. */
+  readonly lead: number;
+  /** Everything between what is above and the draft. */
   readonly middle: readonly Row[];
   readonly panel: { readonly cursor?: Frame["cursor"] };
   readonly prompt: { readonly cursor: NonNullable<Frame["cursor"]> };
@@ -61,16 +76,14 @@ interface CursorParts {
 }
 
 /** In the text of a question while one is written there; hidden while one is only chosen from; else in the draft. */
-function cursorOf({ above, middle, panel, prompt, isPanel }: CursorParts): Frame["cursor"] {
+function cursorOf({ above, lead, middle, panel, prompt, isPanel }: CursorParts): Frame["cursor"] {
   if (!isPanel) {
     const { row, column } = prompt.cursor;
-    return { row: above.length + middle.length + ruleHeight + row, column };
+    return { row: above.length + middle.length + row, column };
   }
   if (panel.cursor === undefined) return undefined;
-  return { row: above.length + 1 + panel.cursor.row, column: panel.cursor.column };
+  return { row: above.length + lead + panel.cursor.row, column: panel.cursor.column };
 }
-
-const ruleHeight = 2;
 
 function ruleRows(width: number): readonly Row[] {
   return [emptyRow, [span("─".repeat(width), dim)]];

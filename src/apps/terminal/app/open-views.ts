@@ -17,12 +17,21 @@ export function openHelp({ commands }: AppState, actions: AppActions): void {
   actions.openView(new Pager({ title: "Keys and commands", rows: (width) => helpRows(commands, width) }));
 }
 
+/** Below this, what a key does is written under it. */
+const minHelpColumns = 60;
+
 function helpRows(commands: readonly CommandSummary[], width: number): readonly Row[] {
-  const line = (name: string, text: string): readonly Row[] =>
-    wrapRow([span(text)], width, {
+  const line = (name: string, text: string): readonly Row[] => {
+    if (width < minHelpColumns)
+      return [
+        ...wrapRow([span(name, bold)], width),
+        ...wrapRow([span(text)], width, { first: [span("  ")], rest: [span("  ")] }),
+      ];
+    return wrapRow([span(text)], width, {
       first: padRow([span(`  ${name}  `, bold)], 26),
       rest: [span(" ".repeat(26))],
     });
+  };
   return [
     ...keyHelp.flatMap(({ keys, does }) => line(keys, does)),
     emptyRow,

@@ -1,3 +1,4 @@
+import { FileIndex } from "../input/completion.ts";
 import type { KeyPress } from "../input/key.ts";
 import { PromptBox } from "../input/prompt-box.ts";
 import { QuestionDesk } from "../questions/question-desk.ts";
@@ -12,10 +13,10 @@ import { AgentBoard } from "./agent-board.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import { Conversation, spinnerMs } from "./conversation.ts";
 import { editText } from "./edit-text.ts";
-import { FileIndex } from "./file-index.ts";
 import { KeyRouter } from "./key-router.ts";
 import { liveFrame } from "./live-frame.ts";
-import { commandHelp, runCommand } from "./slash-commands.ts";
+import { openPage } from "./open-views.ts";
+import { commandHelp, runCommand } from "./run-command.ts";
 
 export interface TerminalAppOptions {
   readonly device: TerminalDevice;
@@ -32,6 +33,13 @@ export interface TerminalAppOptions {
 /** Between two frames that the agent causes; keys are shown immediately. */
 const frameMs = 100;
 
+/** What is said where a sign is sent with nothing after it. */
+const loneSigns: ReadonlyMap<string, string> = new Map([
+  ["!", "write a command after the !"],
+  ["#", "write a note after the #"],
+  ["/", "write the name of a command after the /"],
+]);
+
 /** The conversation on the terminal: hears the session and the keys, and paints what changed. */
 export class TerminalApp implements DeviceListener {
   readonly #options: TerminalAppOptions;
@@ -47,6 +55,8 @@ export class TerminalApp implements DeviceListener {
   #lastFrame = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #isBegun = false;
+  /** Somebody else has the terminal, such as an editor. */
+  #isAway = false;
 
   constructor(options: TerminalAppOptions) {
     this.#options = options;
@@ -154,6 +164,7 @@ export class TerminalApp implements DeviceListener {
         now,
         answer: (id, answer) => session.answer(id, answer),
         edit: (text) => this.#actions.edit(text),
+        show: (title, text) => openPage(this.#actions, title, text),
       }),
       box,
       status: {},
@@ -193,7 +204,9 @@ export class TerminalApp implements DeviceListener {
 
   #send(text: string): void {
     const { session, conversation } = this.#state;
-    if (text.startsWith("!") && text.length > 1) {
+    const missing = loneSigns.get(text);
+    if (missing !== undefined) this.#hint(missing, 4000);
+    else if (text.startsWith("!") && text.length > 1) {
       conversation.addPrompt(text);
       session.runShell(text.slice(1).trim());
     } else if (text.startsWith("#") && !text.startsWith("##") && text.trim().length > 1) {
@@ -296,6 +309,7 @@ export class TerminalApp implements DeviceListener {
   #suspend(): void {
     const { device } = this.#options;
     this.#inline.clear();
+    this.#isAway = true;
     device.close();
     process.once("SIGCONT", () => this.#comeBack());
     process.kill(process.pid, "SIGTSTP");
@@ -303,6 +317,7 @@ export class TerminalApp implements DeviceListener {
 
   #comeBack(): void {
     if (this.#isClosed) return;
+    this.#isAway = false;
     this.#options.device.open(this);
     this.#inline.forget();
     this.#full.forget();
@@ -312,6 +327,7 @@ export class TerminalApp implements DeviceListener {
   async #edit(text: string): Promise<string | undefined> {
     const { device, environment } = this.#options;
     this.#inline.clear();
+    this.#isAway = true;
     device.close();
     try {
       return await editText(text, environment);
@@ -328,7 +344,7 @@ export class TerminalApp implements DeviceListener {
   }
 
   #draw(): void {
-    if (this.#isClosed || !this.#isBegun) return;
+    if (this.#isClosed || this.#isAway || !this.#isBegun) return;
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
     this.#lastFrame = this.#options.now();

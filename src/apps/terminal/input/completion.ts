@@ -1,6 +1,7 @@
 import { fuzzyFilter } from "@earendil-works/pi-tui/dist/fuzzy.js";
 import { cutText, padRow, type Row, span, textWidth } from "../screen/row.ts";
 import { bold, combine, dim, inverse, plain } from "../screen/style.ts";
+import type { SessionLibrary } from "../session/terminal-session.ts";
 
 export interface CompletionItem {
   readonly value: string;
@@ -71,4 +72,35 @@ export function offerRows({ items, kind }: Offer, selected: number, width: numbe
         : [span(`  ${cutText(description, Math.max(0, width - size - 6))}`, dim)];
     return [span("  "), ...padRow([name], kind === "command" ? size : 0), ...more];
   });
+}
+
+/** How old the list of files may be before it is read again. */
+const freshMs = 10_000;
+
+/** The files that `@` offers: read when they are first asked for, and again when they may have changed. */
+export class FileIndex {
+  readonly #library: Pick<SessionLibrary, "files">;
+  readonly #changed: () => void;
+  #files: readonly string[] = [];
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  constructor(library: Pick<SessionLibrary, "files">, changed: () => void) {
+    this.#library = library;
+    this.#changed = changed;
+  }
+
+  list(): readonly string[] {
+    const now = performance.now();
+    if (now - this.#readAt > freshMs) {
+      this.#readAt = now;
+      this.#library.files().then(
+        (files) => {
+          this.#files = files;
+          this.#changed();
+        },
+        () => undefined,
+      );
+    }
+    return this.#files;
+  }
 }

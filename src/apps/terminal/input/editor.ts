@@ -1,8 +1,7 @@
 import { graphemes } from "../screen/row.ts";
 import { chipRanges, type Draft, emptyDraft, expandDraft, withPaste } from "./draft.ts";
 import type { KeyPress } from "./key.ts";
-import { columnOf, indexAt, type LayoutLine, layoutLines } from "./line-layout.ts";
-import { wordEnd, wordStart } from "./word-bounds.ts";
+import { columnOf, indexAt, type LayoutLine, layoutLines, wordEnd, wordStart } from "./layout-lines.ts";
 
 interface Snapshot {
   readonly draft: Draft;

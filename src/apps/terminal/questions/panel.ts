@@ -13,6 +13,8 @@ export type PanelOutcome =
   | { readonly type: "leave" }
   /** The key was not meant for the question. */
   | { readonly type: "typed" }
+  /** The person wants to read more than there is room for. */
+  | { readonly type: "show"; readonly title: string; readonly text: string }
   | { readonly type: "answer"; readonly answer: QuestionAnswer };
 
 /** A question that was opened on purpose. */

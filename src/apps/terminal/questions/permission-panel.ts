@@ -1,5 +1,5 @@
 import type { KeyPress } from "../input/key.ts";
-import { type Row, span } from "../screen/row.ts";
+import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap.ts";
 import type { GrantScope, PermissionQuestion } from "../session/terminal-session.ts";
@@ -17,6 +17,8 @@ const scopeLabels: Readonly<Record<GrantScope, string>> = {
   tree: "for this agent and those below it",
   project: "in this project, also later",
 };
+
+const shortLabels = { yes: "yes", always: "always", no: "no", message: "no+why" } as const;
 
 type PermissionChoice = "yes" | "always" | "no" | "message";
 
@@ -74,18 +76,32 @@ export class PermissionPanel implements Panel {
       ...this.#list.rows(this.#choices(), width),
     ];
     const input = this.#input?.line.view(width);
-    const room = Math.max(3, height - head.length - below.length - (input?.rows.length ?? 0));
+    const written = input?.rows.length ?? 0;
+    const room = Math.max(3, height - head.length - below.length - written);
     const subject =
       diff === undefined
         ? this.#subjectRows(width, room)
         : diffRows(diff, { width, maxLines: room - 1, indent: 4 });
-    const above = [...head, ...subject, ...below];
+    const whole = [...head, ...subject, ...below];
+    const above = whole.length + written > height ? this.#shortRows(head, width, height - written) : whole;
     if (input === undefined) return { rows: above };
     const cursor =
       input.cursor === undefined
         ? undefined
         : { row: above.length + input.cursor.row, column: input.cursor.column };
     return { rows: [...above, ...input.rows], cursor };
+  }
+
+  /** Where there is no room for all: who asks, what would run, and the choices, a line each or all in one. */
+  #shortRows(head: readonly Row[], width: number, height: number): readonly Row[] {
+    const choices = this.#list.rows(this.#choices(), 1000).map((one) => cutRow(one, width));
+    const isRoomy = height >= choices.length + 3;
+    const below = isRoomy
+      ? choices
+      : [cutRow([span(this.#kinds.map((kind, at) => `${at + 1} ${shortLabels[kind]}`).join(" "))], width)];
+    const above = head.slice(0, 1).map((one) => cutRow(one, width));
+    const room = Math.max(1, height - above.length - below.length);
+    return [...above, ...this.#subjectRows(width, room, "  "), ...below].slice(-Math.max(2, height));
   }
 
   press(key: KeyPress): PanelOutcome {
@@ -103,6 +119,7 @@ export class PermissionPanel implements Panel {
       this.#input = { kind: "rule", line: new LineInput("the rule to store", this.#rules.join(", ")) };
       return stay;
     }
+    if (key.name === "v") return { type: "show", title: "What would run", text: this.#wholeText() };
     const chosen = this.#list.press(key);
     if (chosen !== undefined) return this.#choose(chosen);
     return key.text === undefined || key.name === "space" ? stay : { type: "typed" };
@@ -133,6 +150,11 @@ export class PermissionPanel implements Panel {
     if (kind === "message")
       return answered(line.text === "" ? { type: "deny" } : { type: "deny", message: line.text });
     const rules = splitRules(line.text);
+    const wrong = rules.map(this.#question.checkRule).find((reason) => reason !== undefined);
+    if (wrong !== undefined) {
+      this.#input = { kind, line: new LineInput(`this is no rule: ${wrong}`, line.text) };
+      return stay;
+    }
     if (rules.length > 0) this.#rules = rules;
     this.#list.select(1);
     return stay;
@@ -155,12 +177,21 @@ export class PermissionPanel implements Panel {
     return this.#scopes[this.#scope] ?? "session";
   }
 
-  #subjectRows(width: number, room: number): readonly Row[] {
+  #subjectRows(width: number, room: number, indent = "    "): readonly Row[] {
     const rows = this.#question.subject
       .split("\n")
-      .flatMap((line) => wrapRow([span(line)], width, { first: [span("    ")] }));
+      .flatMap((line) => wrapRow([span(line)], width, { first: [span(indent)] }));
     if (rows.length <= room) return rows;
-    return [...rows.slice(0, room - 1), [span(`    … ${plural(rows.length - room + 1, "more line")}`, dim)]];
+    if (room === 1) return [[...cutRow(rows[0] ?? [], width - 8), span(" … v all", dim)]];
+    const left = plural(rows.length - room + 1, "more line");
+    const more = width < 40 ? `${indent}… v: all lines` : `${indent}… ${left}, v shows all`;
+    return [...rows.slice(0, room - 1), cutRow([span(more, dim)], width)];
+  }
+
+  #wholeText(): string {
+    const { subject, diff } = this.#question;
+    if (diff === undefined) return subject;
+    return [diff.path, ...diff.hunks.flatMap(({ lines }) => ["", ...lines])].join("\n");
   }
 }
 

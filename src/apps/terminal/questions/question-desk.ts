@@ -14,6 +14,8 @@ export interface DeskOptions {
   readonly answer: (questionId: string, answer: QuestionAnswer) => void;
   /** Opens a text in the person's editor; undefined when it came back unchanged. */
   readonly edit: (text: string) => Promise<string | undefined>;
+  /** Shows a text on a page of its own. */
+  readonly show: (title: string, text: string) => void;
 }
 
 /** A key that comes this soon after a panel was opened was not meant for it. */
@@ -97,6 +99,7 @@ export class QuestionDesk {
     const outcome = open.panel.press(key);
     if (outcome.type === "answer") this.#give(open.questions, outcome.answer);
     if (outcome.type === "leave") this.#open = undefined;
+    if (outcome.type === "show") this.#options.show(outcome.title, outcome.text);
     if (outcome.type !== "typed") return true;
     this.#open = undefined;
     return false;
@@ -124,8 +127,8 @@ export class QuestionDesk {
       span(first.path.join(" › "), bold),
       span(` ${headline(first)}${others}`),
     ];
-    const hint = span("  tab to answer", dim);
-    return { rows: [[...cutRow(row, width - 15), hint]] };
+    const hint = width < 40 ? "  tab" : "  tab to answer";
+    return { rows: [[...cutRow(row, width - hint.length), span(hint, dim)]] };
   }
 
   #give(questions: readonly Question[], answer: QuestionAnswer): void {

@@ -143,6 +143,38 @@ describe("the inline screen", () => {
     expect((await lines()).slice(5)).toEqual(["kept"]);
   });
 
+  test("a window that becomes narrower and lower at the same time loses no finished line", async () => {
+    const { screen, terminal, lines, settle } = stage(120, 30);
+    const draw = (): void =>
+      screen.draw({
+        rows: [
+          row("working"),
+          row("─".repeat(terminal.cols - 1)),
+          row("> draft"),
+          row("footer ".repeat(5).padEnd(terminal.cols - 1, "·")),
+        ],
+        cursor: { row: 2, column: 7 },
+      });
+    for (let at = 0; at < 40; at += 1) screen.finish([row(`finished ${at}`)]);
+    draw();
+    await settle();
+    for (const [columns, height] of [
+      [40, 20],
+      [200, 40],
+      [120, 30],
+      [120, 12],
+    ] as const) {
+      terminal.resize(columns, height);
+      draw();
+      await settle();
+    }
+    const all = await lines();
+    expect(all.filter((line) => line.startsWith("finished"))).toEqual(
+      Array.from({ length: 40 }, (_, at) => `finished ${at}`),
+    );
+    expect(all.slice(-2)).toEqual(["> draft", "footer ".repeat(5).padEnd(119, "·")]);
+  });
+
   test("a narrower and a wider window leave the live part once and lose no line", async () => {
     const { screen, terminal, lines, settle } = stage(80, 12);
     const text = "words that fill more than one line of a narrow window and are wrapped by it";

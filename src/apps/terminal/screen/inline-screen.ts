@@ -40,6 +40,8 @@ export class InlineScreen {
   #column = -1;
   /** Columns of the window when the live part was painted; 0 before the first frame. */
   #width = 0;
+  /** Rows of the window then. */
+  #height = 0;
   #isHidden = false;
 
   constructor(options: ScreenOptions) {
@@ -54,8 +56,11 @@ export class InlineScreen {
 
   draw({ rows, cursor }: Frame): void {
     const columns = this.#options.columns();
-    let out = this.#width !== 0 && this.#width !== columns ? this.#erase() : "";
+    const height = this.#options.rows();
+    const isReshaped = this.#width !== columns || height < this.#height;
+    let out = this.#width !== 0 && isReshaped ? this.#erase() : "";
     this.#width = columns;
+    this.#height = height;
     const done = this.#finished.map((one) => this.#painter.paint(one));
     const live = rows.map((one) => this.#painter.paint(one));
     this.#finished = [];
@@ -142,7 +147,12 @@ export class InlineScreen {
   #rowsAbove(columns: number): number {
     const linesOf = ({ width }: PaintedRow): number => Math.max(1, Math.ceil(width / Math.max(1, columns)));
     const count = (rows: readonly PaintedRow[]): number => rows.reduce((sum, one) => sum + linesOf(one), 0);
-    if (this.#options.movesCursorByAll === true) return this.#at + count(this.#shown) - this.#shown.length;
+    if (this.#options.movesCursorByAll === true) {
+      // Such a terminal drops what is below the cursor when it loses rows. Too little is erased rather than too much.
+      const lost = Math.max(0, this.#height - this.#options.rows());
+      const left = this.#shown.slice(0, Math.max(this.#at + 1, this.#shown.length - lost));
+      return this.#at + count(left) - left.length;
+    }
     return count(this.#shown.slice(0, this.#at)) + Math.floor(Math.max(0, this.#column) / columns);
   }
 

@@ -178,6 +178,7 @@ export class LiveConversation implements AsyncDisposable {
     const status = ending?.status ?? (turn.signal.aborted ? "stopped" : "failed");
     const reason = error ?? (ending === undefined ? undefined : describeEnding(ending));
     const isTold = reason !== undefined && status !== "stopped" && status !== "completed";
+    if (ending?.reason === "nothing_to_compact") report({ type: "notice", level: "info", text: ending.text });
     report({ type: "turn-ended", outcome: { status, ...(isTold ? { error: reason } : {}) } });
     this.continue();
   }

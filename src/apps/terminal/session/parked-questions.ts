@@ -5,7 +5,7 @@ import type { Approval } from "../../../runtime/approvals/find-approvals.ts";
 import { openApprovals, refuseAgents, showApproval } from "../../cli/commands/approvals.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
 import { captureOutput } from "./session-pages.ts";
-import { subjectOf } from "./session-questions.ts";
+import { checkRule, subjectOf } from "./session-questions.ts";
 import type { GrantScope, ParkedQuestion, QuestionAnswer } from "./terminal-session.ts";
 
 /** Questions in the inbox that wait for an answer, and grants that hold. */
@@ -75,6 +75,7 @@ function toParked({ question, state }: Approval, text: string): ParkedQuestion {
       subject,
       reason,
       rules: suggestedRules,
+      checkRule,
     },
     count: places.length,
     scopes: everyTime ? [] : inboxScopes,

@@ -63,6 +63,10 @@ export class RuntimeSession implements TerminalSession {
     this.library = createRuntimeLibrary(this.#source);
   }
 
+  get takesCommands(): boolean {
+    return this.#given.slashCommands !== false;
+  }
+
   /** Opens the first conversation; what is submitted before is sent then. Rejects when it cannot be opened. */
   async open(): Promise<void> {
     const { resume, continue: isContinued, forkSession, takeOver } = this.#given;

@@ -43,7 +43,7 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
           const rules = await printed(async (own) =>
             (await import("../../cli/commands/permissions-list.ts")).permissionsList(own, {}),
           );
-          return `The mode is ${mode}; shift+tab changes it.\n\n${rules}`;
+          return `The mode is ${mode}; shift+tab changes it.\n\n${rules.replace(/\n*^Mode: .*$/m, "")}`;
         }
         case "mcp":
           return describeServers(session);
@@ -80,7 +80,8 @@ export async function captureOutput(
       text += more;
     },
     isTerminal: false,
-    columns: Math.min(pageWidth, context.host.stdout.columns ?? pageWidth),
+    // A page leaves the last column free.
+    columns: Math.min(pageWidth, (context.host.stdout.columns ?? pageWidth + 1) - 1),
     isColourAllowed: false,
   };
   await run({ ...context, host: { ...context.host, stdout: output, stderr: output, canAsk: false } });

@@ -1,6 +1,7 @@
 import { readFile, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { ApprovalAnswer, ApprovalRequest } from "../../../permissions/approver.ts";
+import { parseRule } from "../../../permissions/rules/parse-rule.ts";
 import { diffLines } from "../../../tools/line-diff.ts";
 import { findOccurrences, replaceRanges } from "../../../tools/replace-ranges.ts";
 import type { HostQuestion } from "../../../tools/tool.ts";
@@ -144,6 +145,7 @@ export class SessionQuestions {
       ...(diff === undefined ? {} : { diff }),
       reason,
       rules: suggestedRules,
+      checkRule,
     };
   }
 
@@ -166,6 +168,11 @@ export class SessionQuestions {
 
 /** What is asked while a session runs is never for the agents below as well; that is a scope of the inbox. */
 const approvalSpans = { session: "session", agent: "agent", tree: "agent", project: "save" } as const;
+
+export function checkRule(rule: string): string | undefined {
+  const reading = parseRule(rule, { list: "allow" });
+  return reading.type === "invalid" ? reading.reason : undefined;
+}
 
 /** Asked for the agent itself before it starts, not for a call of it. */
 function isBeforeBackground({ tool, path, suggestedRules }: ApprovalRequest): boolean {

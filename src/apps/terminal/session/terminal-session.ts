@@ -5,6 +5,8 @@
 export interface TerminalSession extends AsyncDisposable {
   /** What can be looked up beside the conversation. */
   readonly library: SessionLibrary;
+  /** False: a message such as `/name` is plain text, unless it is a command of the terminal. */
+  readonly takesCommands: boolean;
 
   /** Hears what happens from now on; the session shows what was before with `conversation-opened`. */
   subscribe(listener: (event: SessionEvent) => void): () => void;
@@ -270,6 +272,8 @@ export interface PermissionQuestion extends QuestionBase {
   readonly reason: string;
   /** The narrow rules that would have allowed it; none where no rule can. */
   readonly rules: readonly string[];
+  /** What is wrong with a rule that a person wrote instead. */
+  readonly checkRule: (rule: string) => string | undefined;
 }
 
 /** Before an agent goes to the background: what may it use, since it cannot ask then? */

@@ -1,4 +1,5 @@
-import { dim } from "../screen/style.ts";
+import { nearestName } from "../../../foundation/nearest-name.ts";
+import { colours, dim } from "../screen/style.ts";
 import type { CommandSummary, ReportTopic } from "../session/terminal-session.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import {
@@ -31,8 +32,10 @@ const commands: readonly SlashCommand[] = [
   {
     name: "tasks",
     description: "agents of this conversation: open, stop; /tasks all: those of the folder",
+    argumentHint: "[all]",
     async run(state, actions, words) {
       if (words === "") openAgents(state, actions);
+      else if (words !== "all") throw new Error(`/tasks takes nothing but "all", not "${words}".`);
       else openPage(actions, "Tasks", await state.session.library.report("tasks", []));
     },
   },
@@ -61,7 +64,7 @@ const commands: readonly SlashCommand[] = [
   page("mcp", "MCP servers and how they are doing"),
   page("memory", "instructions and memory in the prompt"),
   page("context", "what fills the model's window"),
-  page("cost", "what the conversation took"),
+  page("cost", "what the conversation took", "[session or agent]"),
   {
     name: "compact",
     description: "replace the older part of the conversation by a summary",
@@ -88,7 +91,7 @@ const commands: readonly SlashCommand[] = [
     description: "go back to before an earlier prompt",
     run: (state, actions) => openRewind(state, actions),
   },
-  page("inspect", "what the conversation did: tree, time, tokens, refusals"),
+  page("inspect", "what the conversation did: tree, time, tokens, refusals", "[session or agent]"),
   {
     name: "export",
     description: "write the conversation to a file",
@@ -110,10 +113,11 @@ const aliases: ReadonlyMap<string, string> = new Map([
   ["sessions", "resume"],
 ]);
 
-function page(topic: ReportTopic, description: string): SlashCommand {
+function page(topic: ReportTopic, description: string, argumentHint?: string): SlashCommand {
   return {
     name: topic,
     description,
+    ...(argumentHint === undefined ? {} : { argumentHint }),
     async run({ session }, actions, words) {
       const text = await session.library.report(topic, words === "" ? [] : words.split(/\s+/));
       openPage(actions, `/${topic}`, text);
@@ -128,10 +132,24 @@ export const commandHelp: readonly CommandSummary[] = commands;
 export function runCommand(text: string, state: AppState, actions: AppActions): boolean {
   const [, name = "", words = ""] = /^\/([\w-]+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? [];
   const command = commands.find((one) => one.name === (aliases.get(name) ?? name));
-  if (command === undefined) return false;
+  if (command === undefined) return name !== "" && refuseUnknown(name, state);
   actions.attempt(async () => {
+    if (words.trim() !== "" && command.argumentHint === undefined)
+      throw new Error(`/${name} takes nothing after its name; "${words.trim()}" was not sent.`);
     await command.run(state, actions, words.trim());
     actions.changed();
   });
+  return true;
+}
+
+/** True when there is no such skill either; what is not known yet is decided when the message is read. */
+function refuseUnknown(name: string, { isOpen, skills, conversation, session }: AppState): boolean {
+  if (!isOpen || !session.takesCommands || skills.some((skill) => skill.name === name)) return false;
+  const near = nearestName(
+    name,
+    [...commands, ...skills].map((one) => one.name),
+  );
+  const advice = near === undefined ? "/help lists the commands." : `Did you mean /${near}?`;
+  conversation.note(`There is no command or skill /${name}. ${advice}`, colours.error);
   return true;
 }

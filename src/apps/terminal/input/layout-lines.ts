@@ -68,3 +68,44 @@ export function indexAt(text: string, column: number): number {
   }
   return index;
 }
+
+/** Where the word before an index begins: spaces behind it are passed over. */
+export function wordStart(text: string, index: number): number {
+  const parts = wordParts(text.slice(0, index));
+  let at = index;
+  while (parts.length > 0 && isBlank(parts.at(-1))) at -= parts.pop()?.segment.length ?? 0;
+  const last = parts.pop();
+  if (last === undefined) return at;
+  at -= last.segment.length;
+  // Signs that are adjacent go together.
+  while (last.isWordLike !== true && isSign(parts.at(-1))) at -= parts.pop()?.segment.length ?? 0;
+  return at;
+}
+
+/** Where the word after an index ends: spaces before it are passed over. */
+export function wordEnd(text: string, index: number): number {
+  const parts = wordParts(text.slice(index)).toReversed();
+  let at = index;
+  while (parts.length > 0 && isBlank(parts.at(-1))) at += parts.pop()?.segment.length ?? 0;
+  const first = parts.pop();
+  if (first === undefined) return at;
+  at += first.segment.length;
+  while (first.isWordLike !== true && isSign(parts.at(-1))) at += parts.pop()?.segment.length ?? 0;
+  return at;
+}
+
+let wordSegmenter: Intl.Segmenter | undefined;
+
+/** Made with the first use, since that takes a while. Words are near; what is far away need not be cut. */
+function wordParts(text: string): Intl.SegmentData[] {
+  wordSegmenter ??= new Intl.Segmenter(undefined, { granularity: "word" });
+  return [...wordSegmenter.segment(text)];
+}
+
+function isBlank(part: Intl.SegmentData | undefined): boolean {
+  return part !== undefined && /^\s+$/.test(part.segment);
+}
+
+function isSign(part: Intl.SegmentData | undefined): boolean {
+  return part !== undefined && part.isWordLike !== true && !isBlank(part);
+}
