@@ -26,7 +26,7 @@ export interface LivePiece {
   readonly isWhole?: true;
 }
 
-const flushMs = 25;
+const flushMs = 20;
 /** How often the marker of viewers is looked at while models write. */
 const lookMs = 500;
 const refreshMs = 2000;
