@@ -62,9 +62,10 @@ function describeCall(step: Extract<Step, { type: "call" }>): DescribedStep {
   const agent = step.agentId === undefined ? "" : ` [agent ${step.agentId}]`;
   const outcome = step.outcome === "ok" ? "" : ` ${step.outcome}`;
   const reason = step.reason === undefined ? "" : `: ${step.reason}`;
+  const allowed = step.allowed === undefined ? "" : ` (allowed: ${step.allowed})`;
   return {
     what: step.tool,
-    detail: `${step.about}${agent}${asked}${outcome}${reason}`.trim(),
+    detail: `${step.about}${agent}${asked}${outcome}${reason}${allowed}`.trim(),
     isBad: step.outcome !== "ok" && step.outcome !== "running",
   };
 }

@@ -1,5 +1,14 @@
 // @io
-import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { isRecord } from "../foundation/json-record.ts";
@@ -26,7 +35,7 @@ export interface LivePiece {
   readonly isWhole?: true;
 }
 
-const flushMs = 25;
+const flushMs = 20;
 /** How often the marker of viewers is looked at while models write. */
 const lookMs = 500;
 const refreshMs = 2000;
@@ -139,8 +148,19 @@ function createPieceWriter(
     close(): void {
       clearTimeout(timer);
       drop();
+      if (made > 0) removeFolder(files);
     },
   };
+}
+
+/** A viewer that still looks makes it again when the session is resumed. */
+function removeFolder({ directory, attached }: LiveFiles): void {
+  try {
+    rmSync(attached, { force: true });
+    rmdirSync(directory);
+  } catch {
+    // Another process writes there.
+  }
 }
 
 /** Pieces of the same answer that follow each other are one. */
@@ -189,19 +209,29 @@ export function readLivePiece(line: string): LivePiece | undefined {
   };
 }
 
+interface Viewer {
+  /** Whether a process has the session open; for one that has ended nothing is written. */
+  readonly isLive: () => boolean;
+  /** Called each time the folder is there to be watched. */
+  readonly onAttach: () => void;
+}
+
 /** Asks the processes of a session for what their models write, until it is closed. */
-export function attachViewer(files: LiveFiles): () => void {
+export function attachViewer(files: LiveFiles, { isLive, onAttach }: Viewer): () => void {
   const touch = (): void => {
     try {
+      if (!isLive()) return;
       mkdirSync(files.directory, { recursive: true, mode: 0o700 });
       writeFileSync(files.attached, "", { mode: 0o600, flag: "a" });
       utimesSync(files.attached, new Date(), new Date());
+      removeLeftOvers(files);
     } catch {
       // A folder that cannot be written to has no live text.
+      return;
     }
+    onAttach();
   };
   touch();
-  removeLeftOvers(files);
   const timer = setInterval(touch, refreshMs).unref();
   return () => clearInterval(timer);
 }

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
@@ -9,7 +9,7 @@ import {
   createTailReader,
   type TailReader,
 } from "../../inspection/inspection-source.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
 import { askingTool } from "../../runtime/approvals/answer-question.ts";
 import { type Approval, readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { attachViewer, type LivePiece, liveFiles, readLivePiece } from "../../runtime/live-text.ts";
@@ -213,9 +213,9 @@ export function followLive(
   { transcripts, sessionId }: SessionPlace,
   { send, onError }: FollowOptions<readonly LivePiece[]>,
 ): () => void {
-  const files = liveFiles(sessionFiles(transcripts, sessionId));
+  const session = sessionFiles(transcripts, sessionId);
+  const files = liveFiles(session);
   const readers = new Map<string, TailReader>();
-  const detach = attachViewer(files);
   const refresher = createRefresher(
     async () => {
       const names: readonly string[] = await readdir(files.directory).catch(() => []);
@@ -231,16 +231,33 @@ export function followLive(
     onError,
     0,
   );
-  const watch = watchFolders(
-    [{ path: files.directory, concerns: (name) => name.endsWith(".jsonl") }],
-    refresher.request,
-  );
-  refresher.request();
+  let watch: FolderWatch | undefined;
+  const detach = attachViewer(files, {
+    isLive: () => hasLiveAgent(session),
+    onAttach() {
+      // A folder that was removed and made again is watched anew.
+      watch?.close();
+      watch = watchFolders(
+        [{ path: files.directory, concerns: (name) => name.endsWith(".jsonl") }],
+        refresher.request,
+      );
+      refresher.request();
+    },
+  });
   return () => {
     detach();
-    watch.close();
+    watch?.close();
     refresher.close();
   };
+}
+
+/** Whether a process has the session or one of its children open. */
+function hasLiveAgent({ transcript, subagents }: SessionFiles): boolean {
+  if (hasLiveOwner(transcript)) return true;
+  const names = existsSync(subagents) ? readdirSync(subagents) : [];
+  return names.some(
+    (name) => name.endsWith(".jsonl.lock") && hasLiveOwner(join(subagents, name.slice(0, -".lock".length))),
+  );
 }
 
 function followFiles(

@@ -222,6 +222,8 @@ describe("what is shown", () => {
     const id = "af0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";
     const files = sessionFiles(transcripts, id);
     writeFileSync(files.transcript, prompt("u1", "Go."));
+    const taken = takeOwnerLock(files.transcript);
+    onTestFinished(() => (taken.type === "taken" ? taken.lock.release() : undefined));
     const live = createLiveText(liveFiles(files));
     onTestFinished(() => live.close());
     const delta = (text: string) =>
@@ -240,6 +242,8 @@ describe("what is shown", () => {
     await ended;
     expect(pieces.map(({ text = "." }) => text).join("")).toBe("Once upon a time.");
     expect(pieces.every(({ agentId, answer: count }) => agentId === "main" && count === 1)).toBe(true);
+    live.close();
+    expect(existsSync(liveFiles(files).directory)).toBe(false);
   });
 
   test("a conversation has calls with results and edits, and the plan [STU-1]", async () => {
@@ -370,6 +374,8 @@ describe("what is done", () => {
         seen?.acts?.some(({ state, action }) => action === "resume" && state === "failed") === true,
     );
     expect((await act({ agentId: "main", action: "resume", text: "--go on" })).status).toBe(200);
+    // Looking at a session that has ended writes nothing into its folder.
+    expect(existsSync(liveFiles(sessionFiles(transcripts, session)).directory)).toBe(false);
     expect((await failed).session?.acts).toContainEqual(
       expect.objectContaining({
         state: "failed",

@@ -26,9 +26,6 @@ export interface Followed<S> {
   readonly problem: string | undefined;
 }
 
-/** Text that flows is read as well at 25 pictures a second, and each picture of many agents takes time. */
-const leastMs = 40;
-
 /** Follows server-sent events and folds each into the state, at most once for each picture that is painted. */
 export function useEvents<S, U>(
   path: string,
@@ -42,18 +39,12 @@ export function useEvents<S, U>(
     let state: S | undefined;
     let problem: string | undefined;
     let frame = 0;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let paintedAt = 0;
-    const draw = (): void => {
-      timer = undefined;
+    const paint = (): void => {
+      if (frame !== 0) return;
       frame = requestAnimationFrame(() => {
         frame = 0;
-        paintedAt = performance.now();
         setFollowed({ state, problem });
       });
-    };
-    const paint = (): void => {
-      if (frame === 0) timer ??= setTimeout(draw, paintedAt + leastMs - performance.now());
     };
     const source = new EventSource(address);
     source.onopen = () => {
@@ -75,7 +66,6 @@ export function useEvents<S, U>(
     };
     return () => {
       source.close();
-      clearTimeout(timer);
       cancelAnimationFrame(frame);
     };
   }, [address]);
