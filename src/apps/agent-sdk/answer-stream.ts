@@ -79,7 +79,8 @@ function partialMessage(event: JsonRecord, context: SdkMessageContext): SdkMessa
   return { type: "stream_event", event, ...own(context) };
 }
 
-function streamEvent(event: ModelEvent): JsonRecord | undefined {
+/** An event of a model in the words of the provider's stream, which is what programs read along. */
+export function streamEvent(event: ModelEvent): JsonRecord | undefined {
   switch (event.type) {
     case "message-started":
       return {
@@ -114,7 +115,8 @@ function delta(index: number, content: JsonRecord): JsonRecord {
   return { type: "content_block_delta", index, delta: content };
 }
 
-function answerEnd({
+/** The two events that end the stream of an answer; the loop knows them only as the whole answer. */
+export function answerEnd({
   stopReason,
   usage,
 }: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
