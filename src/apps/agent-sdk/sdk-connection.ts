@@ -93,10 +93,9 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   const managed = readManagedSettings(options.managedSettings);
   const context = withDenials(given, managed.deny);
   const { host: cli } = context;
-  if (
-    !managed.mayBypass &&
-    (options.dangerouslySkipPermissions === true || options.permissionMode === "bypassPermissions")
-  )
+  const bypasses =
+    options.dangerouslySkipPermissions === true || options.permissionMode === "bypassPermissions";
+  if (!managed.mayBypass && bypasses)
     throw misuse("--managed-settings does not allow the mode bypassPermissions.");
   const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
   const { thinkingTokens, taskBudget, notes } = checkAgentSdkOptions(options, { isHosted: true });

@@ -253,6 +253,17 @@ describe("the result", () => {
     ],
   };
 
+  it("a failure of the provider is a success with an error, and its text", () => {
+    const failed: RunEnding = { ...ending, status: "failed", reason: "context-too-long", error: "Why." };
+    expect(resultMessage(failed, model, context)).toMatchObject({
+      subtype: "success",
+      is_error: true,
+      api_error_status: 400,
+      result: "Prompt is too long. API Error: 400 Why.",
+      terminal_reason: "prompt_too_long",
+    });
+  });
+
   it("counts children into the cost and beside the main agent's model, not into its usage [LIM-4]", () => {
     const sum = { usage, cost: 0.5 };
     const children = new Map([
@@ -309,8 +320,7 @@ describe("the result", () => {
       "max_structured_output_retries",
       null,
     ],
-    [{ status: "failed", reason: "unauthorized" }, "error_during_execution", "unauthorized", null],
-    [{ status: "failed", reason: "context-too-long" }, "error_during_execution", "prompt_too_long", null],
+    [{ status: "failed", reason: "model-unknown" }, "error_during_execution", "model-unknown", null],
     [{ status: "failed", reason: "refusal" }, "error_during_execution", "refusal", "refusal"],
     [{ status: "partial", reason: "max_tokens" }, "error_during_execution", "max_tokens", "max_tokens"],
     [{ status: "stopped", reason: "interrupted" }, "error_during_execution", "interrupted", null],
