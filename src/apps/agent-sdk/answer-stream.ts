@@ -80,7 +80,7 @@ function partialMessage(event: JsonRecord, context: SdkMessageContext): SdkMessa
 }
 
 /** An event of a model in the words of the provider's stream, which is what programs read along. */
-export function streamEvent(event: ModelEvent): JsonRecord | undefined {
+function streamEvent(event: ModelEvent): JsonRecord | undefined {
   switch (event.type) {
     case "message-started":
       return {
@@ -116,7 +116,7 @@ function delta(index: number, content: JsonRecord): JsonRecord {
 }
 
 /** The two events that end the stream of an answer; the loop knows them only as the whole answer. */
-export function answerEnd({
+function answerEnd({
   stopReason,
   usage,
 }: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
