@@ -112,6 +112,8 @@ export interface SpawnFacts {
   readonly earlier?: Pick<EarlierRun, "tools" | "mode">;
   readonly trusted: boolean;
   readonly backgroundAllowed: boolean;
+  /** Somebody answers for children in the background too. */
+  readonly backgroundAttended?: boolean;
   readonly limits?: LimitFacts;
   /** Whether what a model costs is known; absent means it is. */
   readonly isPriced?: (model: ChosenModel) => boolean;

@@ -75,9 +75,12 @@ export interface PlannedRights {
 export function planRights(
   request: SpawnRequest,
   facts: SpawnFacts,
-  { background, model }: { readonly background: boolean; readonly model: ChosenModel },
+  placed: { readonly background: boolean; readonly model: ChosenModel },
 ): PlannedRights | { readonly type: "refused"; readonly reason: string } {
   const { definition, parent } = facts;
+  const { model } = placed;
+  // Where a host answers for it, a child in the background is like one that somebody waits for.
+  const background = placed.background && facts.backgroundAttended !== true;
   const above = request.team === undefined ? parent.policy : policyForMembers(parent.policy);
   const memory = memoryFacts(definition, facts.memory);
   const wishes: ChildWishes = {

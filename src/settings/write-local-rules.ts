@@ -11,6 +11,8 @@ import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 export interface LocalRules {
   readonly list: RuleList;
   readonly rules: readonly string[];
+  /** Another settings file than the local one: the project's, which others share, or the person's. */
+  readonly file?: string;
 }
 
 export type LocalRulesOutcome =
@@ -28,13 +30,14 @@ export type LocalRulesOutcome =
  */
 export async function writeLocalRules(
   projectRoot: string,
-  { list, rules }: LocalRules,
+  { list, rules, file: other }: LocalRules,
   options: UpdateFileOptions = {},
 ): Promise<LocalRulesOutcome> {
-  const file = join(projectRoot, ".claude", "settings.local.json");
+  const file = other ?? join(projectRoot, ".claude", "settings.local.json");
   const broken = rules.find((text) => parseRule(text, { list }).type === "invalid");
   if (broken !== undefined) return { type: "refused", file, why: `${broken} is not a valid rule` };
-  if (!(await staysInside(file, projectRoot)))
+  const isProjects = file.startsWith(`${projectRoot}${sep}`);
+  if (isProjects && !(await staysInside(file, projectRoot)))
     return { type: "refused", file, why: `${file} is a link that leads out of the project` };
   let change: RulesChange = { type: "text", text: "", added: [] };
   try {
@@ -48,7 +51,7 @@ export async function writeLocalRules(
       options,
     );
     if (update.type === "refused") return { ...update, file, ...diagnosticOf(change) };
-    if (update.type === "written") await excludeFromGit(projectRoot, options);
+    if (update.type === "written" && other === undefined) await excludeFromGit(projectRoot, options);
     return { type: "saved", file, added: addedBy(change) };
   } catch (error) {
     return { type: "refused", file, why: error instanceof Error ? error.message : String(error) };

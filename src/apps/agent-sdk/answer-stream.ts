@@ -78,6 +78,7 @@ function partialMessage(event: JsonRecord, context: SdkMessageContext): SdkMessa
   return { type: "stream_event", event, ...own(context) };
 }
 
+/** An event of a model in the words of the provider's stream, which is what programs read along. */
 function streamEvent(event: ModelEvent): JsonRecord | undefined {
   switch (event.type) {
     case "message-started":
@@ -113,6 +114,7 @@ function delta(index: number, content: JsonRecord): JsonRecord {
   return { type: "content_block_delta", index, delta: content };
 }
 
+/** The two events that end the stream of an answer; the loop knows them only as the whole answer. */
 function answerEnd({
   stopReason,
   usage,

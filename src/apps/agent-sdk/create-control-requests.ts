@@ -123,16 +123,13 @@ async function moveToBackground(id: unknown, { host }: ControlRequestOptions): P
   return {};
 }
 
-const appliedSettings: ReadonlySet<string> = new Set(["model", "effortLevel", "permissions"]);
+/** Settings that take effect with the next call; all others are read again, for which the session is opened anew. */
+const liveSettings: ReadonlySet<string> = new Set(["model", "effortLevel", "permissions"]);
 
-/** Settings that can change while a session runs; an unknown one is refused before any is applied. */
 async function applySettings(value: unknown, options: ControlRequestOptions): Promise<undefined> {
   if (!isRecord(value)) throw refused("`settings` must be an object");
-  const unknown = Object.keys(value).find((key) => !appliedSettings.has(key));
-  if (unknown !== undefined)
-    throw refused(`the setting ${JSON.stringify(unknown)} cannot change while a session runs`);
   const { model, effortLevel, permissions } = value;
-  const { policy, choices } = options;
+  const { policy, choices, host } = options;
   if (isRecord(permissions)) {
     for (const behavior of ["allow", "ask", "deny"]) {
       const rules = permissions[behavior];
@@ -147,6 +144,18 @@ async function applySettings(value: unknown, options: ControlRequestOptions): Pr
   }
   if (model !== undefined) setModel(model, options);
   if (effortLevel !== undefined) choices.effort = typeof effortLevel === "string" ? effortLevel : undefined;
+  const others = Object.entries(value).filter(([key]) => !liveSettings.has(key));
+  if (others.length === 0) return;
+  const before = choices.settings;
+  const kept = Object.entries(before).filter(([key]) => !others.some(([other]) => other === key));
+  choices.settings = Object.fromEntries([...kept, ...others.filter(([, each]) => each !== null)]);
+  try {
+    await host.reopen();
+  } catch (error) {
+    choices.settings = before;
+    await host.reopen();
+    throw error;
+  }
 }
 
 async function rewind(

@@ -1,17 +1,19 @@
+import { createHash } from "node:crypto";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { lstat, readFile, rm, writeFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { ToolUseBlock } from "../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 
 /** What a file held before a prompt changed it; undefined where it was not there. */
 type Before = Buffer | undefined;
 
-/** Keeps what files held before the main agent changed them, so that a host can take changes back. */
+/** Keeps what files held before agents changed them, so that a host can take changes back. */
 export interface FileCheckpoints {
   /** A prompt is worked on from here; its id names the checkpoint. */
   begin(promptId: string | undefined): void;
-  /** Keeps the file that a call is about to change. */
-  keep(call: ToolUseBlock, directory: string): Promise<void>;
+  /** Keeps the file that a call of any agent is about to change. */
+  keep(call: Pick<ToolUseBlock, "name" | "input">, directory: string): Promise<void>;
   /** Puts files back as they were before the prompt; with `dryRun` reports what would change. */
   rewind(promptId: string, dryRun: boolean): Promise<JsonRecord>;
 }
@@ -22,11 +24,30 @@ const pathMembers: ReadonlyMap<string, string> = new Map([
   ["NotebookEdit", "notebook_path"],
 ]);
 
-export function createFileCheckpoints(): FileCheckpoints {
-  const checkpoints: { readonly promptId: string; readonly files: Map<string, Before> }[] = [];
+/** The tools whose calls change files. */
+export const changingTools = [...pathMembers.keys()].join("|");
+
+interface Checkpoint {
+  readonly promptId: string;
+  readonly files: Map<string, Before>;
+}
+
+/** `folder` is where they outlive the process; undefined where nothing is written down. */
+export function createFileCheckpoints(folder: () => string | undefined): FileCheckpoints {
+  const checkpoints: Checkpoint[] = [];
+  let stored: ReturnType<typeof openStore> | undefined;
+  const store = () => {
+    const place = folder();
+    if (stored !== undefined || place === undefined) return stored;
+    stored = openStore(place);
+    checkpoints.unshift(...stored.earlier);
+    return stored;
+  };
   return {
     begin(promptId) {
-      if (promptId !== undefined) checkpoints.push({ promptId, files: new Map() });
+      if (promptId === undefined) return;
+      checkpoints.push({ promptId, files: new Map() });
+      store()?.write({ promptId });
     },
     async keep({ name, input }, directory) {
       const member = pathMembers.get(name);
@@ -34,9 +55,14 @@ export function createFileCheckpoints(): FileCheckpoints {
       const written = member !== undefined && isRecord(input) ? input[member] : undefined;
       if (current === undefined || typeof written !== "string") return;
       const file = resolve(directory, written);
-      if (!current.files.has(file)) current.files.set(file, await load(file));
+      if (current.files.has(file)) return;
+      const before = await load(file);
+      if (current.files.has(file)) return;
+      current.files.set(file, before);
+      store()?.write({ promptId: current.promptId, file }, before);
     },
     async rewind(promptId, dryRun) {
+      store();
       const at = checkpoints.findIndex((checkpoint) => checkpoint.promptId === promptId);
       if (at === -1) return { canRewind: false, error: "No file checkpoint found for this message." };
       // What a file held before the first of these prompts counts.
@@ -46,6 +72,55 @@ export function createFileCheckpoints(): FileCheckpoints {
       return restore(files, dryRun);
     },
   };
+}
+
+/** One line for each prompt and each file; what files held is beside, by its digest. */
+function openStore(folder: string) {
+  const list = join(folder, "checkpoints.jsonl");
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return {
+    earlier: readEarlier(folder, list),
+    write(line: { readonly promptId: string; readonly file?: string }, before?: Buffer): void {
+      const blob = before === undefined ? undefined : createHash("sha256").update(before).digest("hex");
+      if (blob !== undefined && before !== undefined)
+        writeFileSync(join(folder, blob), before, { mode: 0o600 });
+      appendFileSync(list, `${JSON.stringify({ ...line, ...(blob === undefined ? {} : { blob }) })}\n`, {
+        mode: 0o600,
+      });
+    },
+  };
+}
+
+/** Lines that cannot be read are left out, with what they would have kept. */
+function readEarlier(folder: string, list: string): readonly Checkpoint[] {
+  const found = new Map<string, Checkpoint>();
+  for (const line of readText(list).split("\n")) {
+    const { promptId, file, blob } = parseLine(line);
+    if (typeof promptId !== "string") continue;
+    const checkpoint = found.get(promptId) ?? { promptId, files: new Map() };
+    found.set(promptId, checkpoint);
+    const isNamed = typeof blob === "string" && /^[0-9a-f]{64}$/.test(blob);
+    if (typeof file === "string")
+      checkpoint.files.set(file, isNamed ? readFileSync(join(folder, blob)) : undefined);
+  }
+  return [...found.values()];
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function parseLine(line: string): JsonRecord {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isRecord(value) ? value : {};
+  } catch {
+    return {};
+  }
 }
 
 async function restore(files: ReadonlyMap<string, Before>, dryRun: boolean): Promise<JsonRecord> {

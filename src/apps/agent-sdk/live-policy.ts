@@ -9,6 +9,10 @@ import {
 } from "../../permissions/permission-policy.ts";
 import { formatRule, parseRule } from "../../permissions/rules/parse-rule.ts";
 
+/** The settings files that rules can be saved to. */
+export type SavedDestination = "localSettings" | "projectSettings" | "userSettings";
+const saved: readonly SavedDestination[] = ["localSettings", "projectSettings", "userSettings"];
+
 type RuleBehavior = "allow" | "ask" | "deny";
 const behaviors: readonly RuleBehavior[] = ["allow", "ask", "deny"];
 
@@ -28,8 +32,12 @@ export interface LivePolicyOptions {
   readonly mayBypass: () => boolean;
   /** The mode the session was opened with. */
   readonly initialMode: () => PermissionMode;
-  /** Writes rules into the local settings of the project. */
-  readonly save: (behavior: RuleBehavior, rules: readonly string[]) => Promise<void>;
+  /** Writes rules into a settings file. */
+  readonly save: (
+    behavior: RuleBehavior,
+    rules: readonly string[],
+    destination: SavedDestination,
+  ) => Promise<void>;
   readonly modeChanged: (mode: PermissionMode) => void;
 }
 
@@ -113,9 +121,8 @@ async function changeRules(
   }
   if (type === "replaceRules") rules[behavior] = [];
   rules[behavior].push(...named);
-  if (destination === "localSettings") await options.save(behavior, texts);
-  else if (destination === "projectSettings" || destination === "userSettings")
-    throw refused(`rules are not written to ${destination}; the session and localSettings are possible`);
+  const place = saved.find((each) => each === destination);
+  if (place !== undefined) await options.save(behavior, texts, place);
 }
 
 function readRules(value: unknown, list: RuleBehavior, anchor: string): PolicyRule[] {

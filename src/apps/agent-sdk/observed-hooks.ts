@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { matchSubject } from "../../hooks/match-subject.ts";
@@ -33,6 +34,7 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
     fire: (event, firing) => fire(event, firing, options),
     async hear(event, signal) {
       if (options.hooks.length === 0) return;
+      if (event.type === "assistant-answered") await reportDisplay(event, signal, options);
       if (event.type === "call-finished") {
         finished.push(event);
         if (event.denied === undefined) return;
@@ -60,6 +62,44 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
       await fire("StopFailure", { fields, signal, subject: category }, options).catch(() => undefined);
     },
   };
+}
+
+/** What an answer says is shown whole, so each of its texts is one delta. */
+async function reportDisplay(
+  { message }: Extract<RunEvent, { type: "assistant-answered" }>,
+  signal: AbortSignal,
+  options: ObservedHookOptions,
+): Promise<void> {
+  if (!options.hooks.some(({ event }) => event === "MessageDisplay")) return;
+  const turn = randomUUID();
+  for (const block of message.content) {
+    if (block.type !== "text") continue;
+    const ids = { turn_id: turn, message_id: randomUUID() };
+    const fields = { ...ids, index: 0, final: true, delta: block.text };
+    await fire("MessageDisplay", { fields, signal }, options);
+  }
+}
+
+/** From the words by which the prompt says where instructions come from. */
+const memoryTypes: readonly (readonly [words: RegExp, type: string])[] = [
+  [/organisation/, "Managed"],
+  [/only/, "Local"],
+  [/user/, "User"],
+];
+
+/** Reports the files of instructions that a session was opened with. */
+export async function reportInstructions(
+  system: readonly string[],
+  hooks: Pick<ObservedHooks, "fire">,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const [, file = "", from = ""] of system
+    .join("\n")
+    .matchAll(/<instructions file="([^"]*)" from="([^"]*)"/g)) {
+    const [, memory_type = "Project"] = memoryTypes.find(([words]) => words.test(from)) ?? [];
+    const fields = { file_path: file, memory_type, load_reason: "session_start" };
+    await hooks.fire("InstructionsLoaded", { fields, signal, subject: "session_start" });
+  }
 }
 
 /** Whether a callback wants that what it was called for does not continue. */

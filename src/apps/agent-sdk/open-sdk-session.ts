@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
+import { parseJsonDocument } from "../../foundation/json-document.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { PermissionMode } from "../../permissions/permission-policy.ts";
@@ -39,6 +42,8 @@ export interface SessionSetup {
   readonly channel: ControlChannel;
   /** Called when a child in the background has ended and its report can be taken. */
   readonly settled: () => void;
+  /** Settings that the host has applied since the start. */
+  readonly settings: JsonRecord;
   /** Servers that the host has added since the start, and names of those it has switched off. */
   readonly servers: HostServers;
 }
@@ -71,7 +76,7 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
       (config) => [config.name, createHostMcpServer(config.name, setup.channel)] as const,
     ),
   );
-  const runtime = createPrintRuntime(withPlugins(context, initialize), options, {
+  const runtime = createPrintRuntime(withAdditions(context, initialize, setup.settings), options, {
     entrypoint: "sdk-ts",
     hooks: setup.hooks,
     live: setup.live,
@@ -86,7 +91,14 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
   });
   try {
     const denied = await hiddenSkills(runtime, initialize.skills);
-    const session = await openPrintSession(runtime, sessionOptions(setup, denied), signal);
+    const wanted = sessionOptions(setup, denied);
+    const session = await openPrintSession(runtime, wanted, signal).catch((error: unknown) => {
+      // Where there is nothing to continue, a host begins.
+      const isFirst = isRetinueError(error) && error.code === "session-missing" && wanted.continue === true;
+      if (!isFirst) throw error;
+      const { continue: _continue, forkSession: _fork, ...fresh } = wanted;
+      return openPrintSession(runtime, fresh, signal);
+    });
     return wrap(session, runtime, { hosted, settled: setup.settled });
   } catch (error) {
     await runtime[Symbol.asyncDispose]();
@@ -152,10 +164,30 @@ function watchBackground(tasks: Session["tasks"], settled: () => void): { readon
   };
 }
 
-function withPlugins(context: CommandContext, { plugins }: Initialize): CommandContext {
-  if (plugins.length === 0) return context;
+function withAdditions(
+  context: CommandContext,
+  { plugins }: Initialize,
+  settings: JsonRecord,
+): CommandContext {
   const { session } = context;
-  return { ...context, session: { ...session, pluginDir: [...(session.pluginDir ?? []), ...plugins] } };
+  return {
+    ...context,
+    session: {
+      ...session,
+      ...(plugins.length === 0 ? {} : { pluginDir: [...(session.pluginDir ?? []), ...plugins] }),
+      ...(Object.keys(settings).length === 0
+        ? {}
+        : { settings: JSON.stringify({ ...givenSettings(session.settings), ...settings }) }),
+    },
+  };
+}
+
+/** What `--settings` says, which is a JSON object or the path of a file that holds one. */
+function givenSettings(given: string | undefined): JsonRecord {
+  if (given === undefined) return {};
+  const text = given.trim().startsWith("{") ? given : readFileSync(given, "utf8");
+  const { value } = parseJsonDocument(text, "--settings");
+  return isRecord(value) ? value : {};
 }
 
 /** Agents of `--agents` and of `initialize`, of which the later win. */

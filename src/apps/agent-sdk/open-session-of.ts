@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import type { HookWatch } from "../../hooks/hook-runner.ts";
+import type { HookFunction } from "../../hooks/run-handler.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
@@ -11,6 +12,7 @@ import { answerElicitation } from "./answer-elicitation.ts";
 import { errorCategory } from "./api-failure.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
 import { createPlanModeTools } from "./create-plan-mode-tools.ts";
+import { changingTools } from "./file-checkpoints.ts";
 import { createHostHooks } from "./host-hooks.ts";
 import { type OpenSdkSession, openSdkSession } from "./open-sdk-session.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
@@ -40,16 +42,33 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       },
       initialize,
       taskBudget: connection.taskBudget,
-      hooks: createHostHooks(hooks, channel, reports),
+      hooks: [...createHostHooks(hooks, channel, reports), ...keepingHooks(connection)],
       ...askingOf(connection),
       live: liveControlsOf(connection),
       notice: (text) => context.host.stderr.write(`retinue: ${text}\n`),
       channel,
       settled: connection.queue.ring,
+      settings: connection.choices.settings,
       servers: connection.choices.servers,
     },
     connection.stop.signal,
   );
+}
+
+/** Files that children change are kept before their calls run; those of the main agent when a call starts. */
+function keepingHooks({ checkpoints }: SdkConnection): readonly HookFunction[] {
+  if (checkpoints === undefined) return [];
+  return [
+    {
+      event: "PreToolUse",
+      matcher: changingTools,
+      name: "file checkpoints",
+      async run({ tool_name: name, tool_input: input, agent_id: agent, cwd }) {
+        if (agent !== undefined) await checkpoints.keep({ name: String(name), input }, String(cwd));
+        return {};
+      },
+    },
+  ];
 }
 
 /** A session that takes the place of another continues its conversation. */

@@ -187,8 +187,10 @@ const answeredHere: ReadonlySet<string> = new Set(["prompt_blocked", "unknown_co
 /** A hook ended the run, which is an end like others. */
 const hookStopped = "stopped_by_person";
 
-function resultText(ending: RunEnding): string {
+/** What a run comes to as text; of a typed output that is its JSON. */
+export function resultText(ending: RunEnding): string {
   if (ending.reason === hookStopped) return "";
+  if (ending.output !== undefined) return JSON.stringify(ending.output);
   const failure = apiFailureOf(ending);
   if (failure !== undefined) return failure.text;
   if (ending.reason === "unknown_command") return ending.error ?? "";

@@ -3,11 +3,12 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import type { CliHost } from "../cli/cli-host.ts";
+import { keySourceOf } from "../cli/print/refuse-offline.ts";
 import { noteChildPrompt } from "./create-task-messages.ts";
 import { initMessage } from "./init-message.ts";
+import { isBlocking } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
-import type { QueuedPrompt } from "./prompt-queue.ts";
+import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
 import { failureMessage, resultMessage } from "./result-message.ts";
 import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
 import { informational, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
@@ -34,6 +35,12 @@ export async function runTurn(
   options.begins(prompt);
   try {
     options.refuse(session.session);
+    const held = await expansionRefusal(session, prompt, { context, signal });
+    if (held !== undefined) {
+      begin();
+      finishTurn(session, held, { ...running, context, prompt, isInterrupted: false });
+      return;
+    }
     const ending = await follow(session, {
       prompt,
       running,
@@ -65,6 +72,33 @@ export async function runTurn(
   }
 }
 
+/** Callbacks hear of a command before it is put in the place of its name, and may hold it back. */
+async function expansionRefusal(
+  { session }: OpenSdkSession,
+  { content, verbatim }: QueuedPrompt,
+  { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
+): Promise<RunEnding | undefined> {
+  const [first] = blocksOf(content);
+  const text = first?.type === "text" && !verbatim ? first.text.trim() : "";
+  const [, name, words = ""] = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text) ?? [];
+  const command = session.skills.find((skill) => skill.name === name && skill.userInvocable);
+  if (name === undefined || command === undefined) return undefined;
+  const fields = {
+    expansion_type: "slash_command",
+    command_name: name,
+    command_args: words,
+    command_source: command.source.scope,
+    prompt: text,
+  };
+  const outputs = await context.options
+    .observed()
+    .fire("UserPromptExpansion", { fields, signal, subject: name });
+  const block = outputs.find(isBlocking);
+  if (block === undefined) return undefined;
+  const reason = typeof block["reason"] === "string" ? block["reason"] : "a hook refused it";
+  return { ...endingOf(`The command /${name} was refused: ${reason}`), reason: "prompt_blocked" };
+}
+
 /** `init` and the replayed prompt, with the first event of the turn. */
 function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context: TurnContext): () => void {
   let hasBegun = false;
@@ -89,7 +123,7 @@ export function initOf(session: OpenSdkSession, { options }: TurnContext): SdkMe
   return initMessage(session.session, {
     mode: policy.mode() ?? session.initialMode,
     model: choices.model ?? session.session.plan.model.value,
-    apiKeySource: keySource(session, context.host.environment),
+    apiKeySource: keySourceOf(session.session, context.host.environment),
     uuid: randomUUID(),
   });
 }
@@ -219,13 +253,4 @@ function interruptedMessage(sessionId: string, inTools: boolean): SdkMessage {
     session_id: sessionId,
     uuid: randomUUID(),
   };
-}
-
-/** Which of the places a key can come from has one; never the key. */
-export function keySource({ session }: OpenSdkSession, environment: CliHost["environment"]): string {
-  if (session.model.provider !== "anthropic") return "none";
-  const { env, plain } = session.discovered.settings.settings;
-  const isSet = (name: string): boolean => (env.get(name) ?? environment[name] ?? "").trim() !== "";
-  const variable = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet);
-  return variable ?? (plain.apiKeyHelper === undefined ? "none" : "apiKeyHelper");
 }

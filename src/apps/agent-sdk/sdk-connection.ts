@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
-import { refuseOffline } from "../cli/print/refuse-offline.ts";
+import { refuseKeyless, refuseOffline } from "../cli/print/refuse-offline.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
 import { type AnswerStream, createAnswerStream } from "./answer-stream.ts";
@@ -14,9 +16,9 @@ import { type BackgroundCommands, createBackgroundCommands } from "./background-
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { DeferredCall, HookReports } from "./host-hooks.ts";
-import { createLivePolicy, type LivePolicy } from "./live-policy.ts";
+import { createLivePolicy, type LivePolicy, type SavedDestination } from "./live-policy.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
-import type { HostServers } from "./open-sdk-session.ts";
+import type { HostServers, OpenSdkSession } from "./open-sdk-session.ts";
 import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
 import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { type Initialize, noInitialize } from "./read-initialize.ts";
@@ -30,6 +32,8 @@ export interface Choices {
   model: string | undefined;
   effort: string | number | undefined;
   servers: HostServers;
+  /** Settings that the host has applied since the start, beyond those that change a running session. */
+  settings: JsonRecord;
   perTaskStopAffordance: boolean;
 }
 
@@ -89,10 +93,9 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   const managed = readManagedSettings(options.managedSettings);
   const context = withDenials(given, managed.deny);
   const { host: cli } = context;
-  if (
-    !managed.mayBypass &&
-    (options.dangerouslySkipPermissions === true || options.permissionMode === "bypassPermissions")
-  )
+  const bypasses =
+    options.dangerouslySkipPermissions === true || options.permissionMode === "bypassPermissions";
+  if (!managed.mayBypass && bypasses)
     throw misuse("--managed-settings does not allow the mode bypassPermissions.");
   const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
   const { thinkingTokens, taskBudget, notes } = checkAgentSdkOptions(options, { isHosted: true });
@@ -116,9 +119,10 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
       model: undefined,
       effort: thinkingTokens,
       servers: { configured: {}, inProcess: [], disabled: new Set() },
+      settings: {},
       perTaskStopAffordance: false,
     },
-    checkpoints: keepsFiles ? createFileCheckpoints() : undefined,
+    checkpoints: keepsFiles ? createFileCheckpoints(() => checkpointFolder(connection)) : undefined,
     lineIds: new WeakMap(),
     answers: answersOf(() => connection, request.partial),
     childPrompts: new Map(),
@@ -177,6 +181,14 @@ function commandsOf(connection: Lazy): BackgroundCommands {
   });
 }
 
+/** Beside the transcript, where one is kept. */
+function checkpointFolder({ host, options }: SdkConnection): string | undefined {
+  const session = host.current()?.session;
+  if (session === undefined || options.sessionPersistence === false) return undefined;
+  const { directory } = sessionFiles(session.discovered.paths.transcripts, session.plan.sessionId);
+  return join(directory, "file-checkpoints");
+}
+
 function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
   const { session } = context;
   return {
@@ -202,6 +214,7 @@ function hostOf(connection: Lazy): SdkHost {
       const { options, context } = connection();
       const { environment } = context.host;
       refuseOffline(session, { model: options.model, isForProgram: true, environment });
+      refuseKeyless(session, environment);
     },
   });
 }
@@ -272,13 +285,22 @@ function policyOf(connection: Lazy, isAllowedByManaged: boolean): LivePolicy {
         session_id: sessionIdOf(connection()),
       });
     },
-    async save(list, rules) {
-      const { host, context } = connection();
-      const root = host.current()?.session.discovered.paths.projectRoot ?? context.host.cwd;
-      const outcome = await writeLocalRules(root, { list, rules });
+    async save(list, rules, destination) {
+      const { paths } = (await connection().host.ready()).session.discovered;
+      const file = savedFile(destination, paths);
+      const rule = { list, rules, ...(file === undefined ? {} : { file }) };
+      const outcome = await writeLocalRules(paths.projectRoot, rule);
       if (outcome.type !== "saved") throw new RetinueError("rules-not-saved", outcome.why);
     },
   });
+}
+
+function savedFile(
+  destination: SavedDestination,
+  { projectRoot, settings }: OpenSdkSession["session"]["discovered"]["paths"],
+): string | undefined {
+  if (destination === "userSettings") return settings.user;
+  return destination === "projectSettings" ? join(projectRoot, ".claude", "settings.json") : undefined;
 }
 
 function hookEventReports(connection: Lazy): Pick<HookReports, "started" | "ended"> {

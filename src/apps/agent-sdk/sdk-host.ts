@@ -6,7 +6,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
 import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
-import type { ObservedHooks } from "./observed-hooks.ts";
+import { type ObservedHooks, reportInstructions } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
 import { createSessionTotals, type SessionTotals } from "./result-message.ts";
@@ -128,9 +128,12 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
   };
 }
 
-function setState({ state, emit }: TurnContext, next: SessionState): void {
+function setState({ state, emit, options }: TurnContext, next: SessionState): void {
   if (state.reported === next) return;
   state.reported = next;
+  // Only a host that says so takes these out of what it hands to the program.
+  const { environment } = options.connection().context.host;
+  if (environment["CLAUDE_CODE_SDK_READS_SESSION_STATE"] !== "1") return;
   emit({
     type: "system",
     subtype: "session_state_changed",
@@ -152,6 +155,7 @@ async function openNow(context: TurnContext, fresh = false): Promise<OpenSdkSess
   state.current = opened;
   state.totals.know(opened.session.model);
   void watchTasks(context, opened);
+  await reportInstructions(opened.session.plan.system, options.observed(), new AbortController().signal);
   return opened;
 }
 

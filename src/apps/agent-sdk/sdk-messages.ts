@@ -119,7 +119,7 @@ function isHookDenial(reason: string): boolean {
 }
 
 /** What kind of decision a refusal was, as far as its sentence says. */
-export function denialType(reason: string): string {
+function denialType(reason: string): string {
   if (/\bdontAsk\b|\bmode\b/.test(reason)) return "mode";
   if (/outside/.test(reason)) return "workingDir";
   return /\brule\b/.test(reason) ? "rule" : "other";

@@ -3,6 +3,7 @@ import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { checkSessionOptions } from "../cli/check-session-options.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
+import { keySourceOf } from "../cli/print/refuse-offline.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlHandlers } from "./control-channel.ts";
 import { createControlRequests } from "./create-control-requests.ts";
@@ -12,7 +13,7 @@ import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { readPromptMessage } from "./prompt-queue.ts";
 import { type Initialize, readInitialize } from "./read-initialize.ts";
 import { createSessionTotals, resultMessage } from "./result-message.ts";
-import { endingOf, keySource } from "./run-turn.ts";
+import { endingOf } from "./run-turn.ts";
 import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
@@ -80,7 +81,7 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
       for (const { tool, behavior } of policies)
         await policy.update({ type: "addRules", behavior, rules: [{ toolName: `mcp__${name}__${tool}` }] });
     const opened = await host.ready();
-    return describeSession(opened, initialize, keySource(opened, context.host.environment));
+    return describeSession(opened, initialize, keySourceOf(opened.session, context.host.environment));
   } catch (error) {
     connection.startFailure = error;
     host.emit(startFailure(error, connection.request.session.resume ?? ""));
@@ -94,7 +95,7 @@ async function describeAgain(connection: SdkConnection, written: string): Promis
   if (connection.initialized !== written)
     throw new RetinueError("initialized", "The session is initialized already, and otherwise.");
   const opened = await connection.host.ready();
-  const source = keySource(opened, connection.context.host.environment);
+  const source = keySourceOf(opened.session, connection.context.host.environment);
   return describeSession(opened, connection.initialize, source);
 }
 

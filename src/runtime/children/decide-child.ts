@@ -295,6 +295,7 @@ export function spawnFacts({
     functions: programFunctions(world),
     trusted: world.trusted,
     backgroundAllowed: options.backgroundTasksDisabled !== true,
+    ...(world.live?.attendsBackground === true ? { backgroundAttended: true } : {}),
     parentModel: parent.chosenModel,
     limits: limitFacts,
     isPriced: (chosen) => knownFacts(chosen, world, parent).price !== undefined,

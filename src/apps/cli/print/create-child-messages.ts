@@ -2,6 +2,7 @@ import type { RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
 import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
+import { onlyCalls } from "../../agent-sdk/create-task-messages.ts";
 import { describeCall } from "./describe-call.ts";
 import { type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 
@@ -76,29 +77,18 @@ function usageOf({ usage, toolUses, startedAt, lastSignAt }: TaskState) {
 
 /** The child's own messages, marked as such; without `text` only its calls and their results. */
 function spoken(event: RunEvent, state: TaskState, options: ChildMessageOptions): readonly OutputMessage[] {
-  const shown = options.text ? event : onlyDeeds(event);
+  const shown = options.text ? event : onlyCalls(event);
   if (shown === undefined) return [];
   const context = {
     sessionId: options.sessionId,
     uuid: options.uuid,
     ...(state.callId === undefined ? {} : { parentToolUseId: state.callId }),
   };
-  return messagesOf(shown, { partial: false, replay: false }, context).map((message) => ({
+  return messagesOf(shown, { replay: false }, context).map((message) => ({
     ...message,
     agent_id: state.id,
     ...(message.type === "system"
       ? {}
       : { subagent_type: state.agentType, task_description: state.description }),
   }));
-}
-
-function onlyDeeds(event: RunEvent): RunEvent | undefined {
-  if (event.type === "assistant-answered") {
-    const content = event.message.content.filter(({ type }) => type === "tool_use");
-    return content.length === 0 ? undefined : { ...event, message: { ...event.message, content } };
-  }
-  if (event.type !== "user-added") return event;
-  if (typeof event.message.content === "string") return undefined;
-  const content = event.message.content.filter(({ type }) => type === "tool_result");
-  return content.length === 0 ? undefined : { ...event, message: { ...event.message, content } };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { createSampleRuntime } from "../../../testing/sample-runtime.ts";
+import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
 import { initMessage, type MessageOptions, messagesOf } from "./output-messages.ts";
 import { resultMessage } from "./result-message.ts";
 
@@ -15,7 +16,12 @@ const wire = {
 };
 
 function show(event: RunEvent, options: Partial<MessageOptions> = {}) {
-  return messagesOf(event, { partial: false, replay: false, ...options }, context);
+  return messagesOf(event, { replay: false, ...options }, context);
+}
+
+function watch(event: RunEvent, partial: boolean) {
+  const { sessionId, uuid } = context;
+  return createAnswerStream({ sessionId: () => sessionId, uuid, lineIds: () => [], partial }).take(event);
 }
 
 describe("the first message", () => {
@@ -71,7 +77,7 @@ describe("what happens in a run", () => {
       role: "assistant",
       model: "claude-sonnet-5",
       content: [{ type: "text", text: "Yes." }],
-      stop_reason: "end_turn",
+      stop_reason: null,
       stop_sequence: null,
       usage: wire,
     },
@@ -80,22 +86,20 @@ describe("what happens in a run", () => {
   };
 
   it("an answer is the message of the API", () => {
-    expect(show(answer)).toEqual([assistant]);
+    expect(show(answer)).toMatchObject([assistant]);
+    expect(watch(answer, false)).toMatchObject([assistant]);
   });
 
-  it("an answer ends its stream first, for those who watch it", () => {
-    expect(show(answer, { partial: true })).toEqual([
-      {
-        type: "stream_event",
-        event: {
-          type: "message_delta",
-          delta: { stop_reason: "end_turn", stop_sequence: null },
-          usage: wire,
-        },
-        ...own,
-      },
-      { type: "stream_event", event: { type: "message_stop" }, ...own },
+  it("each block of an answer is a message, and its stream ends behind them for those who watch it", () => {
+    const ending = {
+      type: "message_delta",
+      delta: { stop_reason: "end_turn", stop_sequence: null },
+      usage: wire,
+    };
+    expect(watch(answer, true)).toMatchObject([
       assistant,
+      { type: "stream_event", event: ending, ...own },
+      { type: "stream_event", event: { type: "message_stop" }, ...own },
     ]);
   });
 
@@ -187,10 +191,10 @@ describe("what happens in a run", () => {
       { type: "content_block_stop", index: 0 },
     ],
   ])("what the model says meanwhile is shown as %s, when it is asked for", (_, event, expected) => {
-    expect(show({ type: "model-streamed", event }, { partial: true })).toEqual([
+    expect(watch({ type: "model-streamed", event }, true)).toMatchObject([
       { type: "stream_event", event: expected, ...own },
     ]);
-    expect(show({ type: "model-streamed", event })).toEqual([]);
+    expect(watch({ type: "model-streamed", event }, false)).toEqual([]);
   });
 
   it("a retry counts attempts after the first", () => {
@@ -230,7 +234,7 @@ describe("what happens in a run", () => {
     { type: "turn-started", turn: 1 },
     { type: "call-progressed", callId: "t1", text: "…" },
   ])("$type is not shown", (event) => {
-    expect(show(event, { partial: true, replay: true })).toEqual([]);
+    expect(show(event, { replay: true })).toEqual([]);
   });
 });
 
@@ -248,6 +252,17 @@ describe("the result", () => {
       },
     ],
   };
+
+  it("a failure of the provider is a success with an error, and its text", () => {
+    const failed: RunEnding = { ...ending, status: "failed", reason: "context-too-long", error: "Why." };
+    expect(resultMessage(failed, model, context)).toMatchObject({
+      subtype: "success",
+      is_error: true,
+      api_error_status: 400,
+      result: "Prompt is too long. API Error: 400 Why.",
+      terminal_reason: "prompt_too_long",
+    });
+  });
 
   it("counts children into the cost and beside the main agent's model, not into its usage [LIM-4]", () => {
     const sum = { usage, cost: 0.5 };
@@ -305,8 +320,7 @@ describe("the result", () => {
       "max_structured_output_retries",
       null,
     ],
-    [{ status: "failed", reason: "unauthorized" }, "error_during_execution", "unauthorized", null],
-    [{ status: "failed", reason: "context-too-long" }, "error_during_execution", "prompt_too_long", null],
+    [{ status: "failed", reason: "model-unknown" }, "error_during_execution", "model-unknown", null],
     [{ status: "failed", reason: "refusal" }, "error_during_execution", "refusal", "refusal"],
     [{ status: "partial", reason: "max_tokens" }, "error_during_execution", "max_tokens", "max_tokens"],
     [{ status: "stopped", reason: "interrupted" }, "error_during_execution", "interrupted", null],

@@ -1,8 +1,9 @@
-import type { ModelEvent, ToolResultBlock, UserBlock } from "../../../conversation/message.ts";
+import type { ToolResultBlock, UserBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { version } from "../../../foundation/version.ts";
-import { wireUsage } from "../../../journal/transcript-facts.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { serverStatus } from "../../agent-sdk/init-message.ts";
+import { sdkMessages } from "../../agent-sdk/sdk-messages.ts";
 
 /** One line of `--output-format stream-json`. */
 export type OutputMessage = Readonly<Record<string, unknown>> & { readonly type: string };
@@ -15,8 +16,6 @@ export interface MessageContext {
 }
 
 export interface MessageOptions {
-  /** What the model says while it answers, too. */
-  readonly partial: boolean;
   /** The prompts, too. */
   readonly replay: boolean;
 }
@@ -58,18 +57,9 @@ export function initMessage(
   };
 }
 
-const serverWords = {
-  connected: "connected",
-  connecting: "pending",
-  planned: "pending",
-  failed: "failed",
-  closed: "failed",
-  held: "disabled",
-} as const;
-
 function wireServer({ name, scope, status }: ReturnType<Session["mcpServers"]>[number]) {
   const reason = "reason" in status ? { error: status.reason } : {};
-  return { name, status: serverWords[status.type], source: scope, ...reason };
+  return { name, status: serverStatus[status.type], source: scope, ...reason };
 }
 
 /** What an event looks like on the stream; many events are not shown. */
@@ -84,23 +74,11 @@ export function messagesOf(
     uuid: context.uuid(),
   });
   const system = () => ({ session_id: context.sessionId, uuid: context.uuid() });
-  const partial = (streamed: Readonly<Record<string, unknown>>): OutputMessage => ({
-    type: "stream_event",
-    event: streamed,
-    ...own(),
-  });
   switch (event.type) {
     case "assistant-answered":
-      return [
-        ...(options.partial ? endingEvents(event).map(partial) : []),
-        { ...assistantMessage(event), ...own() },
-      ];
+      return sdkMessages(event, { ...context, lineIds: () => [], partial: false });
     case "user-added":
       return userMessages(event, options).map((message) => ({ ...message, ...own() }));
-    case "model-streamed": {
-      const streamed = options.partial ? streamEventOf(event.event) : undefined;
-      return streamed === undefined ? [] : [partial(streamed)];
-    }
     case "model-retried":
       return [{ ...retryMessage(event), ...system() }];
     case "compaction-started":
@@ -118,24 +96,6 @@ export function messagesOf(
     default:
       return [];
   }
-}
-
-function assistantMessage(event: Extract<RunEvent, { type: "assistant-answered" }>): OutputMessage {
-  const { id, model, message, stopReason, usage, requestId } = event;
-  return {
-    type: "assistant",
-    message: {
-      id,
-      type: "message",
-      role: "assistant",
-      model,
-      content: message.content,
-      stop_reason: stopReason,
-      stop_sequence: null,
-      usage: wireUsage(usage),
-    },
-    ...(requestId === undefined ? {} : { request_id: requestId }),
-  };
 }
 
 /** Each result is a message of its own beside what programs keep of it; everything else follows in one message. */
@@ -196,57 +156,4 @@ function denialMessage(
     tool_use_id: call.id,
     message,
   };
-}
-
-/** A model's event in the words of the Anthropic stream, which is what watchers of partial messages read. */
-function streamEventOf(event: ModelEvent): Readonly<Record<string, unknown>> | undefined {
-  switch (event.type) {
-    case "message-started":
-      return {
-        type: "message_start",
-        message: {
-          id: event.id,
-          type: "message",
-          role: "assistant",
-          model: event.model,
-          content: [],
-          stop_reason: null,
-          stop_sequence: null,
-          ...(event.usage === undefined ? {} : { usage: wireUsage(event.usage) }),
-        },
-      };
-    case "block-started":
-      return { type: "content_block_start", index: event.index, content_block: event.block };
-    case "text-delta":
-      return delta(event.index, { type: "text_delta", text: event.text });
-    case "thinking-delta":
-      return delta(event.index, { type: "thinking_delta", thinking: event.text });
-    case "input-delta":
-      return delta(event.index, { type: "input_json_delta", partial_json: event.json });
-    case "block-ended":
-      return { type: "content_block_stop", index: event.index };
-    default:
-      return undefined;
-  }
-}
-
-function delta(index: number, content: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return { type: "content_block_delta", index, delta: content };
-}
-
-/** The two events that end an answer's stream; the loop knows them only as the whole answer. */
-function endingEvents({
-  stopReason,
-  usage,
-}: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly Readonly<
-  Record<string, unknown>
->[] {
-  return [
-    {
-      type: "message_delta",
-      delta: { stop_reason: stopReason, stop_sequence: null },
-      usage: wireUsage(usage),
-    },
-    { type: "message_stop" },
-  ];
 }

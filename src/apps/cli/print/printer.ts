@@ -8,6 +8,7 @@ import type { Session } from "../../../runtime/session.ts";
 import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../../tasks/task-manager.ts";
 import type { TaskState } from "../../../tasks/task-state.ts";
+import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
 import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { endingAdvice, refusalForPeople } from "../views/ending-advice.ts";
@@ -19,6 +20,7 @@ import { describeCall } from "./describe-call.ts";
 import { createModelTally } from "./model-tally.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
+import { keySourceOf } from "./refuse-offline.ts";
 import { failureMessage, resultMessage } from "./result-message.ts";
 
 /** What is printed of a session, in one of the output formats. */
@@ -67,14 +69,22 @@ export function createPrinter(
       end,
       fail,
     };
+  const answers = createAnswerStream({
+    sessionId: () => context.sessionId,
+    uuid: context.uuid,
+    lineIds: () => [],
+    partial: request.partial,
+  });
   const children = createChildMessages({
     ...context,
     text: request.childText,
     outputFile: outputFiles(session),
   });
   return {
-    begin: () => line(initMessage(session, keySourceOf(session, host), context)),
+    begin: () => line(initMessage(session, keySourceOf(session, host.environment), context)),
     show(event) {
+      for (const message of answers.take(event)) line(message);
+      if (event.type === "assistant-answered") return;
       for (const message of messagesOf(event, request, context)) line(message);
     },
     showChild(news) {
@@ -97,6 +107,8 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
       progress.end(ending);
       const failure = apiFailureOf(ending);
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
+      else if (ending.reason === "max_turns")
+        host.stdout.write(`Error: Reached max turns (${ending.totals.turns})\n`);
       else if (failure !== undefined) host.stdout.write(`${answerText(failure.text, host.stdout)}\n`);
       else if (ending.text !== "") host.stdout.write(`${answerText(ending.text.trimEnd(), host.stdout)}\n`);
     },
@@ -111,15 +123,6 @@ export function answerText(text: string, { isTerminal }: CliOutput): string {
 function outputFiles({ plan, discovered }: Session): (agentId: string) => string {
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   return (agentId) => agentOutputFile(files, agentId);
-}
-
-/** Which of the places a key can come from has one; never the key. */
-function keySourceOf({ model, discovered }: Session, { environment }: CliHost): string {
-  if (model.provider !== "anthropic") return "none";
-  const { env, plain } = discovered.settings.settings;
-  const isSet = (name: string): boolean => (env.get(name) ?? environment[name] ?? "").trim() !== "";
-  const variable = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet);
-  return variable ?? (plain.apiKeyHelper === undefined ? "none" : "apiKeyHelper");
 }
 
 /** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */

@@ -34,3 +34,27 @@ function refusalReason({ model, isForProgram, environment }: OfflineFacts): stri
   const ci = (environment["CI"] ?? "").trim().toLowerCase();
   return ci === "" || ci === "0" || ci === "false" ? undefined : "this runs in CI";
 }
+
+/** Refuses to ask Anthropic without a credential, which would only be a worse error, or none at all behind a proxy. */
+export function refuseKeyless(
+  { model, discovered }: Pick<Session, "model" | "discovered">,
+  environment: CliHost["environment"],
+): void {
+  if (model.provider !== "anthropic") return;
+  if (keySourceOf({ model, discovered }, environment) !== "none") return;
+  throw new RetinueError("no-credentials", "There is no key for the model.", {
+    advice: "Set ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN, or the setting apiKeyHelper.",
+  });
+}
+
+/** Which of the places a key can come from has one; never the key. */
+export function keySourceOf(
+  { model, discovered }: Pick<Session, "model" | "discovered">,
+  environment: CliHost["environment"],
+): string {
+  if (model.provider !== "anthropic") return "none";
+  const { env, plain } = discovered.settings.settings;
+  const isSet = (name: string): boolean => (env.get(name) ?? environment[name] ?? "").trim() !== "";
+  const variable = ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet);
+  return variable ?? (plain.apiKeyHelper === undefined ? "none" : "apiKeyHelper");
+}

@@ -3,6 +3,8 @@ import { noUsage } from "../../../conversation/usage.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { wireUsage } from "../../../journal/transcript-facts.ts";
 import type { ModelFacts } from "../../../model/model.ts";
+import { apiFailureOf, isApiFailure } from "../../agent-sdk/api-failure.ts";
+import { resultText } from "../../agent-sdk/result-message.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
 import type { MessageContext, OutputMessage } from "./output-messages.ts";
 
@@ -15,14 +17,16 @@ export function resultMessage(
 ): OutputMessage {
   const { totals } = ending;
   const subtype = subtypeOf(ending);
+  const failure = apiFailureOf(ending);
   return {
     type: "result",
     subtype,
-    is_error: subtype !== "success",
+    is_error: subtype !== "success" || failure !== undefined,
+    ...(failure === undefined ? {} : { api_error_status: failure.status }),
     duration_ms: Math.round(totals.durationMs),
     duration_api_ms: Math.round(totals.modelMs),
     num_turns: totals.turns,
-    result: ending.text,
+    result: failure?.text ?? resultText(ending),
     stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
     terminal_reason: terminalReason(ending),
     session_id: sessionId,
@@ -73,11 +77,12 @@ const stopReasons: ReadonlySet<string> = new Set([
   "model_context_window_exceeded",
 ]);
 
-function subtypeOf({ status, reason }: RunEnding): string {
+function subtypeOf(ending: RunEnding): string {
+  const { status, reason } = ending;
   if (reason === "max_turns") return "error_max_turns";
   if (reason === "max_budget") return "error_max_budget_usd";
   if (reason === "max_structured_output_retries") return "error_max_structured_output_retries";
-  return status === "completed" ? "success" : "error_during_execution";
+  return status === "completed" || isApiFailure(ending) ? "success" : "error_during_execution";
 }
 
 const terminalReasons: ReadonlyMap<string, string> = new Map([

@@ -17,7 +17,7 @@ import { createNotice, createPrintRuntime, openPrintSession } from "./open-print
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
 import { noPrompt, readMessages, readPrompt } from "./read-prompt.ts";
-import { refuseOffline } from "./refuse-offline.ts";
+import { refuseKeyless, refuseOffline } from "./refuse-offline.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(
@@ -83,6 +83,7 @@ async function runSession(
   try {
     const { model } = options;
     refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
+    if (request.output !== "text") refuseKeyless(session, host.environment);
   } catch (error) {
     printFailure(host, request, error);
     throw error;

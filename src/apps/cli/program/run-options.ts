@@ -287,7 +287,7 @@ const conversationOptions: readonly OptionEntry[] = [
   },
   {
     flags: "--approvals <way>",
-    description: "what nobody can be asked: wait (see retinue approvals) or refuse",
+    description: "what no one can be asked: wait (see retinue approvals) or refuse",
     value: { type: "word", words: ["wait", "refuse"] },
     group: rights,
   },
