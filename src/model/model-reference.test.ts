@@ -90,3 +90,8 @@ describe("resolveModelReference [MDL-2]", () => {
     expect(resolve("opus", { aliases })).toMatchObject({ type: "unclear" });
   });
 });
+
+test("offline is never an id of a provider, however it is written", () => {
+  for (const text of ["offline", " Offline "])
+    expect(parseModelReference(text)).toEqual({ type: "provider", provider: "offline", model: "offline" });
+});

@@ -20,6 +20,8 @@ export type ResolvedModel =
 export function parseModelReference(text: string, aliases: AliasTable = shippedAliases): ModelReference {
   const written = text.trim();
   if (written.toLowerCase() === "inherit") return { type: "inherit" };
+  // Never an id of a provider: what is said to it must not leave the machine.
+  if (written.toLowerCase() === "offline") return { type: "provider", provider: "offline", model: "offline" };
   const alias = readAlias(written, aliases);
   if (alias !== undefined) return alias;
   const why = whyUnclear(written);

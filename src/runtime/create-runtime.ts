@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition, AgentInput } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import { shown } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
@@ -10,7 +11,7 @@ import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/runtime-approvals.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
-import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
+import { checkAgentType, checkOptions, checkPrompt, invalid } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
 import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./options/spawn-options.ts";
@@ -112,8 +113,11 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
 
   const shared = {
     ...createQueries(program),
-    async replay(id: string, given: ReplaySessionOptions = {}): Promise<SessionReplay> {
+    async replay(id?: string, given: ReplaySessionOptions = {}): Promise<SessionReplay> {
       pool.refuseWhenClosed();
+      checkOptions("replay", given);
+      if (id !== undefined && typeof id !== "string")
+        throw invalid(`The first argument of replay() must be the id of a session, but is ${shown(id)}.`);
       const { replaySession } = await import("./replay/replay-session.ts");
       return pool.track(replaySession(id, given, { pool, gather: program.gather }));
     },

@@ -42,7 +42,7 @@ describe("what can be mistyped is answered with one sentence and the closest mat
     [
       "a mode",
       (r) => r.run("x", any({ permissionMode: "acceptEdit" })),
-      /must be one of default, .*; did you mean "acceptEdits"\?, but is "acceptEdit"/,
+      /must be one of default, .* \(did you mean "acceptEdits"\?\), but is "acceptEdit"/,
     ],
     ["an effort", (r) => r.run("x", any({ effort: "hihg" })), /did you mean "high"\?/],
     ["a model", (r) => r.run("x", any({ model: 7 })), /must be the name of a model.*but is 7/],
@@ -82,6 +82,7 @@ describe("what can be mistyped is answered with one sentence and the closest mat
       () => createRuntime(any({ hooks: { PreToolUse: [{ timeout: "5", hooks: [() => ({})] }] } })),
       /must be a number of seconds, but is "5"/,
     ],
+    ["a store", () => createRuntime(any({ store: {} })), /must have a function run\(\)/],
     ["a home", () => createRuntime({ home: "/proc/nope" }), /is part of the system/],
     [
       "messages in place of blocks",
@@ -107,6 +108,15 @@ it("a regular expression as a matcher is the text of it", async () => {
   });
   await sample.runtime.run("Go.").result;
   expect(seen).toEqual(["Read"]);
+});
+
+it.each([
+  [{ tool: "real" }, /"tool" is not an option of replay\(\)\. Did you mean "tools"\?/],
+  [{ tools: "reel" }, /did you mean "real"\?/],
+])("a replay with %j is refused", async (options, expected) => {
+  await using runtime = createRuntime({ home: "/nowhere" });
+  await expect(runtime.replay("1", options as never)).rejects.toThrow(expected);
+  await expect(runtime.replay(5 as never)).rejects.toThrow(/must be the id of a session, but is 5/);
 });
 
 it("a working folder that is not there ends the start", async () => {

@@ -61,11 +61,17 @@ describe("approvals from the command line", () => {
     expect(JSON.parse(listed.out).approvals).toMatchObject([
       { state: "waiting", question: { id, tool: "Bash", input: { command } } },
     ]);
-    const refused = await retinue(["approve", id], { CLAUDECODE: "1" });
-    expect(refused).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("only a person answers approvals"),
-    });
+    const asAgent = [
+      ["approve", id],
+      ["trust", "--yes"],
+      ["mcp", "add", "x", "--", "true"],
+      ["teams", "stop", "a"],
+    ];
+    for (const words of asAgent)
+      expect(await retinue(words, { CLAUDECODE: "1" })).toMatchObject({
+        code: 1,
+        err: expect.stringContaining("only a person decides this"),
+      });
     expect(await retinue(["approve", id])).toMatchObject({
       code: 0,
       out: expect.stringContaining(`${id} is allowed: Bash, this call`),

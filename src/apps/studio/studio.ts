@@ -4,9 +4,8 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createPaths } from "../../settings/paths.ts";
 import type { CliHost } from "../cli/cli-host.ts";
-import { refuseAgents } from "../cli/commands/approvals.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
-import { type CommandContext, misuse } from "../cli/session-options.ts";
+import { type CommandContext, misuse, refuseAgents } from "../cli/session-options.ts";
 import { type StudioOptions, startStudio } from "./start-studio.ts";
 
 export interface StudioCommandOptions {

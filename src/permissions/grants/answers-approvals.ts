@@ -1,3 +1,4 @@
+import { personCommands } from "../../foundation/person-commands.ts";
 import { factsOf, type PathFact, type PermissionRequest, touchedPaths } from "../call-facts.ts";
 
 /** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
@@ -12,7 +13,7 @@ export function answersApprovals(request: PermissionRequest): string | undefined
     ...(analysis?.opaque === undefined ? [] : [analysis.exactText]),
   ];
   if (texts.some((text) => answering.test(text)))
-    return "only a person answers approvals, not a command of an agent";
+    return "only a person decides that, not a command of an agent";
   const whole = analysis?.exactText ?? "";
   if (hidingMark.test(whole)) return "it would hide that it is a command of an agent (`CLAUDECODE`)";
   return linking.test(whole) && inbox.test(whole)
@@ -31,6 +32,9 @@ function writesInbox({ forms, use }: PathFact): boolean {
   return use !== "read" && forms.some((form) => inbox.test(form));
 }
 
-/** The command by any path, with options before the word that answers. */
-const answering =
-  /(?:^|[\s/])retinue(?:\.js)?\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?)*(?:approve|deny|studio|approvals\s+(?:revoke|listen))\b/;
+/** The command by any path, with options before the words that decide. */
+const answering = new RegExp(
+  `(?:^|[\\s/])retinue(?:\\.js)?\\s+(?:-\\S+\\s+(?:[^-\\s]\\S*\\s+)?)*(?:${personCommands
+    .map((path) => path.replaceAll(" ", "\\s+"))
+    .join("|")})(?![\\w-])`,
+);

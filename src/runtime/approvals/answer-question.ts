@@ -1,4 +1,5 @@
 import { isRecord, shown } from "../../foundation/json-record.ts";
+import { nearestName } from "../../foundation/nearest-name.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import {
   type ApprovalQuestion,
@@ -45,6 +46,7 @@ export function answerQuestion(
       advice: "`retinue approvals` lists the questions that wait.",
     });
   const { question, answer } = entry;
+  refuseUnknownKeys(given);
   if (answer !== undefined) throw alreadyAnswered(id, answer);
   if (given.type === "deny" && given.message !== undefined && typeof given.message !== "string")
     throw unusable("The message of a refusal must be a text.");
@@ -76,6 +78,23 @@ export function answerQuestion(
     throw alreadyAnswered(id, first ?? record);
   }
   return record;
+}
+
+const answerKeys: Readonly<Record<string, readonly string[]>> = {
+  allow: ["type", "scope", "rules", "answers", "until", "maxUses", "maxUsd"],
+  deny: ["type", "message"],
+};
+
+/** A limit that is mistyped must not be no limit. */
+function refuseUnknownKeys(given: GivenAnswer): void {
+  const known = answerKeys[given.type];
+  if (known === undefined)
+    throw unusable(`The type of an answer must be "allow" or "deny", but is ${shown(given.type)}.`);
+  const unknown = Object.keys(given).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const nearest = nearestName(unknown, known);
+  const hint = nearest === undefined ? `It may have ${known.join(", ")}.` : `Did you mean ${shown(nearest)}?`;
+  throw unusable(`${shown(unknown)} is not part of an answer of the type ${given.type}. ${hint}`);
 }
 
 function alreadyAnswered(id: string, { type, by }: ApprovalRecord): RetinueError {

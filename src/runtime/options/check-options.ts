@@ -55,7 +55,7 @@ function oneOf(words: readonly string[]): Check {
   return (value) => {
     if (typeof value === "string" && words.includes(value)) return undefined;
     const nearest = typeof value === "string" ? nearestName(value, words) : undefined;
-    const hint = nearest === undefined ? "" : `; did you mean ${JSON.stringify(nearest)}?`;
+    const hint = nearest === undefined ? "" : ` (did you mean ${JSON.stringify(nearest)}?)`;
     return `must be one of ${words.join(", ")}${hint}`;
   };
 }
@@ -83,7 +83,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   agents: thing,
   tools: thing,
   model,
-  store: thing,
+  store: methods(["run", "stop", "close"]),
   wrapModel: call,
   wrapExecutor: call,
   wrapPlan: call,
@@ -179,6 +179,17 @@ const tables = {
   open: sessionChecks,
   run: { ...sessionChecks, signal },
   "session.run": { signal },
+  replay: {
+    tools: oneOf(["recorded", "real"]),
+    from: text,
+    agent: text,
+    model,
+    systemPrompt: text,
+    appendSystemPrompt: text,
+    prompt: text,
+    signal,
+    onRequest: call,
+  },
   "session.spawn": childChecks,
   spawn: {
     ...childChecks,

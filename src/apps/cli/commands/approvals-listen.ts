@@ -8,8 +8,8 @@ import {
   timestampHeader,
 } from "../../../runtime/approvals/webhook.ts";
 import { createPrintRuntime } from "../print/open-print-session.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
-import { openApprovals, refuseAgents } from "./approvals.ts";
+import { type CommandContext, misuse, refuseAgents } from "../session-options.ts";
+import { openApprovals } from "./approvals.ts";
 
 const maxBytes = 100_000;
 

@@ -9,7 +9,7 @@ import {
   siblingFolders,
 } from "../../../runtime/approvals/find-approvals.ts";
 import type { CliHost } from "../cli-host.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
+import { type CommandContext, misuse, refuseAgents } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
@@ -215,18 +215,6 @@ export function openApprovals(host: CliHost, { everywhere }: { readonly everywhe
 
 function author() {
   return { by: userInfo().username, via: "cli" };
-}
-
-/** Commands of agents carry this mark; a person's own shell does not. */
-export function refuseAgents({ environment }: CliHost): void {
-  if ((environment["CLAUDECODE"] ?? "") === "") return;
-  throw new RetinueError(
-    "not-a-person",
-    "This is a command of an agent, and only a person answers approvals.",
-    {
-      advice: "Answer in a terminal of your own, where CLAUDECODE is not set.",
-    },
-  );
 }
 
 const msPerUnit: ReadonlyMap<string, number> = new Map([

@@ -1,7 +1,8 @@
 import type { Command, OptionValues } from "commander";
 import { nearestName } from "../../../foundation/nearest-name.ts";
+import { personCommands } from "../../../foundation/person-commands.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
+import { type CommandContext, misuse, refuseAgents } from "../session-options.ts";
 import { addOptions, type OptionEntry } from "./option-entry.ts";
 
 /** One command: how it is written, what it takes, and what it runs. A command with others below it is a group. */
@@ -49,7 +50,10 @@ export function addCommands(program: Command, entries: readonly CommandEntry[], 
     command.action(() => {
       if (command.commands.length > 0 && command.args[0] !== undefined)
         throw unknownCommand(command, command.args[0]);
-      return invoke((context) => entry.run(context, command.optsWithGlobals(), command.processedArgs));
+      return invoke((context) => {
+        if (personCommands.includes(path.join(" "))) refuseAgents(context.host);
+        return entry.run(context, command.optsWithGlobals(), command.processedArgs);
+      });
     });
   }
   showSubcommands(program);

@@ -1,7 +1,6 @@
 import { userInfo } from "node:os";
 import { type StoreApproval, storeApprovals } from "../../../cluster/session/store-approvals.ts";
-import { refuseAgents } from "../commands/approvals.ts";
-import { misuse } from "../session-options.ts";
+import { misuse, refuseAgents } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";
 import { type Column, renderTable } from "../views/render-table.ts";

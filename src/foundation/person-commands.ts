@@ -1,0 +1,21 @@
+/** Commands of `retinue` that decide in the place of a person; no command of an agent may run them, whatever it is allowed. */
+export const personCommands: readonly string[] = [
+  "approve",
+  "deny",
+  "approvals revoke",
+  "approvals listen",
+  "studio",
+  "trust",
+  "mcp add",
+  "mcp add-json",
+  "mcp remove",
+  "mcp approve",
+  "mcp reject",
+  "mcp reset-project-choices",
+  "plugin enable",
+  "plugin disable",
+  "teams send",
+  "teams watch",
+  "teams stop",
+  "teams clean",
+];
