@@ -23,7 +23,7 @@ try {
   for (const place of ["src", "docs", "test"]) {
     try {
       const { status, totals } = await session.spawn("Explore", `Look at ${place}.`).result;
-      console.log(place, status, totals.cost);
+      console.log(place, status, totals.costUsd);
     } catch (error) {
       // A child that could not pay its first call is not started; `limits` of `spawn` would narrow a single one.
       if (!isRetinueError(error)) throw error;
@@ -32,7 +32,7 @@ try {
   }
   const { agents, totals } = await runtime.inspect(session.plan.sessionId);
   for (const agent of agents) console.log(agent.agentType, agent.state, agent.totals.toolUses, "calls");
-  console.log("dollars", totals.cost);
+  console.log("dollars", totals.costUsd);
   await session.close();
   await runtime.close();
 } finally {

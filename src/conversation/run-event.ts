@@ -10,11 +10,11 @@ export interface RunTotals {
   readonly durationMs: number;
   readonly modelMs: number;
   /** US dollars; absent when the price of a model is not known. */
-  readonly cost?: number;
+  readonly costUsd?: number;
 }
 
 export function addTotals(a: RunTotals, b: RunTotals): RunTotals {
-  const known = a.cost !== undefined && b.cost !== undefined ? { cost: a.cost + b.cost } : {};
+  const known = a.costUsd !== undefined && b.costUsd !== undefined ? { costUsd: a.costUsd + b.costUsd } : {};
   return {
     usage: addUsage(a.usage, b.usage),
     turns: a.turns + b.turns,
@@ -116,14 +116,14 @@ export type RunEvent =
   /** A request failed and is made again after a while. */
   | ({ readonly type: "model-retried" } & Untyped<"attempt-failed">)
   /** An answer broke off; nothing of it is used, but what it took until then counts. */
-  | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly cost?: number }
+  | { readonly type: "answer-lost"; readonly model: string; readonly usage: Usage; readonly costUsd?: number }
   /**
    * `durationMs` counts from the request that was answered, its retries included; `intents` show what its calls would do
    * when repeated, for those who find them cut off; `request` shows what was asked, where that is recorded.
    */
   | ({
       readonly type: "assistant-answered";
-      readonly cost?: number;
+      readonly costUsd?: number;
       readonly intents?: readonly CallIntent[];
       readonly durationMs?: number;
       readonly request?: RequestRecord;
@@ -179,7 +179,7 @@ export type RunEvent =
       readonly model: string;
       readonly durationMs: number;
       readonly usage: Usage;
-      readonly cost?: number;
+      readonly costUsd?: number;
       /** What the model was asked for the summary, where requests are recorded. */
       readonly asked?: AskedSummary;
     }

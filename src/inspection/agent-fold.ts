@@ -231,7 +231,7 @@ function addRecorded(before: RecordedTotals | undefined, record: JsonRecord): Re
   const usage = recordField(ending, "usage") ?? {};
   const tokens = (name: string): number => numberField(usage, name) ?? 0;
   const cost = numberField(ending, "costUSD");
-  const wasKnown = before === undefined || before.cost !== undefined;
+  const wasKnown = before === undefined || before.costUsd !== undefined;
   const own = {
     inputTokens: tokens("inputTokens"),
     outputTokens: tokens("outputTokens"),
@@ -242,7 +242,7 @@ function addRecorded(before: RecordedTotals | undefined, record: JsonRecord): Re
     turns: (before?.turns ?? 0) + (numberField(ending, "turns") ?? 0),
     toolUses: (before?.toolUses ?? 0) + (numberField(ending, "toolUses") ?? 0),
     usage: before === undefined ? own : addUsage(before.usage, own),
-    ...(wasKnown && cost !== undefined ? { cost: (before?.cost ?? 0) + cost } : {}),
+    ...(wasKnown && cost !== undefined ? { costUsd: (before?.costUsd ?? 0) + cost } : {}),
     durationMs: (before?.durationMs ?? 0) + (numberField(record, "durationMs") ?? 0),
     modelMs: (before?.modelMs ?? 0) + (numberField(ending, "modelMs") ?? 0),
   };

@@ -30,7 +30,12 @@ export function describeCost(cost: number | undefined): string {
 }
 
 /** The whole cost, or how much of it is known. */
-export function describeTotalCost({ cost, pricedCost, unpriced, listPriced }: InspectedTotals): string {
+export function describeTotalCost({
+  costUsd: cost,
+  pricedCost,
+  unpriced,
+  listPriced,
+}: InspectedTotals): string {
   const answers = unpriced === 1 ? "1 answer has" : `${unpriced} answers have`;
   const known = cost === undefined ? `${describeCost(pricedCost)}, and ${answers} no known price` : undefined;
   return `${known ?? describeCost(cost)}${listPriced > 0 ? " (at list prices)" : ""}`;

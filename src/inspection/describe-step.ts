@@ -14,7 +14,7 @@ export function describeStep(step: Step): DescribedStep {
     case "prompt":
       return { what: step.isMeta ? "reported" : "asked", detail: step.text, isBad: false };
     case "turn": {
-      const { usage, model, cost, text } = step;
+      const { usage, model, costUsd: cost, text } = step;
       const tokens = `${describeTokens(allTokens(usage) - usage.outputTokens)} in, ${describeTokens(usage.outputTokens)} out`;
       const detail = `${model}, ${tokens}, ${describeCost(cost)}${text === "" ? "" : `: ${text}`}`;
       return { what: "model", detail, isBad: false };
@@ -29,7 +29,7 @@ export function describeStep(step: Step): DescribedStep {
       const tokens = `${describeTokens(allTokens(step.usage))} tokens`;
       return {
         what: "lost",
-        detail: `an answer that broke off, ${tokens}, ${describeCost(step.cost)}`,
+        detail: `an answer that broke off, ${tokens}, ${describeCost(step.costUsd)}`,
         isBad: true,
       };
     }

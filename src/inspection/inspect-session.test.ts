@@ -94,7 +94,7 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
     expect(totals).toMatchObject({
       turns: 1,
       toolUses: 1,
-      cost: 0.5,
+      costUsd: 0.5,
       usage: { inputTokens: 10, outputTokens: 20, cacheReadTokens: 30, cacheWriteTokens: 40 },
     });
   });
@@ -104,10 +104,10 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
       answer(1, "a", { costUSD: 0.25 }),
       answer(2, "b", {}, { model: "claude-opus-4-8", usage: usage(1_000_000, 0) }),
     ];
-    expect(fold(lines).totals).toMatchObject({ cost: 5.25, listPriced: 1, unpriced: 0 });
+    expect(fold(lines).totals).toMatchObject({ costUsd: 5.25, listPriced: 1, unpriced: 0 });
     const unknown = fold([...lines, answer(3, "c", {}, { model: "nobody-knows" })]).totals;
     expect(unknown).toMatchObject({ pricedCost: 5.25, unpriced: 1 });
-    expect(unknown).not.toHaveProperty("cost");
+    expect(unknown).not.toHaveProperty("costUsd");
   });
 
   test.each([
@@ -135,7 +135,7 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
     expect(totals).toMatchObject({
       turns: 0,
       compactions: 1,
-      cost: 0.125,
+      costUsd: 0.125,
       usage: { inputTokens: 7, outputTokens: 3 },
     });
     expect(steps[0]).toMatchObject({ at: start + 7000, durationMs: 2000, preTokens: 900, postTokens: 100 });
@@ -144,7 +144,7 @@ describe("[LIM-4] what an agent took is reported by its lines", () => {
   test("lines copied by a fork were paid for elsewhere, and a line that appears twice counts once", () => {
     const once = answer(1, "a", { costUSD: 1 });
     const copied = answer(0, "z", { costUSD: 7, forkedFrom: { sessionId: "x" } });
-    expect(fold([copied, once, once]).totals).toMatchObject({ turns: 1, cost: 1 });
+    expect(fold([copied, once, once]).totals).toMatchObject({ turns: 1, costUsd: 1 });
   });
 
   test("time is split into model, tools and neither, without the pause between two prompts", () => {
@@ -418,7 +418,7 @@ describe("[LIM-4] the tree of a session", () => {
 
   test("each agent is below the one that started it, in the order of their start", () => {
     const { agents } = inspect(family, { known });
-    expect(agents.map(({ id, parentId, depth, tree }) => [id, parentId, depth, tree.cost])).toEqual([
+    expect(agents.map(({ id, parentId, depth, tree }) => [id, parentId, depth, tree.costUsd])).toEqual([
       ["main", undefined, 0, 15],
       ["other", "main", 1, 8],
       ["child", "main", 1, 6],
@@ -453,18 +453,18 @@ describe("[LIM-4] the tree of a session", () => {
 
   test("money is shared among models, and a tool that starts agents shows what they cost", () => {
     const { byModel, byTool, totals } = inspect(family, { known });
-    expect(byModel.map(({ model, cost, turns }) => [model, cost, turns])).toEqual([
+    expect(byModel.map(({ model, costUsd: cost, turns }) => [model, cost, turns])).toEqual([
       ["claude-opus-5", 11, 3],
       ["claude-haiku-4-5", 4, 1],
     ]);
     expect(byTool).toMatchObject([{ tool: "Agent", calls: 2, agentsCost: 6 }]);
-    expect(totals.cost).toBe(15);
+    expect(totals.costUsd).toBe(15);
   });
 
   test("of one agent, only it and its children are shown and summed", () => {
     const { agents, totals, only } = inspect(family, { known }, "child");
     expect(agents.map(({ id }) => id)).toEqual(["child", "grandchild"]);
-    expect({ cost: totals.cost, only }).toEqual({ cost: 6, only: "child" });
+    expect({ costUsd: totals.costUsd, only }).toEqual({ costUsd: 6, only: "child" });
   });
 
   test("endings that report more than the lines are noted", () => {

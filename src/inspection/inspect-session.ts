@@ -100,7 +100,7 @@ function refusalsOf({ id, steps }: InspectedAgent): readonly Refusal[] {
 function differences({ id, totals, recorded }: InspectedAgent): readonly string[] {
   if (recorded === undefined) return [];
   const tokens = allTokens(recorded) - allTokens(totals);
-  const cost = (recorded.cost ?? 0) - totals.pricedCost;
+  const cost = (recorded.costUsd ?? 0) - totals.pricedCost;
   const what = [
     ...(tokens > 0 ? [`${tokens} more tokens`] : []),
     ...(cost > 1e-9 ? [`$${cost.toFixed(6)} more`] : []),
@@ -122,20 +122,20 @@ function shareByModel(agents: readonly InspectedAgent[]): readonly ModelShare[] 
   const shares = new Map<string, ModelShare>();
   for (const step of agents.flatMap(({ steps }) => steps)) {
     if (step.type !== "turn" && step.type !== "compaction" && step.type !== "lost") continue;
-    const { model = "unknown", usage, cost, costFrom } = step;
+    const { model = "unknown", usage, costUsd: cost, costFrom } = step;
     const durationMs = step.type === "lost" ? 0 : (step.durationMs ?? 0);
     const before = shares.get(model);
     if (step.type === "compaction" && step.model === undefined) continue;
-    const isKnown = costFrom !== "unknown" && (before === undefined || before.cost !== undefined);
+    const isKnown = costFrom !== "unknown" && (before === undefined || before.costUsd !== undefined);
     shares.set(model, {
       model,
       turns: (before?.turns ?? 0) + (step.type === "turn" ? 1 : 0),
       usage: before === undefined ? usage : addUsage(before.usage, usage),
-      ...(isKnown ? { cost: (before?.cost ?? 0) + (cost ?? 0) } : {}),
+      ...(isKnown ? { costUsd: (before?.costUsd ?? 0) + (cost ?? 0) } : {}),
       modelMs: (before?.modelMs ?? 0) + durationMs,
     });
   }
-  return [...shares.values()].toSorted((a, b) => (b.cost ?? 0) - (a.cost ?? 0) || b.turns - a.turns);
+  return [...shares.values()].toSorted((a, b) => (b.costUsd ?? 0) - (a.costUsd ?? 0) || b.turns - a.turns);
 }
 
 /** What took longest first. */
@@ -186,7 +186,7 @@ function costOfStarted(
       const totals = placed
         .filter(({ path }) => path.some((id) => ids.has(id)))
         .map(({ part }) => part.folded.totals);
-      const { cost } = totals.reduce(addTotals, noTotals);
+      const { costUsd: cost } = totals.reduce(addTotals, noTotals);
       return totals.length === 0 || cost === undefined ? [] : [[tool, cost] as const];
     }),
   );

@@ -83,7 +83,7 @@ describe("[CLI-3] a session is put together from its files", () => {
     expect(agents.find(({ id }) => id === "abc")).toMatchObject({
       agentType: "Explore",
       description: "map",
-      totals: { turns: 1, cost: 1 },
+      totals: { turns: 1, costUsd: 1 },
       result: "said b2",
     });
     expect(reported).toMatchObject({ id: session, title: "Go.", isLive: false });
@@ -121,7 +121,7 @@ describe("[CLI-3] a session is put together from its files", () => {
     await appendFile(file, `${JSON.stringify(answer("a1"))}\n`);
     await write(`${session}/subagents/agent-abc.jsonl`, answer("b1"));
     const second = await reading.load();
-    expect(second.totals).toMatchObject({ turns: 2, cost: 2 });
+    expect(second.totals).toMatchObject({ turns: 2, costUsd: 2 });
     if (taken.type === "taken") taken.lock.release();
     expect((await reading.load()).agents[0]).toMatchObject({ state: "interrupted", isLive: false });
   });

@@ -146,7 +146,7 @@ export interface InspectedTotals {
   readonly toolUses: number;
   readonly usage: Usage;
   /** US dollars; absent when the price of some answer is not known. */
-  readonly cost?: number;
+  readonly costUsd?: number;
   /** US dollars of those answers whose price is known. */
   readonly pricedCost: number;
   /** Answers whose price is not known. */
@@ -170,7 +170,7 @@ export interface RecordedTotals {
   readonly turns: number;
   readonly toolUses: number;
   readonly usage: Usage;
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly durationMs: number;
   readonly modelMs: number;
 }
@@ -179,7 +179,7 @@ export interface ModelShare {
   readonly model: string;
   readonly turns: number;
   readonly usage: Usage;
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly modelMs: number;
 }
 
@@ -256,7 +256,7 @@ export interface CompactionStep {
   readonly durationMs?: number;
   /** Of the summary; nothing where the file does not say. */
   readonly usage: Usage;
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly costFrom: "line" | "catalog" | "unknown";
 }
 
@@ -266,7 +266,7 @@ export interface LostStep {
   readonly at?: number;
   readonly model: string;
   readonly usage: Usage;
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly costFrom: "line" | "catalog" | "unknown";
 }
 
@@ -277,7 +277,7 @@ export interface TurnStep {
   readonly durationMs?: number;
   readonly model: string;
   readonly usage: Usage;
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly costFrom: "line" | "catalog" | "unknown";
   readonly stopReason?: string;
   readonly text: string;

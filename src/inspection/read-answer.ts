@@ -9,7 +9,7 @@ import { boundedLine, defined, numberField, recordField, textField, timeOf } fro
 export function readAnswer(
   record: JsonRecord,
   message: JsonRecord,
-): Pick<TurnStep, "model" | "usage" | "cost" | "costFrom"> {
+): Pick<TurnStep, "model" | "usage" | "costUsd" | "costFrom"> {
   const model = textField(message, "model") ?? "unknown";
   const usage = readUsage(message.usage);
   const wire = recordField(message, "usage") ?? {};
@@ -86,7 +86,7 @@ function readCompaction(record: JsonRecord, end: number | undefined): Compaction
 }
 
 type AnswerCost =
-  | { readonly costFrom: "line" | "catalog"; readonly cost: number }
+  | { readonly costFrom: "line" | "catalog"; readonly costUsd: number }
   | { readonly costFrom: "unknown" };
 
 /** What an answer cost: as its line says, else by the catalog's price, else no one knows. */
@@ -94,11 +94,11 @@ function answerCost(
   recorded: number | undefined,
   { model, usage, wire }: { readonly model: string; readonly usage: Usage; readonly wire: JsonRecord },
 ): AnswerCost {
-  if (recorded !== undefined) return { costFrom: "line", cost: recorded };
-  if (Object.values(usage).every((tokens) => tokens === 0)) return { costFrom: "line", cost: 0 };
+  if (recorded !== undefined) return { costFrom: "line", costUsd: recorded };
+  if (Object.values(usage).every((tokens) => tokens === 0)) return { costFrom: "line", costUsd: 0 };
   const { price } = lookUpModel(model).facts;
   if (price === undefined || isPricedOtherwise(wire)) return { costFrom: "unknown" };
-  return { costFrom: "catalog", cost: costOf(usage, price) };
+  return { costFrom: "catalog", costUsd: costOf(usage, price) };
 }
 
 /** The catalog has the usual price only: not that of other speeds and tiers, nor of caches kept for an hour. */

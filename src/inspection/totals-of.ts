@@ -65,7 +65,7 @@ function money(
   for (const step of steps) {
     if (step.type !== "turn" && step.type !== "compaction" && step.type !== "lost") continue;
     usage = addUsage(usage, step.usage);
-    pricedCost += step.cost ?? 0;
+    pricedCost += step.costUsd ?? 0;
     if (step.costFrom === "unknown") unpriced += 1;
     if (step.costFrom === "catalog") listPriced += 1;
   }
@@ -73,6 +73,6 @@ function money(
 }
 
 /** One answer of unknown price makes the sum unknown; a partial sum would be believed. */
-function withCost(totals: Omit<InspectedTotals, "cost">): InspectedTotals {
-  return totals.unpriced === 0 ? { ...totals, cost: totals.pricedCost } : totals;
+function withCost(totals: Omit<InspectedTotals, "costUsd">): InspectedTotals {
+  return totals.unpriced === 0 ? { ...totals, costUsd: totals.pricedCost } : totals;
 }

@@ -46,7 +46,7 @@ function compactionMakers(
     before,
   }: { readonly facts: TranscriptFacts; readonly kept: readonly string[]; readonly before: string | null },
 ): readonly MakeLine[] {
-  const { trigger, preTokens, postTokens, durationMs, by, model, usage, cost, asked } = event;
+  const { trigger, preTokens, postTokens, durationMs, by, model, usage, costUsd: cost, asked } = event;
   return [
     (place, [, summary = ""]) =>
       compactBoundaryLine(place, facts, {
@@ -56,7 +56,7 @@ function compactionMakers(
         durationMs,
         logicalParentUuid: before,
         ...(kept.length === 0 ? {} : { preserved: { anchorUuid: summary, uuids: kept } }),
-        summarizer: { by, model, usage, cost, asked },
+        summarizer: { by, model, usage, costUsd: cost, asked },
       }),
     (place) => userLine(place, facts, { message: event.summary, isCompactSummary: true }),
   ];
@@ -120,7 +120,7 @@ function errorText({ content, is_error }: ToolResultBlock): string | undefined {
 
 /** What the run took, so that the file alone shows it. */
 function endingMaker({ status, reason, error, totals }: RunEnding, facts: TranscriptFacts): MakeLine {
-  const { usage, turns, toolUses, durationMs, modelMs, cost } = totals;
+  const { usage, turns, toolUses, durationMs, modelMs, costUsd: cost } = totals;
   return (place) =>
     systemLine(place, facts, {
       subtype: "turn_duration",
@@ -132,7 +132,7 @@ function endingMaker({ status, reason, error, totals }: RunEnding, facts: Transc
 
 /** An answer that broke off is no part of the conversation, but of what it cost. */
 function lostMaker(
-  { model, usage, cost }: Extract<RunEvent, { type: "answer-lost" }>,
+  { model, usage, costUsd: cost }: Extract<RunEvent, { type: "answer-lost" }>,
   facts: TranscriptFacts,
 ): MakeLine {
   const lostAnswer = { model, usage: wireUsage(usage), costUSD: cost };

@@ -53,7 +53,7 @@ describe("[TRN-1] lines have the fields that viewers know, in the order existing
       content: [{ type: "text", text: "Hi" }],
       stopReason: "end_turn",
       usage: { inputTokens: 1, outputTokens: 2, cacheReadTokens: 3, cacheWriteTokens: 4 },
-      cost: 0.5,
+      costUsd: 0.5,
       requestId: "req_1",
     });
     expect(keys(line)).toBe(

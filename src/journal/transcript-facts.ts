@@ -88,7 +88,7 @@ export interface AssistantLineFields {
   readonly stopReason: StopReason | null;
   readonly usage: Usage;
   /** US dollars for the whole answer. */
-  readonly cost?: number | undefined;
+  readonly costUsd?: number | undefined;
   /** From the request to the end of the answer. */
   readonly durationMs?: number | undefined;
   readonly requestId?: string | undefined;
@@ -108,7 +108,7 @@ export function assistantLine(place: LinePlace, facts: TranscriptFacts, fields: 
       usage: wireUsage(fields.usage),
     },
     requestId: fields.requestId,
-    costUSD: fields.cost,
+    costUSD: fields.costUsd,
     durationMs: fields.durationMs === undefined ? undefined : Math.round(fields.durationMs),
     type: "assistant",
     uuid: place.uuid,
@@ -148,7 +148,7 @@ export interface CompactBoundaryFields {
     readonly by: "model" | "rule";
     readonly model: string;
     readonly usage: Usage;
-    readonly cost?: number | undefined;
+    readonly costUsd?: number | undefined;
     readonly asked?: AskedSummary | undefined;
   };
 }
@@ -177,7 +177,7 @@ export function compactBoundaryLine(
               by: summarizer.by,
               model: summarizer.model,
               usage: wireUsage(summarizer.usage),
-              costUSD: summarizer.cost,
+              costUSD: summarizer.costUsd,
               asked: summarizer.asked,
             },
     },

@@ -26,7 +26,7 @@ describe("[LIM-4] a transcript shows what it took", () => {
       ]),
       answers: 2,
       toolUses: 1,
-      cost: 0.5,
+      costUsd: 0.5,
     });
   });
 
@@ -37,13 +37,13 @@ describe("[LIM-4] a transcript shows what it took", () => {
       { type: "user", message: { role: "user", content: "x" } },
       { type: "assistant" },
     ];
-    expect(sumTranscriptUsage(others)).toMatchObject({ answers: 0, toolUses: 0, cost: 0 });
+    expect(sumTranscriptUsage(others)).toMatchObject({ answers: 0, toolUses: 0, costUsd: 0 });
   });
 
   it("one answer without a cost makes the sum unknown, and odd numbers count as none", () => {
     const odd = line("a", { costUSD: undefined }, { usage: { input_tokens: "7", output_tokens: 1 } });
     const sum = sumTranscriptUsage([odd, line("b")]);
-    expect(sum).not.toHaveProperty("cost");
+    expect(sum).not.toHaveProperty("costUsd");
     expect(sum.usage).toEqual({ inputTokens: 1, outputTokens: 3, cacheReadTokens: 3, cacheWriteTokens: 4 });
   });
 });

@@ -7,7 +7,7 @@ export interface TranscriptUsage {
   readonly answers: number;
   readonly toolUses: number;
   /** US dollars; absent when some answer does not say what it cost. */
-  readonly cost?: number;
+  readonly costUsd?: number;
 }
 
 /**
@@ -40,7 +40,7 @@ export function sumTranscriptUsage(records: readonly JsonRecord[]): TranscriptUs
     byModel,
     answers: all.filter(({ isAside }) => isAside !== true).length,
     toolUses: calls.size,
-    ...(costs.length === all.length ? { cost: costs.reduce((sum, cost) => sum + cost, 0) } : {}),
+    ...(costs.length === all.length ? { costUsd: costs.reduce((sum, cost) => sum + cost, 0) } : {}),
   };
 }
 

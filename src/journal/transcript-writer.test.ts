@@ -62,7 +62,7 @@ const compacted = (
   model: "m",
   durationMs: 1,
   usage: noUsage,
-  cost: 0.5,
+  costUsd: 0.5,
   ...changes,
 });
 
@@ -83,7 +83,7 @@ const answered = (content: AssistantMessage["content"], id = "msg_1"): RunEvent 
   message: { role: "assistant", content },
   stopReason: "tool_use",
   usage: { ...noUsage, inputTokens: 7 },
-  cost: 0.1,
+  costUsd: 0.1,
   requestId: "req_1",
 });
 const use = (id: string) => ({ type: "tool_use", id, name: "Read", input: {} }) as const;
@@ -213,7 +213,7 @@ describe("[TRN-1] events become lines", () => {
 
   it("[LIM-4] the end of a run says what it took", () => {
     const { lines, writer } = start();
-    const totals = { usage: noUsage, turns: 2, toolUses: 1, durationMs: 30, modelMs: 20, cost: 0.5 };
+    const totals = { usage: noUsage, turns: 2, toolUses: 1, durationMs: 30, modelMs: 20, costUsd: 0.5 };
     writer.record({
       type: "run-ended",
       ending: { status: "completed", reason: "end_turn", text: "", totals, denials: [] },

@@ -87,7 +87,7 @@ export async function* compactConversation(
     model: order.model.facts.id,
     durationMs: order.now() - start,
     usage: summary.usage,
-    ...(summary.cost === undefined ? {} : { cost: summary.cost }),
+    ...(summary.costUsd === undefined ? {} : { costUsd: summary.costUsd }),
     ...(summary.asked === undefined ? {} : { asked: summary.asked }),
   };
   return { type: "compacted", messages, event, summary };
@@ -195,7 +195,7 @@ interface Summary {
   readonly by: "model" | "rule";
   readonly usage: Usage;
   /** Absent when the price is not known. */
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly modelMs: number;
   /** What the model was asked; absent where a rule made the summary, or requests are not recorded. */
   readonly asked?: AskedSummary;
@@ -210,15 +210,15 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
   let usage = noUsage;
   let cost = 0;
   let modelMs = 0;
-  const count = (spent: Pick<LostAnswer, "usage" | "cost">): void => {
+  const count = (spent: Pick<LostAnswer, "usage" | "costUsd">): void => {
     usage = addUsage(usage, spent.usage);
-    cost += spent.cost ?? 0;
+    cost += spent.costUsd ?? 0;
   };
   const result = (text: string, by: Summary["by"]): Summary => ({
     text: shortenText(text, order.tokens),
     by,
     usage,
-    ...(price === undefined && usage !== noUsage ? {} : { cost }),
+    ...(price === undefined && usage !== noUsage ? {} : { costUsd: cost }),
     modelMs,
   });
   for (const attempt of [1, 2] as const) {
@@ -227,7 +227,7 @@ async function* summarize(order: SummaryOrder, signal: AbortSignal): AsyncGenera
     const answer = yield* ask(order, asked.request, { signal, onLost: count });
     modelMs += order.now() - start;
     if (answer === undefined) continue;
-    count({ usage: answer.usage, ...(price === undefined ? {} : { cost: costOf(answer.usage, price) }) });
+    count({ usage: answer.usage, ...(price === undefined ? {} : { costUsd: costOf(answer.usage, price) }) });
     const text = textOf(answer.message).trim();
     const record = order.recordRequest?.(asked.request);
     if (text !== "" && answer.stopReason !== "refusal")

@@ -159,10 +159,10 @@ describe("a conversation that fills its window", () => {
     const usage = { inputTokens: 1_000_000, outputTokens: 0 };
     const scripted = model([reads(8_000), reads(7_000), summary({ text: "S", usage }), "Done."]);
     const { ending, compactions } = await run(scripted);
-    expect(compactions).toMatchObject([{ usage, cost: 1 }]);
+    expect(compactions).toMatchObject([{ usage, costUsd: 1 }]);
     expect(ending.totals.turns).toBe(3);
     expect(ending.totals.usage.inputTokens).toBeGreaterThan(1_000_000);
-    expect(ending.totals.cost).toBeGreaterThan(1);
+    expect(ending.totals.costUsd).toBeGreaterThan(1);
   });
 
   it("[CMP-1] counts what the provider said, and an estimate of what came since", async () => {

@@ -115,7 +115,7 @@ async function* compact(
   );
   if (outcome.type !== "compacted") return outcome;
   const { event, summary } = outcome;
-  tally.addAside(event.usage, summary.modelMs, event.cost);
+  tally.addAside(event.usage, summary.modelMs, event.costUsd);
   messages.splice(0, messages.length, ...outcome.messages);
   fill.replaced(messages);
   yield event;

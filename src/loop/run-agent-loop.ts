@@ -165,7 +165,7 @@ async function* takeTurn(
   let start = ports.now();
   const answer = yield* compactor.retryAfterCompaction(() => {
     start = ports.now();
-    const onLost = ({ usage, cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
+    const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
     return takeModelTurn({ model: ports.model, request, signal, onLost });
   });
   const { price } = ports.model.facts;
@@ -181,7 +181,7 @@ async function* takeTurn(
     type: "assistant-answered",
     ...rest,
     durationMs,
-    ...(cost === undefined ? {} : { cost }),
+    ...(cost === undefined ? {} : { costUsd: cost }),
     ...intentsOf(answer.message, ports),
     ...(recorded === undefined ? {} : { request: recorded }),
   };

@@ -51,7 +51,7 @@ function lose(attempt: AttemptUsage, { model, onLost }: TurnOrder): readonly Los
   const usage = attempt.take();
   if (usage === undefined) return [];
   const { id, price } = model.facts;
-  const cost = price === undefined ? {} : { cost: costOf(usage, price) };
+  const cost = price === undefined ? {} : { costUsd: costOf(usage, price) };
   const lost: LostAnswer = { type: "answer-lost", model: id, usage, ...cost };
   onLost(lost);
   return [lost];

@@ -51,7 +51,7 @@ export function createTally(now: () => number): Tally {
         toolUses,
         durationMs: now() - start,
         modelMs,
-        ...(cost === undefined ? {} : { cost }),
+        ...(cost === undefined ? {} : { costUsd: cost }),
       },
       denials,
     }),

@@ -183,12 +183,12 @@ export function tallyEvents(now: () => number): EventTally {
     hear(event) {
       switch (event.type) {
         case "assistant-answered":
-          tally.addTurn(event.usage, event.durationMs ?? 0, event.cost);
+          tally.addTurn(event.usage, event.durationMs ?? 0, event.costUsd);
           tally.addText(textOf(event.message));
           break;
         case "answer-lost":
         case "context-compacted":
-          tally.addAside(event.usage, 0, event.cost);
+          tally.addAside(event.usage, 0, event.costUsd);
           break;
         case "call-finished": {
           const { call, denied } = event;

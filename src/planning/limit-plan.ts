@@ -130,7 +130,7 @@ export function decideLimits(sources: readonly LimitSource[]): RunLimits {
   return withoutAbsent({
     timeMs: decided("seconds", 1000),
     tokens: decided("tokens"),
-    cost: decided("usd"),
+    costUsd: decided("usd"),
     toolCalls: decided("toolCalls"),
     toolTimeMs: decided("toolSeconds", 1000),
     silenceMs: decided("silenceSeconds", 1000),
@@ -168,7 +168,7 @@ export function treeLimitsOf(
   { treeLimits = {} }: Pick<RunPlan, "treeLimits">,
   maxSeconds = Number.POSITIVE_INFINITY,
 ): TreeLimits {
-  const { timeMs, tokens, cost, toolCalls } = treeLimits;
+  const { timeMs, tokens, costUsd: cost, toolCalls } = treeLimits;
   const seconds = Math.min(maxSeconds, (timeMs?.value ?? Number.POSITIVE_INFINITY) / 1000);
   return {
     ...(Number.isFinite(seconds) ? { seconds } : {}),

@@ -15,7 +15,7 @@ describe("[LIM-3] limits from several places", () => {
     ).toEqual({
       timeMs: { value: 60_000, from: "settings.json (seconds)" },
       tokens: { value: 5, from: "the definition" },
-      cost: { value: 0.5, from: "the call" },
+      costUsd: { value: 0.5, from: "the call" },
     });
   });
 
@@ -28,18 +28,18 @@ describe("[LIM-3] limits from several places", () => {
         toolTimeMs: { value: 30_000, from: "settings" },
         tokens: { value: 9, from: "the definition" },
       },
-      treeLimits: { cost: { value: 2, from: "the call" }, timeMs: { value: 600_000, from: "settings" } },
+      treeLimits: { costUsd: { value: 2, from: "the call" }, timeMs: { value: 600_000, from: "settings" } },
     });
   });
 
   test("a child has those of agents, and cannot widen them", () => {
-    const parent = { treeLimits: { cost: { value: 2, from: "the call" } } };
+    const parent = { treeLimits: { costUsd: { value: 2, from: "the call" } } };
     const plan = (background: boolean) =>
       planChildLimits({ background, limits: { usd: 50 } }, { limits: { seconds: 5 } }, { facts, parent });
     expect(plan(false)).toEqual({
       limits: {
         timeMs: { value: 5000, from: "the definition" },
-        cost: { value: 1, from: "settings" },
+        costUsd: { value: 1, from: "settings" },
         toolTimeMs: { value: 30_000, from: "settings" },
       },
       ...parent,

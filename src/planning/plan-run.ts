@@ -276,7 +276,7 @@ function priceNotes(
   plan: LimitPlan,
   { isPriced, limits }: SpawnFacts,
 ): readonly string[] {
-  const isLimited = (plan.limits?.cost ?? plan.treeLimits?.cost) !== undefined;
+  const isLimited = (plan.limits?.costUsd ?? plan.treeLimits?.costUsd) !== undefined;
   if (!isLimited || isPriced?.(model) !== false) return [];
   const effect =
     limits?.settings?.unknownPrice === "refuse"

@@ -83,7 +83,7 @@ describe("a session is decided completely before it starts [SPN-4]", () => {
       model: { value: "claude-sonnet-5", from: "the default" },
       effort: { value: "high", from: "the call" },
       maxTurns: { value: 7, from: "the call" },
-      treeLimits: { cost: { value: 0.5, from: "the call" } },
+      treeLimits: { costUsd: { value: 0.5, from: "the call" } },
       reminder: "Change nothing.",
       initialPrompt: "Begin.",
       spawn: { only: ["reviewer"] },

@@ -258,7 +258,7 @@ export interface RunLimits {
   /** Tokens read and written, all kinds together. */
   readonly tokens?: Decided<number>;
   /** US dollars. */
-  readonly cost?: Decided<number>;
+  readonly costUsd?: Decided<number>;
   readonly toolCalls?: Decided<number>;
   /** One tool call. */
   readonly toolTimeMs?: Decided<number>;

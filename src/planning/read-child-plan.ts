@@ -56,7 +56,7 @@ const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && Numb
 const isPositive = (value: unknown): boolean => typeof value === "number" && value > 0;
 const areFunctions = (value: unknown): boolean =>
   areNamed(value) && (value as readonly JsonRecord[]).every(({ kind }) => isFilled(kind));
-const limits = ["timeMs", "tokens", "cost", "toolCalls", "toolTimeMs", "silenceMs", "repeatedCalls"];
+const limits = ["timeMs", "tokens", "costUsd", "toolCalls", "toolTimeMs", "silenceMs", "repeatedCalls"];
 
 /** What may be missing, but must not be of another type: a limit that cannot be read would not be kept. */
 const optionalChecks: readonly Check[] = [

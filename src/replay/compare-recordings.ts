@@ -52,7 +52,7 @@ export function compareRecordings(before: Recording, after: Recording): ReplayRe
     agents: after.agents.length,
     runs: after.agents.reduce((sum, { runs }) => sum + runs.length, 0),
     requests: { made, same, uncompared: 0 },
-    cost: { recorded: costOf(before), now: costOf(after) },
+    costUsd: { recorded: costOf(before), now: costOf(after) },
     differences,
   };
 }
@@ -190,5 +190,5 @@ function about(
 
 function costOf({ agents }: Recording): number {
   const steps = agents.flatMap(({ runs }) => runs.flatMap((run) => run.steps));
-  return steps.reduce((sum, step) => sum + (step.type === "answer" ? (step.cost ?? 0) : 0), 0);
+  return steps.reduce((sum, step) => sum + (step.type === "answer" ? (step.costUsd ?? 0) : 0), 0);
 }

@@ -12,7 +12,7 @@ const plain: ReplayStyle = { heading: String, removed: String, added: String, te
 
 /** What a replay found, for people: each difference with its agent, turn and changed lines. */
 export function describeReplay(report: ReplayReport, style: ReplayStyle = plain): string {
-  const { requests, agents, differences, cost } = report;
+  const { requests, agents, differences, costUsd: cost } = report;
   const compared = requests.made - requests.uncompared;
   const counted = `${requests.same} of ${count(compared, "request")} the same to the byte`;
   const uncompared =

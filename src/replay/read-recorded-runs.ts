@@ -234,7 +234,7 @@ function stepOf({ record, blocks, uuid }: PartialAnswer): Answer {
       stopReason: text(message.stop_reason) as StopReason,
       usage: readUsage(message.usage),
     },
-    ...(typeof costUSD === "number" ? { cost: costUSD } : {}),
+    ...(typeof costUSD === "number" ? { costUsd: costUSD } : {}),
   };
 }
 

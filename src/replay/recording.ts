@@ -22,7 +22,7 @@ export type RecordedStep =
       readonly type: "answer";
       readonly answer: RecordedMessageEnd;
       readonly request?: RequestRecord;
-      readonly cost?: number;
+      readonly costUsd?: number;
       /** The line by which a person or program names it. */
       readonly uuid: string;
     }

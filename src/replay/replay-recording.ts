@@ -26,7 +26,7 @@ export interface ReplayReport {
     readonly uncompared: number;
   };
   /** US dollars: as recorded, and for the same tokens by today's prices. */
-  readonly cost: { readonly recorded: number; readonly now: number };
+  readonly costUsd: { readonly recorded: number; readonly now: number };
   /** In the order of the record; the first one of an agent is where it diverged. */
   readonly differences: readonly Difference[];
 }
@@ -64,7 +64,7 @@ export async function replayRecording(
       same: requests.filter(({ isSame }) => isSame === true).length,
       uncompared: requests.filter(({ isSame }) => isSame === undefined).length,
     },
-    cost,
+    costUsd: cost,
     differences: [...differences, ...costDifference(cost)],
   };
 }
@@ -92,9 +92,9 @@ function isNew(seen: Set<string>, { kind, title, lines }: Difference): boolean {
   return true;
 }
 
-function sumCosts(runs: readonly ReplayedRun[]): ReplayReport["cost"] {
+function sumCosts(runs: readonly ReplayedRun[]): ReplayReport["costUsd"] {
   return runs.reduce(
-    (sum, { cost }) => ({ recorded: sum.recorded + cost.recorded, now: sum.now + cost.now }),
+    (sum, { costUsd: cost }) => ({ recorded: sum.recorded + cost.recorded, now: sum.now + cost.now }),
     { recorded: 0, now: 0 },
   );
 }
@@ -102,7 +102,7 @@ function sumCosts(runs: readonly ReplayedRun[]): ReplayReport["cost"] {
 /** A millionth of a dollar is the rounding of sums. */
 const smallestCost = 1e-6;
 
-function costDifference({ recorded, now }: ReplayReport["cost"]): readonly Difference[] {
+function costDifference({ recorded, now }: ReplayReport["costUsd"]): readonly Difference[] {
   if (Math.abs(recorded - now) < smallestCost) return [];
   const lines = [`- $${recorded.toFixed(6)}`, `+ $${now.toFixed(6)}`];
   return [

@@ -40,7 +40,7 @@ export interface ReplayedRequest {
 export interface ReplayedRun {
   readonly requests: readonly ReplayedRequest[];
   readonly differences: readonly Difference[];
-  readonly cost: { readonly recorded: number; readonly now: number };
+  readonly costUsd: { readonly recorded: number; readonly now: number };
 }
 
 export interface ReplayRunInput {
@@ -108,7 +108,7 @@ export async function replayRun(input: ReplayRunInput): Promise<ReplayedRun> {
   const unreached = played.left().filter(({ type }) => type === "answer").length;
   if (unreached > 0) report(endedEarly(unreached, ending), run.uuid, turn);
   else for (const found of compareEndings(run.ending, ending)) report(found, run.uuid, turn);
-  return { requests, differences, cost };
+  return { requests, differences, costUsd: cost };
 }
 
 function endedEarly(unreached: number, ending: RunEnding | undefined): BareDifference {
@@ -234,10 +234,10 @@ function messagesBefore(
 }
 
 function addCost(
-  { recorded, now }: ReplayedRun["cost"],
-  { answer, cost = 0 }: RecordedAnswer,
+  { recorded, now }: ReplayedRun["costUsd"],
+  { answer, costUsd: cost = 0 }: RecordedAnswer,
   { priceOf }: AgentNow,
-): ReplayedRun["cost"] {
+): ReplayedRun["costUsd"] {
   const price = priceOf?.(answer.model);
   return { recorded: recorded + cost, now: now + (price === undefined ? cost : costOf(answer.usage, price)) };
 }

@@ -445,7 +445,10 @@ describe("the budget of a session", () => {
       modelOptions: { facts: { price } },
     });
     await using session = await sample.runtime.open({ maxBudgetUsd: 2.05 });
-    expect(await session.prompt("First.").result).toMatchObject({ status: "completed", totals: { cost: 1 } });
+    expect(await session.prompt("First.").result).toMatchObject({
+      status: "completed",
+      totals: { costUsd: 1 },
+    });
     expect(await session.prompt("Second.").result).toMatchObject({ status: "completed" });
     const third = await session.prompt("Third.").result;
     expect(third).toMatchObject({ status: "partial", reason: "max_budget", text: "" });

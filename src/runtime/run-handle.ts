@@ -104,7 +104,7 @@ async function drive<Output>(
 
 /** The ending of a run that was stopped before it had begun. */
 export function stoppedEnding(reason: string): RunEnding {
-  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0, cost: 0 };
+  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0, costUsd: 0 };
   return { status: "stopped", reason, text: "", denials: [], totals };
 }
 

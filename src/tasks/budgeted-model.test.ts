@@ -10,7 +10,7 @@ const request = { system: ["Work."], tools: [], messages: [{ role: "user" as con
 const usage = { inputTokens: 1000, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
 
 function treeOf(usd: number) {
-  return createTreeBudget({ cost: { value: usd, from: "a test" } });
+  return createTreeBudget({ costUsd: { value: usd, from: "a test" } });
 }
 
 async function drain(model: Model): Promise<ModelEvent[]> {

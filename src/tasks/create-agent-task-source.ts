@@ -70,14 +70,14 @@ function viewOf(state: TaskState, outputFile: (id: string) => string): TaskView 
       tokens: contextTokens(usage) + usage.outputTokens,
       toolUses: state.toolUses,
       turns: state.turns,
-      ...(state.cost === undefined ? {} : { cost: state.cost }),
+      ...(state.costUsd === undefined ? {} : { cost: state.costUsd }),
     },
   };
 }
 
 /** Times of files are not of the session's clock, so only how long it took is reported. */
 function viewOfFiles({ task }: EndedTask, outputFile: string): TaskView {
-  const { id, state, tokens, toolUses, cost } = task;
+  const { id, state, tokens, toolUses, costUsd: cost } = task;
   const tookMs = Math.max(0, task.lastSignAt - (task.startedAt ?? task.lastSignAt));
   const words = { partial: "completed", interrupted: "failed" } as const;
   return {

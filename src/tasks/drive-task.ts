@@ -198,7 +198,7 @@ function endedBy(
   { state, signal }: { readonly state: TaskState; readonly signal: AbortSignal },
   at: number,
 ): RunEvent {
-  const { usage, turns, toolUses, cost, startedAt, lastText } = state;
+  const { usage, turns, toolUses, costUsd: cost, startedAt, lastText } = state;
   const ending: RunEnding = {
     ...endingOfCause(signal.aborted ? signal.reason : error, signal.aborted),
     text: lastText,
@@ -209,7 +209,7 @@ function endedBy(
       toolUses,
       durationMs: at - startedAt,
       modelMs: 0,
-      ...(cost === undefined ? {} : { cost }),
+      ...(cost === undefined ? {} : { costUsd: cost }),
     },
   };
   return { type: "run-ended", ending };

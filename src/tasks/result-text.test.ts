@@ -16,7 +16,7 @@ function ending(more: Partial<RunEnding> = {}): RunEnding {
       toolUses: 3,
       durationMs: 1500,
       modelMs: 900,
-      cost: 0.01,
+      costUsd: 0.01,
     },
     ...more,
   };

@@ -60,7 +60,7 @@ function worktreeLines({ worktree }: ResultInput): string[] {
 function facts({ agentId, ending }: ResultInput): string {
   const { totals } = ending;
   const tokens = contextTokens(totals.usage) + totals.usage.outputTokens;
-  const cost = totals.cost === undefined || totals.cost === 0 ? "" : `, $${totals.cost.toFixed(4)}`;
+  const cost = totals.costUsd === undefined || totals.costUsd === 0 ? "" : `, $${totals.costUsd.toFixed(4)}`;
   const seconds = (totals.durationMs / 1000).toFixed(1);
   const denied = ending.denials.length === 0 ? "" : `; ${ending.denials.length} calls were not allowed`;
   return `[agent id ${agentId} (resume it with this id); ${tokens} tokens, ${totals.toolUses} tool uses, ${seconds} s${cost}${denied}]`;

@@ -40,7 +40,7 @@ test("[LIM-3] a call that starts a child has no limit of its own; any other is s
 test("[LIM-5] the time an agent waits for money that others hold is not its own", async () => {
   const clock = createManualClock();
   const stopwatch = createStopwatch(clock);
-  const tree = createTreeBudget({ cost: { value: 0.6, from } });
+  const tree = createTreeBudget({ costUsd: { value: 0.6, from } });
   const other = await tree
     .agent(undefined)
     .reserve({ model: "m", inputTokens: 1000, maxOutput: 10_000, price }, { signal });

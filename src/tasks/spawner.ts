@@ -256,7 +256,7 @@ function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
       cache_creation_input_tokens: usage.cacheWriteTokens,
       cache_read_input_tokens: usage.cacheReadTokens,
     },
-    ...(ending.totals.cost === undefined ? {} : { totalCostUsd: ending.totals.cost }),
+    ...(ending.totals.costUsd === undefined ? {} : { totalCostUsd: ending.totals.costUsd }),
     description: state.description,
     prompt: plan.task.prompt,
   };

@@ -291,7 +291,7 @@ describe("[LIM-1] places", () => {
             message: { role: "assistant", content: [{ type: "text", text: "So far." }] },
             stopReason: "tool_use",
             usage,
-            cost: 0.5,
+            costUsd: 0.5,
           };
           throw new Error("broken");
         },
@@ -304,7 +304,7 @@ describe("[LIM-1] places", () => {
       error: "broken",
       text: "So far.",
       denials: [],
-      totals: { usage, turns: 1, toolUses: 0, cost: 0.5 },
+      totals: { usage, turns: 1, toolUses: 0, costUsd: 0.5 },
     });
     expect(recorded).toEqual(["assistant-answered", "run-ended"]);
   });
@@ -398,7 +398,7 @@ test("[TSK-4] any prefix of a run's events gives a valid state", () => {
       message: { role: "assistant", content: [{ type: "text", text: "t" }] },
       stopReason: "end_turn",
       usage: { ...noUsage, outputTokens: 1 },
-      cost: 1,
+      costUsd: 1,
     },
     completed,
   );

@@ -23,7 +23,7 @@ export interface TaskState {
   readonly usage: Usage;
   readonly turns: number;
   readonly toolUses: number;
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly lastText: string;
   /** Set for a teammate: its name in the team, and whether it waits for mail. */
   readonly team?: { readonly member: string; readonly isIdle: boolean };
@@ -58,7 +58,7 @@ export function startedTask({ at, member, ...start }: TaskStart): TaskState {
     usage: noUsage,
     turns: 0,
     toolUses: 0,
-    cost: 0,
+    costUsd: 0,
     lastText: "",
   };
 }
@@ -77,8 +77,9 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     case "turn-started":
       return { ...alive, activity: "thinking" };
     case "assistant-answered": {
-      const { cost: before, ...rest } = alive;
-      const cost = before === undefined || event.cost === undefined ? {} : { cost: before + event.cost };
+      const { costUsd: before, ...rest } = alive;
+      const cost =
+        before === undefined || event.costUsd === undefined ? {} : { costUsd: before + event.costUsd };
       const text = event.message.content
         .flatMap((block) => (block.type === "text" ? [block.text] : []))
         .join("\n");
@@ -98,8 +99,9 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
       return { ...alive, activity: "compacting" };
     case "answer-lost":
     case "context-compacted": {
-      const { cost: before, ...rest } = alive;
-      const cost = before === undefined || event.cost === undefined ? {} : { cost: before + event.cost };
+      const { costUsd: before, ...rest } = alive;
+      const cost =
+        before === undefined || event.costUsd === undefined ? {} : { costUsd: before + event.costUsd };
       return { ...rest, ...cost, usage: addUsage(state.usage, event.usage), activity: "thinking" };
     }
     case "model-retried":

@@ -104,7 +104,7 @@ describe("[LIM-3] fifty children at the same time under one ceiling of money", (
     for (const text of refused) expect(text).toMatch(refusal);
 
     const costs = results.map((result) =>
-      result.status === "fulfilled" ? (result.value.totals.cost ?? 0) : 0,
+      result.status === "fulfilled" ? (result.value.totals.costUsd ?? 0) : 0,
     );
     const counted = costs.reduce((sum, cost) => sum + cost, 0);
     const last = session.spawn("general-purpose", "One more.".repeat(40_000)).result;
@@ -159,19 +159,19 @@ describe("[LIM-4] an answer that broke off", () => {
     const { inputTokens, outputTokens } = child.totals.usage;
     expect(inputTokens).toBe(2000);
     expect(outputTokens).toBeGreaterThan((2 - errors.length) * 500);
-    expect(child.totals.cost).toBeCloseTo((inputTokens + outputTokens * 5) / 1e6, 9);
-    expect(handle.state()).toMatchObject({ usage: child.totals.usage, cost: child.totals.cost });
+    expect(child.totals.costUsd).toBeCloseTo((inputTokens + outputTokens * 5) / 1e6, 9);
+    expect(handle.state()).toMatchObject({ usage: child.totals.usage, costUsd: child.totals.costUsd });
     asked = 0;
     const main = await session.prompt("Go.").result;
-    expect(main.totals).toMatchObject({ usage: child.totals.usage, cost: child.totals.cost });
+    expect(main.totals).toMatchObject({ usage: child.totals.usage, costUsd: child.totals.costUsd });
     await session[Symbol.asyncDispose]();
     const inspection = await inspectLatest(place);
-    expect(inspection.agents.map(({ totals }) => [totals.usage, totals.cost])).toEqual([
-      [main.totals.usage, main.totals.cost],
-      [main.totals.usage, main.totals.cost],
+    expect(inspection.agents.map(({ totals }) => [totals.usage, totals.costUsd])).toEqual([
+      [main.totals.usage, main.totals.costUsd],
+      [main.totals.usage, main.totals.costUsd],
     ]);
     expect(inspection.byModel).toMatchObject([
-      { turns: status === "completed" ? 2 : 0, cost: inspection.totals.cost },
+      { turns: status === "completed" ? 2 : 0, costUsd: inspection.totals.costUsd },
     ]);
     expect(inspection.notes).toEqual([]);
   });

@@ -73,7 +73,7 @@ describe("what a session did is reported by its files", () => {
     const { out } = await stage.run(["-p", "Begin.", "--output-format", "json"]);
     const said = JSON.parse(out);
     const inspection = await stage.inspect();
-    expect(inspection.totals.cost).toBe(said.total_cost_usd);
+    expect(inspection.totals.costUsd).toBe(said.total_cost_usd);
     expect(said.total_cost_usd).toBeGreaterThan(0);
     const [top, ...children] = inspection.agents;
     expect(top).toMatchObject({
@@ -99,7 +99,7 @@ describe("what a session did is reported by its files", () => {
       ["main", "completed", 0],
     ]);
     const models = Object.fromEntries(
-      inspection.byModel.map(({ model, cost, usage: used }) => [
+      inspection.byModel.map(({ model, costUsd: cost, usage: used }) => [
         model,
         { ...used, cost: Number(cost?.toFixed(9)) },
       ]),
@@ -118,7 +118,9 @@ describe("what a session did is reported by its files", () => {
       ];
     });
     expect(models).toEqual(Object.fromEntries(expected));
-    expect(inspection.agents.every(({ totals, recorded }) => totals.cost === recorded?.cost)).toBe(true);
+    expect(inspection.agents.every(({ totals, recorded }) => totals.costUsd === recorded?.costUsd)).toBe(
+      true,
+    );
     expect(inspection.notes).toEqual([]);
   });
 

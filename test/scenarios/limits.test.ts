@@ -126,7 +126,7 @@ describe("[LIM-3] the ceiling of a session", () => {
     await using session = await sample.runtime.open({ maxBudgetUsd: 0.16 });
     const child = await session.spawn("general-purpose", "Work.").result;
     expect(child).toMatchObject({ status: "partial", reason: "max_budget", text: "I look." });
-    expect(child.totals.cost).toBeCloseTo(0.11);
+    expect(child.totals.costUsd).toBeCloseTo(0.11);
     const main = await session.prompt("And you?").result;
     expect(main).toMatchObject({ status: "partial", reason: "max_budget", totals: { turns: 0 } });
     expect(sample.requests).toHaveLength(1);

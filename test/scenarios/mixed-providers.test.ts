@@ -84,9 +84,9 @@ describe("[MDL-3] two providers in one tree", () => {
       toolUses: 2,
       usage: { inputTokens: 3000, outputTokens: 300 },
     });
-    expect(result.totals.cost).toBeCloseTo(costs.above, 10);
+    expect(result.totals.costUsd).toBeCloseTo(costs.above, 10);
     expect(result.tree?.usage).toMatchObject({ inputTokens: 5000, outputTokens: 500 });
-    expect(result.tree?.cost).toBeCloseTo(costs.above + costs.below, 10);
+    expect(result.tree?.costUsd).toBeCloseTo(costs.above + costs.below, 10);
     provider.finish();
   });
 });

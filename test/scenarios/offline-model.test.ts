@@ -66,7 +66,7 @@ async function createProject(): Promise<Workspace> {
 test("[MDL-4] a newcomer gets a map of their own folder from real tools, without an account", async () => {
   await using workspace = await createProject();
   const { calls, ending, text } = await run(workspace, "what is here?");
-  expect(ending).toMatchObject({ status: "completed", denials: [], totals: { cost: 0 } });
+  expect(ending).toMatchObject({ status: "completed", denials: [], totals: { costUsd: 0 } });
   expect(calls).toEqual(["Glob", "Grep", "Read", "Read"]);
   expect(text.startsWith(offlineLabel)).toBe(true);
   for (const part of [

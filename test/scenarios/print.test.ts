@@ -80,6 +80,8 @@ describe("output formats [CLI-1]", () => {
     const kinds = messages.map(({ type, subtype }) => (subtype === undefined ? type : `${type}/${subtype}`));
     expect(kinds.filter((kind) => kind !== "stream_event")).toEqual([
       "system/init",
+      // One message per content block.
+      "assistant",
       "assistant",
       "user",
       "assistant",

@@ -41,7 +41,7 @@ export function createSessionTotals(): SessionTotals {
       const before = sums.get(event.model) ?? { usage: noUsage, cost: 0, searches: 0 };
       sums.set(event.model, {
         usage: addUsage(before.usage, event.usage),
-        cost: before.cost + (event.cost ?? 0),
+        cost: before.cost + (event.costUsd ?? 0),
         searches: before.searches + (event.type === "assistant-answered" ? countSearches(event) : 0),
       });
     },

@@ -63,14 +63,14 @@ export function viewOfState(state: TaskState): AgentView {
     turns: state.turns,
     totalToolUseCount: state.toolUses,
     totalTokens: contextTokens(usage) + usage.outputTokens,
-    ...(state.cost === undefined ? {} : { totalCostUsd: state.cost }),
+    ...(state.costUsd === undefined ? {} : { totalCostUsd: state.costUsd }),
     ...(denials.length === 0 ? {} : { denials }),
   };
 }
 
 /** From the transcript of an agent that does not run here. */
 export function viewOfTranscript(task: FoundTask, records: readonly JsonRecord[]): AgentView {
-  const { state, tokens, toolUses, cost, reason } = task;
+  const { state, tokens, toolUses, costUsd: cost, reason } = task;
   const durationMs = Math.max(0, task.lastSignAt - (task.startedAt ?? task.lastSignAt));
   const ending: RunEnding = {
     ...emptyEnding,
@@ -82,7 +82,7 @@ export function viewOfTranscript(task: FoundTask, records: readonly JsonRecord[]
       usage: { ...noUsage, inputTokens: tokens },
       toolUses,
       durationMs,
-      ...(cost === undefined ? {} : { cost }),
+      ...(cost === undefined ? {} : { costUsd: cost }),
     },
   };
   return {

@@ -214,7 +214,7 @@ describe("what is shown", () => {
       description: "Look around",
       result: "Seen.",
     });
-    expect(update?.totals.cost).toBe(1.5);
+    expect(update?.totals.costUsd).toBe(1.5);
     expect(update?.agents.map((agent) => agent.id)).not.toContain("afirst");
   });
 

@@ -133,7 +133,7 @@ function startLine(plan: ChildPlan, options: MemberProcessOptions): MemberStart 
   const { functions: _here, ...rest } = plan;
   const { team, ...task } = plan.task;
   const { isProcess: _mark, ...membership } = team ?? { team: "", member: "", taskList: "" };
-  const { cost, tokens, toolCalls } = plan.treeLimits ?? {};
+  const { costUsd: cost, tokens, toolCalls } = plan.treeLimits ?? {};
   return {
     type: "start",
     plan: { ...rest, task: { ...task, ...(team === undefined ? {} : { team: membership }) } },

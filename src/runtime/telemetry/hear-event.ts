@@ -70,7 +70,7 @@ function endAgent(
     "retinue.reason": reason,
     "retinue.turns": totals.turns,
     "retinue.tool_uses": totals.toolUses,
-    ...(totals.cost === undefined ? {} : { "retinue.cost.usd": totals.cost }),
+    ...(totals.costUsd === undefined ? {} : { "retinue.cost.usd": totals.costUsd }),
   });
   const isFailure = status === "failed";
   if (isFailure) {

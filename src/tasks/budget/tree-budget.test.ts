@@ -16,7 +16,7 @@ function need(inputTokens: number, maxOutput: number): CallNeed {
 function limits(values: { usd?: number; tokens?: number; toolCalls?: number }): RunLimits {
   const from = "a test";
   return {
-    ...(values.usd === undefined ? {} : { cost: { value: values.usd, from } }),
+    ...(values.usd === undefined ? {} : { costUsd: { value: values.usd, from } }),
     ...(values.tokens === undefined ? {} : { tokens: { value: values.tokens, from } }),
     ...(values.toolCalls === undefined ? {} : { toolCalls: { value: values.toolCalls, from } }),
   };

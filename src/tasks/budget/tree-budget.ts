@@ -245,7 +245,7 @@ interface Account {
 
 function createAccount(
   whose: string,
-  { cost, tokens, toolCalls }: Pick<RunLimits, "cost" | "tokens" | "toolCalls"> = {},
+  { costUsd: cost, tokens, toolCalls }: Pick<RunLimits, "costUsd" | "tokens" | "toolCalls"> = {},
 ): Account {
   const most: Amount = { usd: cost?.value ?? unlimited, tokens: tokens?.value ?? unlimited };
   let spent: Amount = { usd: 0, tokens: 0 };

@@ -29,7 +29,7 @@ test("times, tokens, calls and the end come from the lines [TSK-4]", () => {
     lastSignAt: Date.parse(at(3)),
     tokens: 115,
     toolUses: 1,
-    cost: 0.5,
+    costUsd: 0.5,
   });
 });
 

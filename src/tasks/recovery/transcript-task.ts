@@ -12,12 +12,12 @@ export interface TranscriptTask {
   readonly lastSignAt?: number;
   readonly tokens: number;
   readonly toolUses: number;
-  readonly cost?: number;
+  readonly costUsd?: number;
 }
 
 /** Total: any lines will do. */
 export function foldTranscript(records: readonly JsonRecord[]): TranscriptTask {
-  const { usage, toolUses, cost } = sumTranscriptUsage(records);
+  const { usage, toolUses, costUsd: cost } = sumTranscriptUsage(records);
   const times = records.flatMap(({ timestamp }) => {
     const time = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
     return Number.isFinite(time) ? [time] : [];
@@ -30,7 +30,7 @@ export function foldTranscript(records: readonly JsonRecord[]): TranscriptTask {
     ...(lastSignAt === undefined ? {} : { lastSignAt }),
     tokens: contextTokens(usage) + usage.outputTokens,
     toolUses,
-    ...(cost === undefined ? {} : { cost }),
+    ...(cost === undefined ? {} : { costUsd: cost }),
   };
 }
 

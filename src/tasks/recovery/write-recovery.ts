@@ -83,7 +83,7 @@ function interruptedEnding(records: readonly JsonRecord[], text: string): RunEnd
   const begin = records.findLastIndex(({ type }) => type === "retinue-plan");
   const own = records.slice(Math.max(begin, 0));
   const { startedAt = 0, lastSignAt = startedAt } = foldTranscript(own);
-  const { usage, answers, toolUses, cost } = sumTranscriptUsage(own);
+  const { usage, answers, toolUses, costUsd: cost } = sumTranscriptUsage(own);
   return {
     status: "stopped",
     reason: interruptedReason,
@@ -95,7 +95,7 @@ function interruptedEnding(records: readonly JsonRecord[], text: string): RunEnd
       toolUses,
       durationMs: lastSignAt - startedAt,
       modelMs: 0,
-      ...(cost === undefined ? {} : { cost }),
+      ...(cost === undefined ? {} : { costUsd: cost }),
     },
   };
 }

@@ -193,7 +193,7 @@ const seconds = (milliseconds: number): string => `at most ${milliseconds / 1000
 const rows: readonly [key: keyof RunLimits, label: string, show: (value: number) => string][] = [
   ["timeMs", "time", seconds],
   ["tokens", "tokens", (value) => `at most ${value}`],
-  ["cost", "money", (value) => `at most ${value} US dollars`],
+  ["costUsd", "money", (value) => `at most ${value} US dollars`],
   ["toolCalls", "tool calls", (value) => `at most ${value}`],
   ["toolTimeMs", "one tool call", seconds],
   [

@@ -124,7 +124,7 @@ async function runCell(
     const result = await runtime.run(task.prompt, runOptions(cell, options)).result;
     const durationMs = Math.round(performance.now() - start);
     const own = result.tree ?? result.totals;
-    const left = options.share === undefined ? undefined : Math.max(1e-6, options.share - (own.cost ?? 0));
+    const left = options.share === undefined ? undefined : Math.max(1e-6, options.share - (own.costUsd ?? 0));
     const { directory } = place;
     const { environment, signal } = options;
     const score = await scoreAnswer(result, {
@@ -135,7 +135,7 @@ async function runCell(
       signal,
       budgetUsd: left,
     });
-    const { cost: judged, ...scored } = score;
+    const { costUsd: judged, ...scored } = score;
     return {
       ...about,
       ...scored,
@@ -144,8 +144,8 @@ async function runCell(
       turns: own.turns,
       durationMs,
       sessionId: result.sessionId,
-      ...(own.cost === undefined ? {} : { cost: own.cost + judged }),
-      ...(own.cost === undefined && judged > 0 ? { cost: judged } : {}),
+      ...(own.costUsd === undefined ? {} : { cost: own.costUsd + judged }),
+      ...(own.costUsd === undefined && judged > 0 ? { cost: judged } : {}),
     };
   } catch (error) {
     if (!isRetinueError(error)) throw error;

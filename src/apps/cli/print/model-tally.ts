@@ -20,7 +20,7 @@ export function createModelTally() {
   return {
     add(event: RunEvent): void {
       if (!isPaid(event)) return;
-      const { model, usage, cost } = event;
+      const { model, usage, costUsd: cost } = event;
       const one: ModelSum = { usage, ...(cost === undefined ? {} : { cost }) };
       const before = sums.get(model);
       sums.set(model, before === undefined ? one : addSums(before, one));

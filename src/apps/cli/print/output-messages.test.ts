@@ -244,7 +244,7 @@ describe("the result", () => {
     status: "completed",
     reason: "end_turn",
     text: "Done.",
-    totals: { usage, turns: 3, toolUses: 2, durationMs: 12.4, modelMs: 10.6, cost: 0.25 },
+    totals: { usage, turns: 3, toolUses: 2, durationMs: 12.4, modelMs: 10.6, costUsd: 0.25 },
     denials: [
       {
         call: { type: "tool_use", id: "t1", name: "Bash", input: { command: "ls" } },
@@ -270,7 +270,7 @@ describe("the result", () => {
       [model.id, sum],
       ["claude-haiku-5", sum],
     ]);
-    const tree = { ...ending.totals, cost: 1.25 };
+    const tree = { ...ending.totals, costUsd: 1.25 };
     expect(resultMessage({ ...ending, tree }, model, context, children)).toMatchObject({
       total_cost_usd: 1.25,
       usage: wire,
@@ -336,7 +336,7 @@ describe("the result", () => {
   });
 
   it("of an unknown price is null, and typed output is next to the text [SDK-4]", () => {
-    const { cost: _cost, ...totals } = ending.totals;
+    const { costUsd: _cost, ...totals } = ending.totals;
     const message = resultMessage({ ...ending, totals, output: { a: 1 } }, model, context);
     expect(message).toMatchObject({ total_cost_usd: null, structured_output: { a: 1 } });
   });

@@ -30,7 +30,7 @@ export function resultMessage(
     stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
     terminal_reason: terminalReason(ending),
     session_id: sessionId,
-    total_cost_usd: (ending.tree ?? totals).cost ?? null,
+    total_cost_usd: (ending.tree ?? totals).costUsd ?? null,
     usage: wireUsage(totals.usage),
     modelUsage: modelUsage(totals, model, children),
     permission_denials: ending.denials.map(({ call }) => ({
@@ -101,7 +101,7 @@ function terminalReason({ status, reason }: RunEnding): string {
 
 /** The main agent's model first; those of children add to it or are next to it. */
 function modelUsage(
-  { usage, cost }: RunTotals,
+  { usage, costUsd: cost }: RunTotals,
   { id, contextWindow, maxOutputTokens }: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
   children: ModelTally,
 ): Readonly<Record<string, object>> {

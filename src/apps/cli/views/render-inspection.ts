@@ -121,7 +121,7 @@ function renderAgents({ agents }: Inspection, { paint, width }: InspectionViewOp
       describeDuration(totals.durationMs),
       String(totals.toolUses),
       describeTokens(allTokens(totals.usage)),
-      describeCost(totals.cost),
+      describeCost(totals.costUsd),
       description,
     ].map(stripControlCharacters);
   });
@@ -141,7 +141,7 @@ const modelColumns: readonly Column[] = [
 
 function renderModels({ byModel }: Inspection, { paint, width }: InspectionViewOptions): string {
   if (byModel.length === 0) return "";
-  const rows = byModel.map(({ model, turns, usage, cost, modelMs }) => [
+  const rows = byModel.map(({ model, turns, usage, costUsd: cost, modelMs }) => [
     stripControlCharacters(model),
     String(turns),
     describeDuration(modelMs),

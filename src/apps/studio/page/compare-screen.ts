@@ -62,7 +62,7 @@ function tokensByModel({ overview }: SessionView): Map<string, string> {
   return new Map(
     overview.byModel.map((share) => [
       share.model,
-      `${describeTokens(allTokens(share.usage))}, ${describeCost(share.cost)}`,
+      `${describeTokens(allTokens(share.usage))}, ${describeCost(share.costUsd)}`,
     ]),
   );
 }

@@ -264,7 +264,7 @@ function drawAgentRow(props: {
   const { totals, context } = agent;
   const facts = [
     agent.agentType,
-    describeCost(totals.cost ?? totals.pricedCost),
+    describeCost(totals.costUsd ?? totals.pricedCost),
     `${describeTokens(allTokens(totals.usage))} tokens`,
     describeDuration(totals.durationMs),
     ...(context === undefined ? [] : [`context ${Math.round((100 * context.tokens) / context.window)} %`]),
@@ -300,7 +300,7 @@ function drawShares({ overview }: { overview: SessionOverview }): ComponentChild
     h(Table, {
       caption: "By model",
       heads: ["model", "turns", "tokens", "cost"],
-      rows: byModel.map(({ model, turns, usage, cost }) => [
+      rows: byModel.map(({ model, turns, usage, costUsd: cost }) => [
         model,
         String(turns),
         describeTokens(allTokens(usage)),

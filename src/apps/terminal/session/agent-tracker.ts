@@ -27,7 +27,7 @@ export class AgentTracker {
 
   hear({ event, state }: TaskEvent): void {
     this.#noteActivity(event, state.id);
-    if (state.cost !== undefined) this.#costs.set(state.id, state.cost);
+    if (state.costUsd !== undefined) this.#costs.set(state.id, state.costUsd);
     if (event.type !== "model-streamed" && event.type !== "call-progressed") this.#pass(event, state);
     if (isVisible(event)) this.#options.changed(this.snapshot(state));
   }
@@ -59,7 +59,7 @@ export class AgentTracker {
       startedAt: state.startedAt + clockOffset,
       ...(state.callId === undefined ? {} : { callId: state.callId }),
       ...(colour === undefined ? {} : { colour }),
-      ...(state.cost === undefined ? {} : { costUsd: state.cost }),
+      ...(state.costUsd === undefined ? {} : { costUsd: state.costUsd }),
       ...(state.endedAt === undefined ? {} : { endedAt: state.endedAt + clockOffset }),
       ...reasonOf(state),
     };

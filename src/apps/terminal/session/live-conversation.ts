@@ -191,8 +191,8 @@ export class LiveConversation implements AsyncDisposable {
       const used = contextTokens(event.usage) + event.usage.outputTokens;
       report({ type: "status-changed", status: { contextFill: used / this.session.model.contextWindow } });
     }
-    if (!("cost" in event) || event.cost === undefined) return;
-    this.#cost += event.cost;
+    if (!("costUsd" in event) || event.costUsd === undefined) return;
+    this.#cost += event.costUsd;
     this.#tellCost();
   }
 

@@ -212,7 +212,7 @@ function snapshotOf(task: FoundTask): AgentSnapshot {
     tokens: task.tokens,
     startedAt,
     ...(task.callId === undefined ? {} : { callId: task.callId }),
-    ...(task.cost === undefined ? {} : { costUsd: task.cost }),
+    ...(task.costUsd === undefined ? {} : { costUsd: task.costUsd }),
     ...(isRunning ? {} : { endedAt: lastSignAt }),
     ...(isRunning || task.reason === undefined || state === "completed" ? {} : { reason: task.reason }),
   };

@@ -74,7 +74,7 @@ function rowOf(task: ListedTask, now: number): readonly string[] {
     stateOf(task),
     age,
     String(task.tokens),
-    task.cost === undefined ? "" : formatCost(task.cost),
+    task.costUsd === undefined ? "" : formatCost(task.costUsd),
     lastActivity(task, now),
     task.description,
   ];
