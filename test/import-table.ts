@@ -39,7 +39,7 @@ export const cliExceptions = readTable(`
   commands/clean.ts             | settings, tasks
   commands/doctor-machine.ts    | model, settings, tools
   commands/doctor.ts            | context, definitions, model, settings
-  commands/eval.ts              | settings, storage
+  commands/evaluate.ts          | settings, storage
   commands/mcp/mcp-serve.ts     | mcp
   commands/plan.ts              | definitions, permissions, planning
   commands/plugins.ts           | plugins, settings

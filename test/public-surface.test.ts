@@ -164,7 +164,7 @@ describe("loading stays light", () => {
   });
 
   test("the walk sees packages behind own files", () => {
-    expect(packagesLoadedBy("src/foundation/json-document.ts")).toEqual(["jsonc-parser"]);
+    expect(packagesLoadedBy("src/foundation/parse-json-document.ts")).toEqual(["jsonc-parser"]);
   });
 
   test("the command's own file loads nothing before it knows what is wanted, and then only the program", () => {

@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startAgent, waitForEnd } from "../../src/cluster/agent-client.ts";
 import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
+import { startAgent, waitForEnd } from "../../src/cluster/start-agent.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
 import { emptyStore } from "../../test/cluster/test-database.ts";
 import { startTestPostgres, type TestPostgres } from "../../test/cluster/test-postgres.ts";

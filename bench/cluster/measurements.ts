@@ -2,17 +2,17 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
+import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
+import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
+import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import {
   inspectAgent,
   sendMessage,
   startAgent,
   stopAgent,
   waitForEnd,
-} from "../../src/cluster/agent-client.ts";
-import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
-import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { serveAgents } from "../../src/cluster/serve-agents.ts";
+} from "../../src/cluster/start-agent.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import type { TestPostgres } from "../../test/cluster/test-postgres.ts";
 import { createTestProgram, readAborts, readEffects } from "../../test/cluster/test-program.ts";

@@ -1,5 +1,4 @@
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import { deliver, startAgent } from "./agent-client.ts";
 import type { AgentContext, AgentProgram, Effect, ProgramOutcome } from "./agent-program.ts";
 import {
   type AgentRecord,
@@ -14,7 +13,8 @@ import {
   toJson,
 } from "./agent-records.ts";
 import { createFencedWriter, type FencedWriter } from "./fenced-writer.ts";
-import { missingNeeds } from "./needs.ts";
+import { missingNeeds } from "./missing-needs.ts";
+import { deliver, startAgent } from "./start-agent.ts";
 import { type Activation, isConflict, type JsonValue, type LogEntry, type Store } from "./store.ts";
 
 export interface ActivateOptions {

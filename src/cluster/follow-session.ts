@@ -2,10 +2,10 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../permissions/approver.ts";
-import { watchAgent } from "./agent-client.ts";
 import { agentLog, toAgentRecord } from "./agent-records.ts";
 import { runEndingOf, type SessionOpened } from "./session/session-work.ts";
 import { answerQuestion, type StoreApproval, toApprovals } from "./session/store-approvals.ts";
+import { watchAgent } from "./start-agent.ts";
 import type { JsonValue, LogEntry, Store } from "./store.ts";
 
 export interface FollowOptions {

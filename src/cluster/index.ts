@@ -1,14 +1,3 @@
-export {
-  type AgentReport,
-  inspectAgent,
-  type StartRequest,
-  sendMessage,
-  startAgent,
-  stopAgent,
-  type WaitOptions,
-  waitForEnd,
-  watchAgent,
-} from "./agent-client.ts";
 export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
 export type { AgentStatus, Ending, Message, OpenCall } from "./agent-records.ts";
 export { type FollowOptions, followSession } from "./follow-session.ts";
@@ -22,6 +11,17 @@ export type { Question, SessionMessage } from "./session/session-progress.ts";
 export type { SessionOpened } from "./session/session-work.ts";
 export { type StoreApproval, type StoreApprovals, storeApprovals } from "./session/store-approvals.ts";
 export { setUpStore } from "./set-up-store.ts";
+export {
+  type AgentReport,
+  inspectAgent,
+  type StartRequest,
+  sendMessage,
+  startAgent,
+  stopAgent,
+  type WaitOptions,
+  waitForEnd,
+  watchAgent,
+} from "./start-agent.ts";
 export {
   type PlannedMain,
   type PlanRequest,

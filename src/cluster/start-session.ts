@@ -5,7 +5,6 @@ import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { SessionOptions } from "../runtime/options/runtime-options.ts";
 import type { Session } from "../runtime/session.ts";
-import { readAgent, startAgent } from "./agent-client.ts";
 import { queueNeed } from "./serve-agents.ts";
 import { anyModelNeed, modelNeeds, planNeeds } from "./session/plan-needs.ts";
 import {
@@ -15,6 +14,7 @@ import {
   type SessionPlan,
   toTravellingOptions,
 } from "./session/session-plan.ts";
+import { readAgent, startAgent } from "./start-agent.ts";
 import type { JsonValue, Store } from "./store.ts";
 import { type WorkspacePlan, workspaceNeeds } from "./workspace/workspace-plan.ts";
 

@@ -2,7 +2,7 @@
 import { constants, type Stats } from "node:fs";
 import { open, realpath, stat } from "node:fs/promises";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { withoutByteOrderMark } from "../foundation/json-document.ts";
+import { withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import {
   largeFileDiagnostic,
   largestInstructionFile,

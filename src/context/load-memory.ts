@@ -3,7 +3,7 @@ import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { withoutByteOrderMark } from "../foundation/json-document.ts";
+import { withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { Paths } from "../settings/paths.ts";
 import { findRealPath } from "../tools/find-real-path.ts";

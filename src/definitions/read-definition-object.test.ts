@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseJsonDocument } from "../foundation/json-document.ts";
+import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { defineAgent } from "./agent-definition.ts";
 import { readSessionAgents } from "./read-definition-object.ts";

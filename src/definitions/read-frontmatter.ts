@@ -1,6 +1,6 @@
 import { load, YAMLException } from "js-yaml";
 import type { Diagnostic, Issue, Locate, Place } from "../foundation/diagnostic.ts";
-import { withoutByteOrderMark } from "../foundation/json-document.ts";
+import { withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import {
   agentVocabulary,
   type FrontmatterEntry,

@@ -4,7 +4,7 @@ import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import { actFile } from "../journal/act-log.ts";
+import { actFile } from "../journal/append-act.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
 import { errorCode, fileError } from "../storage/file-error.ts";

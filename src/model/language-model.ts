@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { ModelEvent } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
-import { createAnswerReader } from "./ai-sdk/answer-reader.ts";
+import { createAnswerReader } from "./ai-sdk/create-answer-reader.ts";
 import { toModelError } from "./ai-sdk/to-model-error.ts";
 import { type InterfaceVersion, type PromptOptions, toPrompt } from "./ai-sdk/to-prompt.ts";
 import type { Model, ModelFacts, ModelRequest } from "./model.ts";

@@ -2,8 +2,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
-import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-record.ts";
+import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import { readMcpServers, readServer } from "../mcp/mcp-server-config.ts";
 import type { McpEntry } from "../settings/choose-mcp-servers.ts";
 import { findPluginFile, loadJson } from "./load-plugin.ts";

@@ -2,7 +2,7 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
-import { parseJsonDocument } from "../foundation/json-document.ts";
+import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import {
   type EnabledPlugins,
   isSafeName,

@@ -4,7 +4,7 @@ import type { Message } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { findNamedInspected } from "../inspection/find-named-inspected.ts";
-import { loadRequestPart } from "../journal/request-recorder.ts";
+import { loadRequestPart } from "../journal/create-request-recorder.ts";
 import { isAgentId, type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import { errorCode } from "../storage/file-error.ts";
 import { readLines } from "../storage/read-lines.ts";

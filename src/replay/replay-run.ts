@@ -3,7 +3,7 @@ import type { RequestRecord, RunEnding } from "../conversation/run-event.ts";
 import { costOf, type Price } from "../conversation/usage.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { toolFacts } from "../foundation/tool-table.ts";
-import { digestRequest } from "../journal/request-recorder.ts";
+import { digestRequest } from "../journal/create-request-recorder.ts";
 import type { LoopInput, RecordedCompaction } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import { readForSummary, withSummaryQuestion } from "../loop/summarize-by-rule.ts";

@@ -1,6 +1,6 @@
 import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { digestRequest } from "../journal/request-recorder.ts";
+import { digestRequest } from "../journal/create-request-recorder.ts";
 import type { RecordedAgent, RecordedRun, RecordedStep, Recording } from "./recording.ts";
 import { requestBefore } from "./replay-run.ts";
 

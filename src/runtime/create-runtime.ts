@@ -194,7 +194,7 @@ function createQueries({
     async inspect(id) {
       const [{ loadInspection }, { withTeam }, facts] = await Promise.all([
         import("../inspection/find-named-inspected.ts"),
-        import("./teams/inspect-team.ts"),
+        import("./teams/mail-of-team.ts"),
         gather(),
       ]);
       const { paths } = facts.discovered;

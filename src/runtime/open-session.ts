@@ -1,5 +1,5 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
-import { createRequestRecorder } from "../journal/request-recorder.ts";
+import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";

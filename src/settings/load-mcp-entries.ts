@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, type DocumentPath, type Locate, placeFindings } from "../foundation/diagnostic.ts";
-import { parseJsonDocument } from "../foundation/json-document.ts";
 import { isRecord, shown } from "../foundation/json-record.ts";
+import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import type { McpScope } from "../mcp/mcp-server.ts";
 import { readMcpServers } from "../mcp/mcp-server-config.ts";
 import { valueAt } from "./approve-mcp-servers.ts";

@@ -3,8 +3,8 @@ import { constants } from "node:fs";
 import { lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
-import { parseJsonDocument } from "../foundation/json-document.ts";
 import { shown } from "../foundation/json-record.ts";
+import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import type { Paths } from "./paths.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
 import {

@@ -3,8 +3,8 @@ import { lstat, readFile, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { byteOrderMark, parseJsonDocument, withoutByteOrderMark } from "../foundation/json-document.ts";
 import { isRecord, kindOf } from "../foundation/json-record.ts";
+import { byteOrderMark, parseJsonDocument, withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 
 export type TrustAnswer =

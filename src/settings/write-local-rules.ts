@@ -3,8 +3,8 @@ import { realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { byteOrderMark, parseJsonDocument, withoutByteOrderMark } from "../foundation/json-document.ts";
 import { isRecord } from "../foundation/json-record.ts";
+import { byteOrderMark, parseJsonDocument, withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import { formatRule, parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
 import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 

@@ -1,6 +1,6 @@
 import { type Frontmatter, type FrontmatterField, readFrontmatter } from "../definitions/read-frontmatter.ts";
 import { type Diagnostic, hasErrors, type Issue, placeFindings } from "../foundation/diagnostic.ts";
-import { withoutByteOrderMark } from "../foundation/json-document.ts";
+import { withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
 import { readSkillFields, type SkillFields } from "./skill-fields.ts";
 import { type SkillKey, skillVocabulary } from "./skill-keys.ts";

@@ -3,8 +3,8 @@ import { isRecord } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
+import { createSkillFileLoader, type LoadedSkills } from "./create-skill-file-loader.ts";
 import type { Skill } from "./skill.ts";
-import { createSkillFileLoader, type LoadedSkills } from "./skill-file-loader.ts";
 import { type SkillPlacesInput, skillPlaces } from "./skill-places.ts";
 
 export type SkillSearch =

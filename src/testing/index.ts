@@ -7,6 +7,7 @@ export {
   describeModelContract,
   type TestRunner,
 } from "./describe-model-contract.ts";
+export { type CreateStore, describeStoreContract, type StoreSubject } from "./describe-store-contract.ts";
 export { createFakeHost, type FakeHost, type FakeHostOptions } from "./fake-host.ts";
 export { createFakeMcpServer, type FakeMcpServer, type FakeMcpTool } from "./fake-mcp-server.ts";
 export {
@@ -18,4 +19,3 @@ export {
 export { createManualClock, type ManualClock } from "./manual-clock.ts";
 export type { ScriptedCall, ScriptedStep, Step, StepAnswer, StepError, StepFunction } from "./script.ts";
 export { createScriptedModel, type ScriptedModel, type ScriptedModelOptions } from "./scripted-model.ts";
-export { type CreateStore, describeStoreContract, type StoreSubject } from "./store-contract.ts";

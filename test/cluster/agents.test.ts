@@ -2,6 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
+import type { AgentProgram } from "../../src/cluster/agent-program.ts";
+import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
+import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
+import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
+import { pruneAgents } from "../../src/cluster/prune-agents.ts";
+import { serveAgents } from "../../src/cluster/serve-agents.ts";
 import {
   glanceAtAgent,
   inspectAgent,
@@ -11,13 +17,7 @@ import {
   stopAgent,
   waitForEnd,
   watchAgent,
-} from "../../src/cluster/agent-client.ts";
-import type { AgentProgram } from "../../src/cluster/agent-program.ts";
-import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
-import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { pruneAgents } from "../../src/cluster/prune-agents.ts";
-import { serveAgents } from "../../src/cluster/serve-agents.ts";
+} from "../../src/cluster/start-agent.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
 import { becomes } from "../../src/testing/becomes.ts";
 import { createTestDatabase } from "./test-database.ts";

@@ -1,4 +1,4 @@
-import { parseJsonDocument } from "../../src/foundation/json-document.ts";
+import { parseJsonDocument } from "../../src/foundation/parse-json-document.ts";
 import { readHooksFile } from "../../src/hooks/read-hooks.ts";
 import { readRule } from "../../src/permissions/rules/parse-rule.ts";
 import { readMarketplace } from "../../src/plugins/marketplace.ts";

@@ -1,4 +1,4 @@
-import { parseJsonDocument } from "../../src/foundation/json-document.ts";
+import { parseJsonDocument } from "../../src/foundation/parse-json-document.ts";
 import { readMcpServers } from "../../src/mcp/mcp-server-config.ts";
 import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifest.ts";
 

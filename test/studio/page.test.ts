@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { collectExport, exportPage, loadPage } from "../../src/apps/studio/export-page.ts";
 import { createInspectionSource } from "../../src/inspection/inspection-source.ts";
 import { createLiveText, liveFiles } from "../../src/runtime/live-text.ts";
-import { withTeam } from "../../src/runtime/teams/inspect-team.ts";
+import { withTeam } from "../../src/runtime/teams/mail-of-team.ts";
 import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { openTeamStore } from "../../src/teams/team-store.ts";
 import {

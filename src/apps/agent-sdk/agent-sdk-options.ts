@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
-import { parseJsonDocument } from "../../foundation/json-document.ts";
 import { isRecord } from "../../foundation/json-record.ts";
+import { parseJsonDocument } from "../../foundation/parse-json-document.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import { checkRules } from "../cli/check-session-options.ts";
 import { misuse } from "../cli/session-options.ts";

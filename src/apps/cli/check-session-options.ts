@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { shown } from "../../foundation/json-record.ts";
-import { findBadRule, type RuleList } from "../../runtime/options/tool-words.ts";
+import { findBadRule, type RuleList } from "../../runtime/options/find-bad-rule.ts";
 import { misuse, type SessionOptions } from "./session-options.ts";
 
 /** An option that could not take effect must not be passed over. */

@@ -37,7 +37,7 @@ async function runNamed(arguments_: readonly string[], host: CliHost): Promise<n
   if (arguments_.length === 1 && arguments_[0] === "agents")
     return (await import("./commands/agents/agents.ts")).agents({ host, session: {} }, {});
   if (namesStore(arguments_, host))
-    return (await import("./store/store-program.ts")).runStoreProgram(arguments_, host);
+    return (await import("./store/run-store-program.ts")).runStoreProgram(arguments_, host);
   return (await import("./program/run-program.ts")).runProgram(arguments_, host);
 }
 

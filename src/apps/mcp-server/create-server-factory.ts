@@ -14,7 +14,7 @@ import {
   type Serving,
   servePendingCall,
   takeAnswers,
-} from "./serve-flight.ts";
+} from "./serve-pending-call.ts";
 
 interface AgentServerOptions {
   readonly sdk: Sdk;

@@ -3,7 +3,7 @@ import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@model
 import type { AgentHub } from "./agent-hub.ts";
 import { createServerFactory } from "./create-server-factory.ts";
 import { listenHttp } from "./listen-http.ts";
-import type { Sdk } from "./serve-flight.ts";
+import type { Sdk } from "./serve-pending-call.ts";
 
 export interface ServeOptions {
   readonly hub: AgentHub;

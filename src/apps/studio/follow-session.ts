@@ -13,7 +13,7 @@ import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts"
 import { askingTool } from "../../runtime/approvals/answer-question.ts";
 import { type Approval, readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { attachViewer, type LivePiece, liveFiles, readLivePiece } from "../../runtime/live-text.ts";
-import { withTeam } from "../../runtime/teams/inspect-team.ts";
+import { withTeam } from "../../runtime/teams/mail-of-team.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 import { createRefresher } from "./create-refresher.ts";

@@ -1,21 +1,21 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { sendMessage, stopAgent, watchAgent } from "../../cluster/agent-client.ts";
 import { agentLog, toAgentRecord } from "../../cluster/agent-records.ts";
 import { type Question, readSessionEntry } from "../../cluster/session/session-progress.ts";
+import { sendMessage, stopAgent, watchAgent } from "../../cluster/start-agent.ts";
 import type { JsonValue, LogEntry, Store, Subscription } from "../../cluster/store.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { type Act, appendAct } from "../../journal/act-log.ts";
+import { type Act, appendAct } from "../../journal/append-act.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { digestOf } from "../../permissions/grants/approval-record.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
 import { createLiveText, type LiveText, liveFiles } from "../../runtime/live-text.ts";
 import { type OwnerLock, takeOwnerLock } from "../../storage/owner-lock.ts";
-import { withStore } from "../cli/store/open-named-store.ts";
-import type { StoreContext } from "../cli/store/store-program.ts";
+import type { StoreContext } from "../cli/store/run-store-program.ts";
+import { withStore } from "../cli/store/with-store.ts";
 import type { ActOutcome, ActRequest } from "./session-update.ts";
 import { type StudioCommandOptions, studio } from "./studio.ts";
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { sleep } from "../../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { runProcess } from "../../foundation/run-process.ts";
-import { type Act, appendAct } from "../../journal/act-log.ts";
+import { type Act, appendAct } from "../../journal/append-act.ts";
 import { findSession } from "../../journal/find-sessions.ts";
 import { forkSession } from "../../journal/fork-session.ts";
 import { sessionFiles } from "../../journal/session-files.ts";

@@ -1,6 +1,6 @@
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { missingNeeds, normalizeNeeds } from "../needs.ts";
+import { missingNeeds, normalizeNeeds } from "../missing-needs.ts";
 import {
   type ActivationStatus,
   checkName,

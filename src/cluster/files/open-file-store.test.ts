@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { describeStoreContract } from "../../testing/store-contract.ts";
+import { describeStoreContract } from "../../testing/describe-store-contract.ts";
 import { openFileStore } from "./open-file-store.ts";
 
 describe("[CLU-1] the file store", () => {

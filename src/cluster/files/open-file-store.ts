@@ -7,8 +7,8 @@ import { fileError } from "../../storage/file-error.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
 import type { Bus, JsonValue, Store } from "../store.ts";
+import { createFileLog } from "./create-file-log.ts";
 import { createFileEngine } from "./file-engine.ts";
-import { createFileLog } from "./file-log.ts";
 
 export interface FileStoreOptions {
   /** Milliseconds since 1970. */

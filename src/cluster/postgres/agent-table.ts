@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { PoolClient } from "pg";
-import { normalizeNeeds } from "../needs.ts";
+import { normalizeNeeds } from "../missing-needs.ts";
 import type { Database } from "./database.ts";
 import type { Place } from "./schema.ts";
 

@@ -4,11 +4,11 @@ import { version } from "../../foundation/version.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
 import type { Store } from "../store.ts";
 import { readConnectionString, type TlsOptions } from "./connection-options.ts";
+import { createPostgresLog } from "./create-postgres-log.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { applicationNameOf, defaultFrozenMs } from "./membership.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
 import { createPostgresEngine } from "./postgres-engine.ts";
-import { createPostgresLog } from "./postgres-log.ts";
 import { defaultTenant, type Place, placeOf, schemaVersion } from "./schema.ts";
 
 export interface PostgresStoreOptions {

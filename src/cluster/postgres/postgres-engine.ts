@@ -1,5 +1,5 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { missingEverywhere } from "../needs.ts";
+import { missingEverywhere } from "../missing-needs.ts";
 import { type ActivationStatus, checkName, type Engine, type WorkerStatus } from "../store.ts";
 import { createAgentTable } from "./agent-table.ts";
 import type { Database } from "./database.ts";
@@ -7,7 +7,7 @@ import type { MemberDescription } from "./membership.ts";
 import type { PostgresBus } from "./postgres-bus.ts";
 import { createRunSchedule, wakeTopic } from "./run-schedule.ts";
 import type { Place } from "./schema.ts";
-import { cancelTopic, startWorker } from "./worker.ts";
+import { cancelTopic, startWorker } from "./start-worker.ts";
 
 export interface PostgresEngineOptions {
   readonly database: Database;

@@ -1,7 +1,7 @@
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { readSessionAgents } from "../../definitions/read-definition-object.ts";
-import { parseJsonDocument } from "../../foundation/json-document.ts";
 import { isRecord } from "../../foundation/json-record.ts";
+import { parseJsonDocument } from "../../foundation/parse-json-document.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { decidingKeys } from "../../journal/session-choices.ts";
 import { isSessionId } from "../../journal/session-files.ts";

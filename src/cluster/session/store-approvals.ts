@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
-import { deliver } from "../agent-client.ts";
 import type { AgentContext } from "../agent-program.ts";
 import { inboxLog, type Message, toAgentRecord } from "../agent-records.ts";
+import { deliver } from "../start-agent.ts";
 import type { JsonValue, LogEntry, Store } from "../store.ts";
 import { isForOneCall, type Question, readSessionMessage, type SessionProgress } from "./session-progress.ts";
 

@@ -10,7 +10,7 @@ import type {
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelRequest } from "../model.ts";
 import { sentCallInput } from "../read-call-input.ts";
-import { originOf } from "./answer-reader.ts";
+import { originOf } from "./create-answer-reader.ts";
 
 /** The generations of the AI SDK's provider interface that are spoken here; a newer one is spoken to as the newest. */
 export type InterfaceVersion = "v2" | "v3" | "v4";

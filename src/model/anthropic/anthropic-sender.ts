@@ -8,8 +8,8 @@ import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model.ts";
 import { createAnswerGuard, lineTooLong, ModelError, maxLine } from "../model-error.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
 import { createBodyEncoder, type EncodedBody } from "./body-encoder.ts";
+import { createRequestBuilder } from "./create-request-builder.ts";
 import { createMessageAssembler } from "./message-assembler.ts";
-import { createRequestBuilder } from "./request-builder.ts";
 import { requestError, stalledError, streamError } from "./request-error.ts";
 
 /** Where the provider is, and what proves that we may ask it. */

@@ -1,6 +1,6 @@
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
 import type { Stopwatch } from "../../foundation/stopwatch.ts";
-import type { RecordRequest } from "../../journal/request-recorder.ts";
+import type { RecordRequest } from "../../journal/create-request-recorder.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";

@@ -37,12 +37,12 @@ import { type ChildOutputs, childOutputCapability } from "../options/typed-outpu
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
+import { createParentMail, openTeamOf } from "../teams/create-parent-mail.ts";
 import type { SessionTeamParts } from "../teams/found-team.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
-import { createParentMail, openTeamOf } from "../teams/parent-mail.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
 import { openChildRecord } from "./child-record.ts";
-import { createChildSource } from "./child-source.ts";
+import { createChildSource } from "./create-child-source.ts";
 import { listedAgents, type MadeWorktree, spawnFacts } from "./decide-child.ts";
 import { preapprove } from "./preapprove.ts";
 import { refusePlan } from "./program-functions.ts";

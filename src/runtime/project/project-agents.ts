@@ -72,7 +72,7 @@ export function projectAgents(gather: () => Promise<ProjectFacts>): ProjectAgent
     async get(name, { pathText = (file: string) => file } = {}) {
       const [{ describeFields }, { problemsOf }, facts] = await Promise.all([
         import("./agent-fields.ts"),
-        import("./check-agents.ts"),
+        import("./check-everything.ts"),
         gather(),
       ]);
       const agent = findAgent(name, facts);
@@ -84,7 +84,7 @@ export function projectAgents(gather: () => Promise<ProjectFacts>): ProjectAgent
     },
     check: async (paths = []) => {
       const [{ checkEverything, checkPaths }, facts] = await Promise.all([
-        import("./check-agents.ts"),
+        import("./check-everything.ts"),
         gather(),
       ]);
       return paths.length === 0 ? checkEverything(facts) : checkPaths(facts, paths);

@@ -9,10 +9,10 @@ import {
 } from "../../settings/trust-store.ts";
 import { findNestedConfiguration, type NestedConfiguration } from "./find-nested-configuration.ts";
 import type { ProjectFacts } from "./project-facts.ts";
-import { type WaitingPart, waitingParts } from "./trust-parts.ts";
+import { type WaitingPart, waitingParts } from "./waiting-parts.ts";
 
 export type { TrustAnswer } from "../../settings/trust-store.ts";
-export type { WaitingPart } from "./trust-parts.ts";
+export type { WaitingPart } from "./waiting-parts.ts";
 
 export interface TrustOverview {
   readonly answer: TrustAnswer;

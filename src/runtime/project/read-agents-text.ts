@@ -1,7 +1,7 @@
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { readSessionAgents } from "../../definitions/read-definition-object.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
-import { parseJsonDocument } from "../../foundation/json-document.ts";
+import { parseJsonDocument } from "../../foundation/parse-json-document.ts";
 
 /** Agents that are written as one JSON object, keyed by name. */
 export interface AgentsText {

@@ -14,7 +14,7 @@ import {
   openPane,
   refuseMemberProcess,
   runMemberProcess,
-} from "./member-process.ts";
+} from "./run-member-process.ts";
 
 /** Members of a session's team in processes of their own; their questions reach the same program and person. */
 export function createMemberProcesses(services: AgentServices, main: RunPlan): MemberProcesses {

@@ -1,6 +1,6 @@
-import { parseJsonDocument } from "../../../foundation/json-document.ts";
 import { isRecord, kindOf } from "../../../foundation/json-record.ts";
 import { parsePermissionMode } from "../../../foundation/option-words.ts";
+import { parseJsonDocument } from "../../../foundation/parse-json-document.ts";
 import type { PermissionTest, TestedCall } from "../../../runtime/project/project-permissions.ts";
 import { openProject } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";

@@ -3,7 +3,7 @@ import { sessionFiles } from "../../../journal/session-files.ts";
 import { stopElsewhere } from "../../../runtime/project/stop-elsewhere.ts";
 import { type FoundTeam, findTeams } from "../../../runtime/teams/find-team.ts";
 import { removeTeamFiles } from "../../../runtime/teams/found-team.ts";
-import { mailOfTeam } from "../../../runtime/teams/inspect-team.ts";
+import { mailOfTeam } from "../../../runtime/teams/mail-of-team.ts";
 import { createPaths, type Paths } from "../../../settings/paths.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { findTasks } from "../../../tasks/recovery/find-tasks.ts";

@@ -3,7 +3,7 @@ import { nearestName } from "../../../foundation/nearest-name.ts";
 import type { PrintOptions } from "../print/print-options.ts";
 import { misuse } from "../session-options.ts";
 import { describe } from "./command-entry.ts";
-import { type OutlinedOption, outlineProgram } from "./program-outline.ts";
+import { type OutlinedOption, outlineProgram } from "./outline-program.ts";
 
 export interface HelpParts {
   readonly write: (text: string) => void;

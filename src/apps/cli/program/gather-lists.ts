@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { isToolEntry, splitEntries } from "../../../runtime/options/tool-words.ts";
+import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rule.ts";
 import { namesOf } from "./option-entry.ts";
 import { runOptions, sessionOptions } from "./run-options.ts";
 

@@ -1,6 +1,6 @@
 import { type Command, Option, type OptionValues } from "commander";
 import { nearestName } from "../../../foundation/nearest-name.ts";
-import { splitEntries } from "../../../runtime/options/tool-words.ts";
+import { splitEntries } from "../../../runtime/options/find-bad-rule.ts";
 import { misuse } from "../session-options.ts";
 
 /** One option: the parser, help, completion, the man page and the checks are made from this. */

@@ -186,7 +186,7 @@ const approvalCommands: readonly CommandEntry[] = [
     description: "Takes signed answers over HTTP on this machine, until it is interrupted.",
     options: [{ flags: "--port <n>", description: "the port; otherwise one that is free", value: port }],
     run: async (context, options) =>
-      (await import("../commands/approvals-listen.ts")).listenForAnswers(context, options),
+      (await import("../commands/listen-for-answers.ts")).listenForAnswers(context, options),
   },
   {
     usage: "approve <id>",
@@ -234,7 +234,7 @@ const workCommands: readonly CommandEntry[] = [
       json,
     ],
     run: async (context, options, [file]) =>
-      (await import("../commands/eval.ts")).evaluate(context, file, options),
+      (await import("../commands/evaluate.ts")).evaluate(context, file, options),
   },
   {
     usage: "studio",

@@ -5,8 +5,8 @@ import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
-import { withStore } from "./open-named-store.ts";
-import type { StoreContext } from "./store-program.ts";
+import type { StoreContext } from "./run-store-program.ts";
+import { withStore } from "./with-store.ts";
 
 interface ListOptions {
   readonly json?: boolean;

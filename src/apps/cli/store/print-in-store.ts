@@ -1,7 +1,7 @@
-import { waitForEnd } from "../../../cluster/agent-client.ts";
 import { followSession } from "../../../cluster/follow-session.ts";
 import type { SessionOpened } from "../../../cluster/session/session-work.ts";
 import type { StoreApproval } from "../../../cluster/session/store-approvals.ts";
+import { waitForEnd } from "../../../cluster/start-agent.ts";
 import { planMain, type SessionRequest, startPlan, startSession } from "../../../cluster/start-session.ts";
 import type { JsonValue, Store } from "../../../cluster/store.ts";
 import { findWorkspace, workspaceTypes } from "../../../cluster/workspace/find-workspace.ts";
@@ -23,8 +23,8 @@ import { createPrinter, type Printer } from "../print/printer.ts";
 import { readPrompt } from "../print/read-prompt.ts";
 import { misuse } from "../session-options.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
-import { withStore } from "./open-named-store.ts";
-import type { StoreContext } from "./store-program.ts";
+import type { StoreContext } from "./run-store-program.ts";
+import { withStore } from "./with-store.ts";
 
 export interface PrintInStoreOptions extends PrintOptions {
   readonly workspace?: string;

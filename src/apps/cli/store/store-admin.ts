@@ -1,8 +1,8 @@
 import { pruneAgents } from "../../../cluster/prune-agents.ts";
 import { setUpStore } from "../../../cluster/set-up-store.ts";
 import { misuse } from "../session-options.ts";
-import { withStore } from "./open-named-store.ts";
-import type { StoreContext } from "./store-program.ts";
+import type { StoreContext } from "./run-store-program.ts";
+import { withStore } from "./with-store.ts";
 
 /** `retinue store setup` */
 export async function setUp(

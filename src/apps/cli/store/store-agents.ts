@@ -1,20 +1,20 @@
+import { agentLog, toAgentRecord } from "../../../cluster/agent-records.ts";
+import { readTravellingPlan } from "../../../cluster/session/session-plan.ts";
+import { describeAnswer, questionOf } from "../../../cluster/session/store-approvals.ts";
 import {
   glanceAtAgent,
   inspectAgent,
   sendMessage,
   stopAgent,
   waitForEnd,
-} from "../../../cluster/agent-client.ts";
-import { agentLog, toAgentRecord } from "../../../cluster/agent-records.ts";
-import { readTravellingPlan } from "../../../cluster/session/session-plan.ts";
-import { describeAnswer, questionOf } from "../../../cluster/session/store-approvals.ts";
+} from "../../../cluster/start-agent.ts";
 import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
 import { describeWorkspace } from "../../../cluster/workspace/workspace-plan.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
-import { withStore } from "./open-named-store.ts";
-import type { StoreContext } from "./store-program.ts";
+import type { StoreContext } from "./run-store-program.ts";
+import { withStore } from "./with-store.ts";
 
 interface JsonOption {
   readonly json?: boolean;

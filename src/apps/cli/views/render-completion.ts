@@ -1,4 +1,4 @@
-import type { OutlinedCommand, OutlinedOption } from "../program/program-outline.ts";
+import type { OutlinedCommand, OutlinedOption } from "../program/outline-program.ts";
 
 export const completionShells = ["bash", "zsh", "fish"] as const;
 export type CompletionShell = (typeof completionShells)[number];

@@ -1,4 +1,4 @@
-import type { OutlinedCommand, OutlinedOption } from "../program/program-outline.ts";
+import type { OutlinedCommand, OutlinedOption } from "../program/outline-program.ts";
 
 /** The program as a man page, from the same data as its help. */
 export function renderManual(program: OutlinedCommand, { version }: { readonly version: string }): string {

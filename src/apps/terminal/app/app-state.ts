@@ -1,4 +1,4 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import type { PromptBox } from "../input/prompt-box.ts";
 import type { QuestionDesk } from "../questions/question-desk.ts";
 import type {

@@ -1,6 +1,6 @@
 import { cutRow, emptyRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim, type Style } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import type {
   AgentEntry,
   AgentSnapshot,
@@ -9,7 +9,7 @@ import type {
   TurnOutcome,
 } from "../session/terminal-session.ts";
 import { endedAgentRows } from "../text/agent-rows.ts";
-import { callSubject, finishedCallRows, runningCallRow } from "../text/call-rows.ts";
+import { callSubject, finishedCallRows, runningCallRow } from "../text/finished-call-rows.ts";
 import { formatDuration, plural } from "../text/format.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
 

@@ -1,5 +1,5 @@
 import { draftOf, emptyDraft } from "../input/draft.ts";
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import type { AppActions, AppState } from "./app-state.ts";
 import { openAgent, openHelp, openRewind, openTranscript } from "./open-views.ts";
 

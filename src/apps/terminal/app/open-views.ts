@@ -1,7 +1,7 @@
 import { draftOf } from "../input/draft.ts";
 import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import type { CommandSummary, ParkedQuestion } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
 import { firstLine, formatAge, plural } from "../text/format.ts";

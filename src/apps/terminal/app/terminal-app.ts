@@ -1,5 +1,5 @@
-import { FileIndex } from "../input/completion.ts";
-import type { KeyPress } from "../input/key.ts";
+import { FileIndex } from "../input/find-offer.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { PromptBox } from "../input/prompt-box.ts";
 import { QuestionDesk } from "../questions/question-desk.ts";
 import type { Capabilities } from "../screen/capabilities.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { draftOf, expandDraft } from "./draft.ts";
 import { Editor } from "./editor.ts";
-import { readKey } from "./key.ts";
+import { readKey } from "./key-press.ts";
 
 function typed(editor: Editor, ...sequences: readonly string[]): Editor {
   for (const sequence of sequences) {

@@ -1,6 +1,6 @@
 import { graphemes } from "../screen/row.ts";
 import { chipRanges, type Draft, emptyDraft, expandDraft, withPaste } from "./draft.ts";
-import type { KeyPress } from "./key.ts";
+import type { KeyPress } from "./key-press.ts";
 import { columnOf, indexAt, type LayoutLine, layoutLines, wordEnd, wordStart } from "./layout-lines.ts";
 
 interface Snapshot {

@@ -1,10 +1,10 @@
 import { cleanText, cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim, type Style } from "../screen/style.ts";
 import { firstLine, plural } from "../text/format.ts";
-import { type CompletionSources, findOffer, type Offer, offerRows } from "./completion.ts";
 import { type Draft, draftOf, emptyDraft } from "./draft.ts";
 import { Editor } from "./editor.ts";
-import type { KeyPress } from "./key.ts";
+import { type CompletionSources, findOffer, type Offer, offerRows } from "./find-offer.ts";
+import type { KeyPress } from "./key-press.ts";
 
 const maxEntries = 500;
 

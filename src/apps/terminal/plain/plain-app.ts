@@ -11,7 +11,7 @@ import {
   type TerminalSession,
 } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
-import { describeQuestion, readAnswer } from "./plain-questions.ts";
+import { describeQuestion, readAnswer } from "./describe-question.ts";
 
 export interface PlainAppOptions {
   readonly session: TerminalSession;

@@ -1,7 +1,7 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import type { BackgroundQuestion } from "../session/terminal-session.ts";
 import { ChoiceList } from "./choice-list.ts";
 import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";

@@ -1,7 +1,7 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { type Row, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, inverse, plain } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 
 export interface ListedChoice {
   readonly label: Row;

@@ -1,6 +1,6 @@
 import { draftOf } from "../input/draft.ts";
 import { Editor } from "../input/editor.ts";
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { type Row, span } from "../screen/row.ts";
 import { colours, dim } from "../screen/style.ts";
 import type { PanelView } from "./panel.ts";

@@ -1,4 +1,4 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import type { Row } from "../screen/row.ts";
 import type { QuestionAnswer } from "../session/terminal-session.ts";
 

@@ -1,7 +1,7 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import type { GrantScope, PermissionQuestion } from "../session/terminal-session.ts";
 import { diffRows } from "../text/diff-rows.ts";
 import { plural } from "../text/format.ts";

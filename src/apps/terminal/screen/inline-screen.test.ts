@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { InlineScreen } from "./inline-screen.ts";
 import { row, rowText, rowWidth, span } from "./row.ts";
 import { bold, colours, createPalette } from "./style.ts";
-import { wrapRow } from "./wrap.ts";
+import { wrapRow } from "./wrap-row.ts";
 
 /** A terminal of 40 by 10 with five lines of a shell above the screen. */
 function stage(columns = 40, rows = 10) {

@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import type { ReadStream, WriteStream } from "node:tty";
 import { StdinBuffer } from "@earendil-works/pi-tui/dist/stdin-buffer.js";
-import { type KeyPress, readKey } from "../input/key.ts";
+import { type KeyPress, readKey } from "../input/key-press.ts";
 import type { Capabilities } from "./capabilities.ts";
 
 export interface DeviceListener {

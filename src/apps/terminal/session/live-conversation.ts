@@ -7,8 +7,8 @@ import type { Session } from "../../../runtime/session.ts";
 import { endingAdvice } from "../../cli/views/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
 import { AnswerRelay } from "./answer-relay.ts";
+import { planReminder } from "./create-plan-tool.ts";
 import type { MessageQueue } from "./message-queue.ts";
-import { planReminder } from "./plan-mode.ts";
 import { RunEvents } from "./run-events.ts";
 import type { AgentEntry, SessionEvent } from "./terminal-session.ts";
 

@@ -6,11 +6,11 @@ import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/ru
 import type { Session } from "../../../runtime/session.ts";
 import type { CommandContext } from "../../cli/session-options.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
+import { createPlanTool, modesFrom } from "./create-plan-tool.ts";
+import { createRuntimeLibrary, type LibrarySource, loadRecords, openedOf } from "./create-runtime-library.ts";
 import { gatherDeltas } from "./gather-deltas.ts";
 import { describeError, LiveConversation } from "./live-conversation.ts";
 import { MessageQueue } from "./message-queue.ts";
-import { createPlanTool, modesFrom } from "./plan-mode.ts";
-import { createRuntimeLibrary, type LibrarySource, loadRecords, openedOf } from "./runtime-library.ts";
 import { readOnly, SessionQuestions } from "./session-questions.ts";
 import type {
   AgentEntry,

@@ -1,6 +1,6 @@
 import { emptyRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain, type Style } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import { inlineSpans } from "./inline-spans.ts";
 import { isTableDelimiter, isTableLine, tableRows } from "./table-rows.ts";
 

@@ -1,7 +1,7 @@
 import { Lexer, type Tokens } from "marked";
 import { padRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, dim, plain } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import { inlineSpans } from "./inline-spans.ts";
 
 export function isTableLine(line: string): boolean {

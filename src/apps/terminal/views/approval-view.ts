@@ -1,4 +1,4 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { PermissionPanel } from "../questions/permission-panel.ts";
 import type { Frame } from "../screen/inline-screen.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";

@@ -1,8 +1,8 @@
 import { emptyRow, type Row, span } from "../screen/row.ts";
 import { bold, colours } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import type { AgentEntry, ToolCall, ToolResult } from "../session/terminal-session.ts";
-import { expandedCallRows } from "../text/call-rows.ts";
+import { expandedCallRows } from "../text/finished-call-rows.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
 
 /** Everything an agent said and did, each call with its whole input and output. */

@@ -1,8 +1,8 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import type { Frame } from "../screen/inline-screen.ts";
 import { cutRow, type Row, span, spreadRow } from "../screen/row.ts";
 import { bold, dim, inverse } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import { Scroll } from "./scroll.ts";
 import type { View } from "./view.ts";
 

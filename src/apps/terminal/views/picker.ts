@@ -1,5 +1,5 @@
 import { fuzzyFilter } from "@earendil-works/pi-tui/dist/fuzzy.js";
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { LineInput } from "../questions/line-input.ts";
 import type { Frame } from "../screen/inline-screen.ts";
 import { cleanText, cutRow, type Row, span, spreadRow, textWidth } from "../screen/row.ts";

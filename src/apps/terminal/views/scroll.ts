@@ -1,4 +1,4 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { type Row, span } from "../screen/row.ts";
 import { dim } from "../screen/style.ts";
 

@@ -1,4 +1,4 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import { FullScreen } from "../screen/full-screen.ts";
 import { createPalette, type StyleOptions } from "../screen/style.ts";
 import type { DeviceListener, TerminalDevice } from "../screen/terminal-device.ts";

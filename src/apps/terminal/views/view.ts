@@ -1,4 +1,4 @@
-import type { KeyPress } from "../input/key.ts";
+import type { KeyPress } from "../input/key-press.ts";
 import type { Frame } from "../screen/inline-screen.ts";
 
 /** Something that takes the whole window, on the alternate screen, until it is closed. */

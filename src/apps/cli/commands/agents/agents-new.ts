@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { splitEntries } from "../../../../runtime/options/tool-words.ts";
+import { splitEntries } from "../../../../runtime/options/find-bad-rule.ts";
 import {
   adviceOnDescription,
   type Complaint,

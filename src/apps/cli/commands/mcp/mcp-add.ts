@@ -1,5 +1,5 @@
-import { parseJsonDocument } from "../../../../foundation/json-document.ts";
 import { isRecord } from "../../../../foundation/json-record.ts";
+import { parseJsonDocument } from "../../../../foundation/parse-json-document.ts";
 import { RetinueError } from "../../../../foundation/retinue-error.ts";
 import { type NewServer, refuseName, type WritableScope } from "../../../../runtime/project/project-mcp.ts";
 import { openProject } from "../../gather-session.ts";

@@ -4,7 +4,7 @@ import { findNamedInspected } from "../../../../inspection/find-named-inspected.
 import type { Inspection } from "../../../../inspection/inspection.ts";
 import { createInspectionSource, type InspectionSource } from "../../../../inspection/inspection-source.ts";
 import { writeNewFile } from "../../../../runtime/project/write-new-file.ts";
-import { withTeam } from "../../../../runtime/teams/inspect-team.ts";
+import { withTeam } from "../../../../runtime/teams/mail-of-team.ts";
 import { createPaths } from "../../../../settings/paths.ts";
 import { fileError } from "../../../../storage/file-error.ts";
 import type { CliHost, CliOutput } from "../../cli-host.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parseJsonDocument } from "./json-document.ts";
+import { parseJsonDocument } from "./parse-json-document.ts";
 
 describe("a JSON text with places", () => {
   test("a value is found again by its path, and a missing one by its nearest parent", () => {

@@ -1,7 +1,7 @@
 import type { JsonValue } from "../cluster/store.ts";
 import { becomes } from "./becomes.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
-import type { WithStore } from "./store-contract.ts";
+import type { WithStore } from "./describe-store-contract.ts";
 
 /** What every Bus promises. */
 export function describeBusContract(withStore: WithStore, runner: TestRunner): void {

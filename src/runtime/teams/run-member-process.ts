@@ -11,8 +11,8 @@ import { spawnProcess } from "../../foundation/spawn-process.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
+import { type BudgetRequest, serveBudget } from "./create-remote-budget.ts";
 import type { PortableOptions } from "./portable-options.ts";
-import { type BudgetRequest, serveBudget } from "./remote-budget.ts";
 
 /** A call of a member that has to be asked about, as it comes from its process. */
 export interface MemberQuestion {

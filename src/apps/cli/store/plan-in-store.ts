@@ -1,4 +1,4 @@
-import { missingEverywhere, missingNeeds, normalizeNeeds } from "../../../cluster/needs.ts";
+import { missingEverywhere, missingNeeds, normalizeNeeds } from "../../../cluster/missing-needs.ts";
 import { queueNeed } from "../../../cluster/serve-agents.ts";
 import { planNeeds } from "../../../cluster/session/plan-needs.ts";
 import { checkChildPlan } from "../../../cluster/session/session-plan.ts";
@@ -12,9 +12,9 @@ import { describeWorkspace, workspaceNeeds } from "../../../cluster/workspace/wo
 import { doctor } from "../commands/doctor.ts";
 import { type PlanOptions, plan } from "../commands/plan.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { withStore } from "./open-named-store.ts";
 import { readWorkspaceType } from "./print-in-store.ts";
-import type { StoreContext } from "./store-program.ts";
+import type { StoreContext } from "./run-store-program.ts";
+import { withStore } from "./with-store.ts";
 
 export interface PlanInStoreOptions extends PlanOptions {
   readonly workspace?: string;

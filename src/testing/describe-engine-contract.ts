@@ -1,9 +1,9 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Activation, Engine, RunActivation, ServeOptions, Store } from "../cluster/store.ts";
 import { becomes, noting, refusalOf, rests } from "./becomes.ts";
+import { describeEngineStops } from "./describe-engine-stops.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
-import { describeEngineStops } from "./engine-stop-contract.ts";
-import type { WithStore } from "./store-contract.ts";
+import type { WithStore } from "./describe-store-contract.ts";
 
 /** What every Engine promises. */
 export function describeEngineContract(withStore: WithStore, runner: TestRunner): void {

@@ -1,8 +1,8 @@
 import type { Store } from "../cluster/store.ts";
-import { describeBusContract } from "./bus-contract.ts";
+import { describeBusContract } from "./describe-bus-contract.ts";
+import { describeEngineContract } from "./describe-engine-contract.ts";
+import { describeLogContract } from "./describe-log-contract.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
-import { describeEngineContract } from "./engine-contract.ts";
-import { describeLogContract } from "./log-contract.ts";
 
 /** A store under test. */
 export interface StoreSubject {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import { createAnswerReader, readFinishReason, readUsage } from "./answer-reader.ts";
+import { createAnswerReader, readFinishReason, readUsage } from "./create-answer-reader.ts";
 import { toPrompt } from "./to-prompt.ts";
 
 const finish = { type: "finish", finishReason: { unified: "stop" }, usage: undefined };

@@ -82,7 +82,7 @@ function addAgentCommands(program: Command, run: Run): void {
     .option("--task <text>", "the task it would get")
     .action((name: string, _, command: Command) =>
       run(async (context) =>
-        (await import("./describe-in-store.ts")).planInStore(context, name, command.optsWithGlobals()),
+        (await import("./plan-in-store.ts")).planInStore(context, name, command.optsWithGlobals()),
       ),
     );
   describe(
@@ -152,7 +152,7 @@ function addAdminCommands(program: Command, run: Run): void {
     .option("--workspaces <folder>", "where copies of repositories go")
     .option("--grace <seconds>", "how long agents may take to reach the end of their turn", "20")
     .action((_, command: Command) =>
-      run(async (context) => (await import("./serve-store.ts")).serve(context, command.optsWithGlobals())),
+      run(async (context) => (await import("./serve.ts")).serve(context, command.optsWithGlobals())),
     );
   const store = describe(program.command("store"), "Sets a store up and looks after it.");
   const load = () => import("./store-admin.ts");
@@ -171,7 +171,7 @@ function addAdminCommands(program: Command, run: Run): void {
     "Checks the store, its workers, and the workspaces this folder can be.",
   ).action((_, command: Command) =>
     run(async (context) =>
-      (await import("./describe-in-store.ts")).doctorInStore(context, command.optsWithGlobals()),
+      (await import("./plan-in-store.ts")).doctorInStore(context, command.optsWithGlobals()),
     ),
   );
   describe(program.command("clean"), "Removes agents that ended long ago from the store.")

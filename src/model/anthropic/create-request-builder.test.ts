@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Message, UserBlock } from "../../conversation/message.ts";
 import { lookUpModel } from "../look-up-model.ts";
 import type { ModelRequest } from "../model.ts";
-import { createRequestBuilder } from "./request-builder.ts";
+import { createRequestBuilder } from "./create-request-builder.ts";
 
 function builderFor(id = "claude-sonnet-5") {
   const { facts, traits, wireId } = lookUpModel(id);

@@ -1,7 +1,7 @@
 import { isConflict, type JsonValue, type Log } from "../cluster/store.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
-import type { WithStore } from "./store-contract.ts";
+import type { WithStore } from "./describe-store-contract.ts";
 
 /** What every Log promises. */
 export function describeLogContract(withStore: WithStore, runner: TestRunner): void {

@@ -1,7 +1,7 @@
 import type { RunActivation } from "../cluster/store.ts";
 import { abortion, becomes, noting, refusalOf, rests } from "./becomes.ts";
 import type { TestRunner } from "./describe-model-contract.ts";
-import type { WithStore } from "./store-contract.ts";
+import type { WithStore } from "./describe-store-contract.ts";
 
 /** What every Engine promises about cancelling, shutting down and forgetting. */
 export function describeEngineStops(withStore: WithStore, runner: TestRunner): void {

@@ -1,7 +1,7 @@
 import { describeCall } from "../../cli/print/describe-call.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap.ts";
+import { wrapRow } from "../screen/wrap-row.ts";
 import type { ToolCall, ToolResult } from "../session/terminal-session.ts";
 import { diffCounts, diffRows } from "./diff-rows.ts";
 import { firstLine, formatDuration, lastLine, plural } from "./format.ts";

@@ -6,6 +6,7 @@ import { resultText } from "../../tasks/result-text.ts";
 import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
 import type { Message } from "../agent-records.ts";
 import { openWorkspace } from "../workspace/open-workspace.ts";
+import { createStoreExecutor } from "./create-store-executor.ts";
 import { type PlannedChild, readPlanAgents, readTravellingPlan, type SessionPlan } from "./session-plan.ts";
 import {
   type Question,
@@ -24,7 +25,6 @@ import {
   type SessionProgramOptions,
   type SessionWork,
 } from "./session-work.ts";
-import { createStoreExecutor } from "./store-executor.ts";
 import { inWorkspace, withinWorker } from "./within-worker.ts";
 
 /** Runs sessions and plans of children as agents of a store. Only this file and `session-work.ts` know the runtime. */

@@ -26,7 +26,7 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
       session: openedOf(source),
       mode: source.mode(),
     });
-  const parked = () => import("./parked-questions.ts");
+  const parked = () => import("./list-parked.ts");
   const records = () => loadRecords(context);
   return {
     async commands() {

@@ -1,6 +1,6 @@
 import { openStore } from "../../../cluster/open-store.ts";
 import type { Store } from "../../../cluster/store.ts";
-import type { StoreAddress } from "./store-program.ts";
+import type { StoreAddress } from "./run-store-program.ts";
 
 /** A server that is not there is reported after a few seconds; one that goes away for a while is waited for. */
 const connectMs = 5_000;

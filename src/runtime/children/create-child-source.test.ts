@@ -13,7 +13,7 @@ import type { Step } from "../../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
 import { createSessionFiles } from "../../tools/file-ledger.ts";
 import { defineTool } from "../../tools/tool.ts";
-import { createChildSource } from "./child-source.ts";
+import { createChildSource } from "./create-child-source.ts";
 import type { ChildSourceParts } from "./decide-child.ts";
 
 const never = new AbortController().signal;

@@ -5,7 +5,7 @@ import { serveSessions } from "../../../cluster/serve-sessions.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import type { StoreContext } from "./store-program.ts";
+import type { StoreContext } from "./run-store-program.ts";
 
 export interface ServeStoreOptions {
   readonly concurrency: string;
