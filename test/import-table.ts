@@ -47,7 +47,7 @@ export const cliExceptions = readTable(`
   commands/run-plan.ts          | planning
   commands/run-teammate.ts      | planning
   commands/sessions.ts          | journal
-  commands/tasks/inspect.ts     | inspection, settings, storage
+  commands/tasks/inspect.ts     | inspection, settings
   commands/teams-watch.ts       | journal, tasks, teams
   commands/teams.ts             | journal, settings, storage, tasks, teams
   create-real-host.ts           | settings, storage

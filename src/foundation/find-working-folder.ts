@@ -1,6 +1,6 @@
 // @io
-import { stat } from "node:fs/promises";
-import { isAbsolute } from "node:path";
+import { mkdir, realpath, stat } from "node:fs/promises";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { RetinueError } from "./retinue-error.ts";
 
 /** The folder this process was started in; one that was removed meanwhile has no path any more. */
@@ -43,7 +43,7 @@ export function checkHome(home: string): void {
         advice: "Give an absolute path as `home`: what is below a relative one may be anybody's.",
       },
     );
-  if (!/^\/(?:proc|sys)(?:\/|$)/.test(home)) return;
+  if (!isSystemPath(home)) return;
   throw new RetinueError(
     "invalid-home",
     `The home folder ${JSON.stringify(home)} is part of the system, and nothing can be kept there.`,
@@ -51,4 +51,33 @@ export function checkHome(home: string): void {
       advice: "Set HOME to a folder of your own.",
     },
   );
+}
+
+/** Whether a path is /proc, /sys or below one of them, where Node's recursive mkdir never returns. */
+function isSystemPath(path: string): boolean {
+  return /^\/(?:proc|sys)(?:\/|$)/.test(resolve(path));
+}
+
+/** Refuses a path for a new file or folder that is part of the system, also through a link. */
+export async function refuseSystemPath(path: string): Promise<void> {
+  if (!isSystemPath(path) && !isSystemPath(await findExisting(path))) return;
+  throw new RetinueError(
+    "system-path",
+    `Nothing can be written to ${JSON.stringify(path)}: it is part of the system.`,
+    { advice: "Give a path in a folder of your own." },
+  );
+}
+
+/** Makes a folder and those above it. */
+export async function makeFolder(folder: string): Promise<void> {
+  await refuseSystemPath(folder);
+  await mkdir(folder, { recursive: true });
+}
+
+/** The real path of the nearest part of a path that exists. */
+async function findExisting(path: string): Promise<string> {
+  const found = await realpath(path).catch(() => undefined);
+  if (found !== undefined) return found;
+  const parent = dirname(path);
+  return parent === path ? path : findExisting(parent);
 }

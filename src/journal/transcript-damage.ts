@@ -15,10 +15,11 @@ export function findDamage({ values, broken, torn }: ParsedLines): TranscriptDam
   return { broken, missing: Math.max(0, countMissing(values) - broken - Number(torn)), torn };
 }
 
-/** One sentence for a person; undefined where nothing is wrong. */
+/** What is wrong and what follows from it, for a person; undefined where nothing is wrong. */
 export function describeDamage(
   name: string,
   { broken, missing, torn }: TranscriptDamage,
+  consequence = "The conversation continues without what is lost.",
 ): string | undefined {
   const parts = [
     ...(broken === 0 ? [] : [`${lines(broken)} cannot be read`]),
@@ -26,7 +27,7 @@ export function describeDamage(
     ...(torn ? ["the last line was cut off"] : []),
   ];
   if (parts.length === 0) return undefined;
-  return `The transcript ${name} is damaged: ${parts.join(", ")}. The conversation continues without what is lost.`;
+  return `The transcript ${name} is damaged: ${parts.join(", ")}. ${consequence}`;
 }
 
 function lines(count: number): string {

@@ -27,6 +27,7 @@ export function compareRecordings(before: Recording, after: Recording): ReplayRe
   const differences: Difference[] = [];
   let same = 0;
   let made = 0;
+  let uncompared = 0;
   const renamed = sameIds(before, after);
   for (const agent of before.agents) {
     const other = after.agents.find((candidate) => isSameAgent(agent, candidate));
@@ -41,6 +42,7 @@ export function compareRecordings(before: Recording, after: Recording): ReplayRe
     differences.push(...firstOfEachKind(compared.differences));
     same += compared.same;
     made += compared.made;
+    uncompared += compared.uncompared;
   }
   const added = after.agents.filter(
     (agent) => !before.agents.some((candidate) => isSameAgent(candidate, agent)),
@@ -51,9 +53,10 @@ export function compareRecordings(before: Recording, after: Recording): ReplayRe
     sessionId: before.sessionId,
     agents: after.agents.length,
     runs: after.agents.reduce((sum, { runs }) => sum + runs.length, 0),
-    requests: { made, same, uncompared: 0 },
+    requests: { made, same, uncompared },
     costUsd: { recorded: costOf(before), now: costOf(after) },
     differences,
+    damage: before.damage ?? [],
   };
 }
 
@@ -114,6 +117,7 @@ function compareAgents({ before, after, agent, other, renamed }: Pair) {
   const [old, now] = [turnsOf(agent), turnsOf(other)];
   const differences: Difference[] = [];
   let same = 0;
+  let uncompared = 0;
   for (let index = 0; index < Math.max(old.length, now.length); index += 1) {
     const [was, is] = [old[index], now[index]];
     const at = { turn: index + 1, message: (was ?? is)?.answer.uuid ?? "" };
@@ -127,7 +131,8 @@ function compareAgents({ before, after, agent, other, renamed }: Pair) {
     ];
     const isKnown = asked !== undefined && asks !== undefined;
     const changes = isKnown ? compareRequests(asked, renamed(asks)) : [];
-    if (isKnown && changes.length === 0) same += 1;
+    if (!isKnown) uncompared += 1;
+    else if (changes.length === 0) same += 1;
     const found = [
       ...changes,
       ...compareAnswers(was.answer.answer.message, is.answer.answer.message),
@@ -135,7 +140,7 @@ function compareAgents({ before, after, agent, other, renamed }: Pair) {
     ];
     differences.push(...found.map((difference) => about(agent, difference, at)));
   }
-  return { differences, same, made: now.length };
+  return { differences, same, uncompared, made: now.length };
 }
 
 function turnsOf({ runs }: RecordedAgent): readonly Turn[] {

@@ -1,5 +1,5 @@
 import type { Difference } from "./difference.ts";
-import type { ReplayReport } from "./replay-recording.ts";
+import { findGaps, type ReplayReport } from "./replay-recording.ts";
 
 export interface ReplayStyle {
   readonly heading: (text: string) => string;
@@ -19,10 +19,11 @@ export function describeReplay(report: ReplayReport, style: ReplayStyle = plain)
     requests.uncompared === 0 ? "" : `, ${requests.uncompared} without a record to compare with`;
   const money = `cost $${cost.now.toFixed(4)}${cost.now === cost.recorded ? "" : ` (recorded $${cost.recorded.toFixed(4)})`}`;
   const summary = `${report.sessionId}: ${count(agents, "agent")}, ${counted}${uncompared}, ${money}`;
-  const found = differences.length === 0 ? "No differences." : `${count(differences.length, "difference")}:`;
-  return [summary, found, ...differences.flatMap((difference) => ["", ...describe(difference, style)])].join(
-    "\n",
-  );
+  const gaps = differences.length === 0 ? findGaps(report) : report.damage;
+  const none = gaps.length === 0 ? "No differences." : "No differences in what could be compared.";
+  const found = differences.length === 0 ? none : `${count(differences.length, "difference")}:`;
+  const shown = differences.flatMap((difference) => ["", ...describe(difference, style)]);
+  return [summary, ...gaps.map(style.text), found, ...shown].join("\n");
 }
 
 function describe(difference: Difference, style: ReplayStyle): readonly string[] {

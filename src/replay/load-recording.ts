@@ -1,13 +1,15 @@
 // @io
 import { readdir } from "node:fs/promises";
+import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { findNamedInspected } from "../inspection/find-named-inspected.ts";
 import { loadRequestPart } from "../journal/create-request-recorder.ts";
 import { isAgentId, type SessionFiles, sessionFiles } from "../journal/session-files.ts";
+import { describeDamage, findDamage } from "../journal/transcript-damage.ts";
 import { errorCode } from "../storage/file-error.ts";
-import { readLines } from "../storage/read-lines.ts";
+import { type ParsedLines, readLines } from "../storage/read-lines.ts";
 import { readRecordedRuns } from "./read-recorded-runs.ts";
 import { mainAgent, type RecordedAgent, type Recording } from "./recording.ts";
 
@@ -15,21 +17,29 @@ import { mainAgent, type RecordedAgent, type Recording } from "./recording.ts";
 export async function loadRecording(transcripts: string, written: string | undefined): Promise<Recording> {
   const { sessionId, agentId } = await findNamedInspected(transcripts, written);
   const files = sessionFiles(transcripts, sessionId);
-  const main = await loadLines(files.transcript);
+  const damage = new Map<string, string>();
+  const load = async (id: string, file: string): Promise<readonly JsonRecord[]> => {
+    const lines = await loadLines(file);
+    const text = describeDamage(basename(file), findDamage(lines), "What is lost cannot be replayed.");
+    if (text !== undefined) damage.set(id, text);
+    return lines.values;
+  };
+  const main = await load(mainAgent, files.transcript);
   const forks = createForks(main);
   const own = readRecordedRuns(main, { sidechain: false });
   const agents: RecordedAgent[] =
     own.runs.length === 0 ? [] : [{ id: mainAgent, name: mainAgent, runs: own.runs }];
   for (const id of await findChildren(files)) {
-    const lines = await loadLines(files.agent(id).transcript);
+    const lines = await load(id, files.agent(id).transcript);
     const { runs } = readRecordedRuns(lines, { sidechain: true, inherited: forks });
     if (runs.length > 0) agents.push({ id, name: nameOf(runs[0]?.plan, id), runs });
   }
   const wanted = agentId === undefined ? agents : agents.filter(({ id }) => id === agentId);
+  const damaged = [...damage].flatMap(([id, text]) => (agentId === undefined || id === agentId ? text : []));
   if (wanted.length === 0)
     throw new RetinueError(
       "nothing-recorded",
-      `Nothing was recorded of ${agentId ?? sessionId} that could be replayed.`,
+      [`Nothing was recorded of ${agentId ?? sessionId} that could be replayed.`, ...damaged].join(" "),
       {
         advice: "`retinue inspect` shows what there is of a session.",
       },
@@ -39,14 +49,16 @@ export async function loadRecording(transcripts: string, written: string | undef
     directory: directoryOf(main, wanted),
     agents: wanted,
     parts: loadParts(files.directory, wanted),
+    ...(damaged.length === 0 ? {} : { damage: damaged }),
   };
 }
 
-async function loadLines(file: string): Promise<readonly JsonRecord[]> {
+async function loadLines(file: string): Promise<ParsedLines> {
   try {
-    return (await readLines(file)).values;
+    return await readLines(file);
   } catch (error) {
-    if (errorCode(error instanceof Error ? error.cause : undefined) === "ENOENT") return [];
+    if (errorCode(error instanceof Error ? error.cause : undefined) === "ENOENT")
+      return { values: [], broken: 0, torn: false };
     throw error;
   }
 }

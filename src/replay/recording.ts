@@ -63,6 +63,8 @@ export interface Recording {
   readonly agents: readonly RecordedAgent[];
   /** System prompts and lists of tools by the hash that requests name them with. */
   readonly parts: ReadonlyMap<string, unknown>;
+  /** What of it cannot be read any more, one sentence for each transcript; absent where nothing is wrong. */
+  readonly damage?: readonly string[];
 }
 
 export const mainAgent = "main";

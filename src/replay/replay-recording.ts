@@ -29,6 +29,30 @@ export interface ReplayReport {
   readonly costUsd: { readonly recorded: number; readonly now: number };
   /** In the order of the record; the first one of an agent is where it diverged. */
   readonly differences: readonly Difference[];
+  /** What of the record cannot be read any more, each as one sentence: nothing is known about that part. */
+  readonly damage: readonly string[];
+}
+
+/** Why a report without differences still does not show that the session would run as it did; empty where it does. */
+export function findGaps({ requests, damage }: Pick<ReplayReport, "requests" | "damage">): readonly string[] {
+  const { made, same, uncompared } = requests;
+  const other = made - uncompared - same;
+  return [
+    ...damage,
+    ...(made === 0 ? ["Nothing was compared: the record has no answer of a model."] : []),
+    ...(uncompared === 0
+      ? []
+      : [`${counted(uncompared)} could not be compared: the record does not hold what was sent.`]),
+    ...(other === 0
+      ? []
+      : [
+          `${counted(other)} ${other === 1 ? "is" : "are"} not the same as recorded; the record cannot show how.`,
+        ]),
+  ];
+}
+
+function counted(number: number): string {
+  return number === 1 ? "1 request" : `${number} requests`;
 }
 
 /** Replays all agents of a session, one after the other in the order of the record. Uses no model and no network. */
@@ -66,6 +90,7 @@ export async function replayRecording(
     },
     costUsd: cost,
     differences: [...differences, ...costDifference(cost)],
+    damage: recording.damage ?? [],
   };
 }
 

@@ -10,10 +10,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { RetinueError } from "../foundation/retinue-error.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 
 /** Turns an error of the file system into a RetinueError that says which deed failed on which file, and what to do. */
 export function fileError(deed: string, file: string, error: unknown): RetinueError {
+  if (isRetinueError(error)) return error;
   const known = kinds.get(errorCode(error) ?? "");
   const detail = error instanceof Error ? error.message : String(error);
   if (known === undefined)

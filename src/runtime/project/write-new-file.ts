@@ -1,15 +1,19 @@
 // @io
-import { link, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { link, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { makeFolder } from "../../foundation/find-working-folder.ts";
 import { createTemporaryNotes, temporaryName } from "../../storage/create-temporary-notes.ts";
+import { fileError } from "../../storage/file-error.ts";
 
-/** Writes a whole file or nothing; `notes` is where half-written files are noted. Answers "exists" instead of replacing a file, unless that is wanted. */
+/** Writes a whole file or nothing, or throws a RetinueError that says why; `notes` is where half-written files are noted. Answers "exists" instead of replacing a file, unless that is wanted. */
 export async function writeNewFile(
   file: string,
   text: string,
   { replaces, notes }: { readonly replaces: boolean; readonly notes: string },
 ): Promise<"written" | "exists"> {
-  await mkdir(dirname(file), { recursive: true });
+  await makeFolder(dirname(file)).catch((error: unknown) => {
+    throw fileError("write", file, error);
+  });
   const draft = join(dirname(file), temporaryName(basename(file)));
   const forget = createTemporaryNotes(notes)(draft);
   try {
@@ -19,7 +23,7 @@ export async function writeNewFile(
     return "written";
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "EEXIST") return "exists";
-    throw error;
+    throw fileError("write", file, error);
   } finally {
     await rm(draft, { force: true });
     forget();

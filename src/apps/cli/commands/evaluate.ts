@@ -1,5 +1,6 @@
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
+import { refuseSystemPath } from "../../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
 import { createPaths } from "../../../settings/paths.ts";
@@ -37,6 +38,9 @@ export async function evaluate(
   const file = resolve(host.cwd, written);
   const plan = loadPlan(file, displayPath(file, host));
   const resultsFile = resolve(host.cwd, options.results ?? `${written}.results.jsonl`);
+  // Before anything is paid for.
+  if (options.html !== undefined) await refuseSystemPath(resolve(host.cwd, options.html));
+  await refuseSystemPath(resultsFile);
   if (options.fresh === true) rmSync(resultsFile, { force: true });
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
@@ -101,9 +105,7 @@ async function write(report: EvalReport, host: CliHost, { html, json }: EvalOpti
   if (html !== undefined) {
     const file = resolve(host.cwd, html);
     const notes = createPaths(host).temporaryNotes;
-    await writeNewFile(file, renderEvalPage(report), { replaces: true, notes }).catch((error: unknown) => {
-      throw fileError("write", file, error);
-    });
+    await writeNewFile(file, renderEvalPage(report), { replaces: true, notes });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
   }
   host.stdout.write(json === true ? `${JSON.stringify(report, undefined, 2)}\n` : describe(report, host));

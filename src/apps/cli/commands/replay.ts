@@ -1,7 +1,11 @@
 import { join, relative, resolve } from "node:path";
+import { refuseSystemPath } from "../../../foundation/find-working-folder.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { findSession } from "../../../journal/find-sessions.ts";
 import { describeReplay } from "../../../replay/describe-replay.ts";
 import { loadRecording } from "../../../replay/load-recording.ts";
+import type { Recording } from "../../../replay/recording.ts";
+import { findGaps } from "../../../replay/replay-recording.ts";
 import { createRuntime } from "../../../runtime/create-runtime.ts";
 import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
 import type { ReplaySessionOptions } from "../../../runtime/replay/replay-session.ts";
@@ -46,7 +50,8 @@ export async function replay(
     if (options.json === true) host.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
     else host.stdout.write(describe(host, report));
     // With a change the caller wants to see what it makes different; without one nothing should be.
-    return report.differences.length === 0 || asked.from !== undefined ? 0 : 1;
+    const isSame = report.differences.length === 0 && findGaps(report).length === 0;
+    return isSame || asked.from !== undefined ? 0 : 1;
   } finally {
     forget();
   }
@@ -115,11 +120,13 @@ async function save(
       "--save keeps the session as it was recorded.",
       "Leave out --from, --tools, --model, --agent and --prompt.",
     );
+  const directory = resolve(host.cwd, folder);
+  await refuseSystemPath(directory);
   const transcripts = transcriptsOf(host);
   const recording = await loadRecording(transcripts, written);
+  refuseIncomplete(recording);
   const found = await findSession(transcripts, recording.sessionId);
   const title = found?.type === "found" ? found.session.title : "session";
-  const directory = resolve(host.cwd, folder);
   const saved = await saveRecording(recording, { directory, title, home: host.home, make: createRuntime });
   const data = `${saved.name}.replay.json`;
   const test = join(directory, `${saved.name}.test.mjs`);
@@ -138,6 +145,21 @@ async function save(
   if (isNew === "written") host.stderr.write(`Written: ${displayPath(test, host)}\n`);
   host.stderr.write(`Run it: ${run}\n`);
   return 0;
+}
+
+/** A test of a recording with gaps would pass or fail for the wrong reason. */
+function refuseIncomplete({ agents, damage = [] }: Recording): void {
+  const steps = agents.flatMap(({ runs }) => runs.flatMap((run) => run.steps));
+  const answers = steps.filter((step) => step.type === "answer");
+  const uncompared = answers.filter(({ request }) => request === undefined).length;
+  const gaps = findGaps({
+    damage,
+    requests: { made: answers.length, same: answers.length - uncompared, uncompared },
+  });
+  if (gaps.length === 0) return;
+  throw new RetinueError("incomplete-recording", `This session cannot become a test. ${gaps.join(" ")}`, {
+    advice: "Record the session again, then save that one.",
+  });
 }
 
 function testText(title: string, data: string, runner: keyof typeof runners): string {

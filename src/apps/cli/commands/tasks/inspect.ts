@@ -6,7 +6,6 @@ import { createInspectionSource, type InspectionSource } from "../../../../inspe
 import { writeNewFile } from "../../../../runtime/project/write-new-file.ts";
 import { withTeam } from "../../../../runtime/teams/mail-of-team.ts";
 import { createPaths } from "../../../../settings/paths.ts";
-import { fileError } from "../../../../storage/file-error.ts";
 import type { CliHost, CliOutput } from "../../cli-host.ts";
 import { displayPath } from "../../display-path.ts";
 import { exitCodeOf } from "../../end-signal.ts";
@@ -53,8 +52,6 @@ export async function inspect(
     await writeNewFile(file, page, {
       replaces: true,
       notes: createPaths(host).temporaryNotes,
-    }).catch((error: unknown) => {
-      throw fileError("write", file, error);
     });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
   }
