@@ -121,6 +121,7 @@ export async function beginSession<Output>(
   const stop = new AbortController();
   const definition = findMainAgent(world.discovered, options.agent);
   const planOnly = options.planOnly === true;
+  if (!planOnly) reportHeldHooks(world);
   const servers = connectSessionServers(world, {
     definition,
     planOnly,
@@ -136,6 +137,19 @@ export async function beginSession<Output>(
     await (await ended)?.[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** A hook may be there to refuse something, so that it does not run is never silent. */
+function reportHeldHooks({ discovered, notice }: Pick<RuntimeContext, "discovered" | "notice">): void {
+  const held = discovered.settings.settings.heldBack.filter(
+    ({ key, reason }) => reason === "folder-not-trusted" && key.startsWith("hooks."),
+  );
+  if (held.length === 0) return;
+  const files = [...new Set(held.map(({ source }) => source.file ?? source.scope))].join(", ");
+  const hooks = held.length === 1 ? "1 hook does" : `${held.length} hooks do`;
+  notice?.(
+    `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\` shows what waits; --trust lets it run once.`,
+  );
 }
 
 /** The options with the agent and model of the session that is resumed, where they name none themselves. */

@@ -96,6 +96,15 @@ describe("output formats [CLI-1]", () => {
     expect(messages[0]).toMatchObject({ cwd: stage.cwd, apiKeySource: "ANTHROPIC_API_KEY" });
   });
 
+  test("hooks of a folder that is not trusted do not run, and that is said [PRM-11]", async () => {
+    const stage = await createStage(["Hello."]);
+    const hook = { hooks: [{ type: "command", command: "touch ran" }] };
+    stage.write(".claude/settings.json", JSON.stringify({ hooks: { Stop: [hook], PreToolUse: [hook] } }));
+    const { code, err } = await stage.run(["-p", "hi"]);
+    expect([code, existsSync(join(stage.cwd, "ran"))]).toEqual([0, false]);
+    expect(err).toContain("2 hooks do not run, because this folder is not trusted");
+  });
+
   test("a retry is reported, and the answer comes all the same", async () => {
     const stage = await createStage([{ failure: "overloaded", retryAfterMs: 1 }, "Now."]);
     const { code, out } = await stage.run(["-p", "hi", "--output-format", "stream-json"]);

@@ -27,6 +27,8 @@ function restrictionsOf(settings: MergedSettings): MergedSettings {
       ...(apiKeyHelper !== undefined && countsAt("apiKeyHelper") ? { apiKeyHelper } : {}),
     },
     hooks: settings.hooks.filter(({ source }) => counts(source)),
+    // What a program did not ask for is not missing.
+    heldBack: settings.heldBack.filter(({ key, source }) => !key.startsWith("hooks.") || counts(source)),
     permissions: {
       ...permissions,
       allow: permissions.allow.filter(({ source }) => counts(source)),
