@@ -2,7 +2,6 @@
 import { constants } from "node:fs";
 import { access, mkdir, open, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { makeFolder } from "../foundation/find-working-folder.ts";
 import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { type NoteTemporary, temporaryName } from "../storage/create-temporary-notes.ts";
 
@@ -21,7 +20,7 @@ export async function writeAtomically(
   bytes: Uint8Array,
   { mode, stillWanted, noteTemporary }: WriteOptions,
 ): Promise<boolean> {
-  await (mode === undefined ? makeFolder(dirname(path)) : mkdir(dirname(path), { recursive: true }));
+  await mkdir(dirname(path), { recursive: true });
   // Replacing needs rights on the folder only; a file that its owner made read-only stays as it is.
   if (mode !== undefined) await access(path, constants.W_OK);
   const temporary = join(dirname(path), temporaryName(basename(path)));

@@ -1,7 +1,8 @@
+import { existsSync } from "node:fs";
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type EvalResult, renderEvalPage, summarize } from "../../src/apps/cli/eval/eval-results.ts";
+import { cellsOf, type EvalResult, renderEvalPage, summarize } from "../../src/apps/cli/eval/eval-results.ts";
 import { readEvalFile } from "../../src/apps/cli/eval/read-eval-file.ts";
 import { runEval } from "../../src/apps/cli/eval/run-eval.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
@@ -9,6 +10,7 @@ import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
+import { runInProcess } from "../replay/run-in-process.ts";
 import { call } from "../replay/scenarios.ts";
 import { createPlace, runCommand } from "../scenarios/run-command.ts";
 
@@ -133,14 +135,96 @@ permissionMode: bypassPermissions
     expect(poor).toMatchObject({ results: [], stopped: "The budget of $1.2001 is used up." });
   });
 
-  test("an agent that does not exist is a result with its reason", async () => {
+  test("what failed before an answer has no result and is run again, also one that an earlier version kept", async () => {
     await using workspace = await createWorkspace();
-    const { results } = await evaluate(
-      workspace,
-      "tasks: [{ prompt: a, check: 'true' }]\ndefinitions: [nobody]",
-      [],
-    );
-    expect(results).toMatchObject([{ passed: false, reason: expect.stringContaining("nobody") }]);
+    const text = `
+tasks: [{ name: a, prompt: a, check: 'true' }, { name: b, prompt: b, check: 'true' }]
+repetitions: 2
+`;
+    const failed: string[] = [];
+    const onNoResult = ({ task }: EvalResult) => failed.push(task);
+    const first = await evaluate(workspace, text, [{ failure: "unauthorized", times: 9 }], { onNoResult });
+    // With a wrong key nothing else is asked.
+    expect(failed).toEqual(["a"]);
+    expect(first).toMatchObject({
+      results: [],
+      stopped: expect.stringMatching(/^4 runs have no result.*unauthorized/),
+    });
+    const [cell] = cellsOf(readEvalFile(text, "e.yaml"));
+    const kept = { key: cell?.key, task: "a", definition: "main", model: "default", repetition: 1, score: 0 };
+    const old = {
+      ...kept,
+      passed: false,
+      status: "failed",
+      endedBy: "unauthorized",
+      turns: 0,
+      durationMs: 1,
+    };
+    await appendFile(join(workspace.root, "results.jsonl"), `${JSON.stringify(old)}\n`);
+    const steps: Step[] = [
+      "one",
+      call("Glob", { pattern: "*" }),
+      { failure: "invalid-request" },
+      "three",
+      "four",
+    ];
+    const second = await evaluate(workspace, text, steps, { onNoResult });
+    expect(second.results.map(({ task, repetition }) => [task, repetition])).toEqual([
+      ["a", 1],
+      ["b", 1],
+      ["b", 2],
+    ]);
+    expect(second.stopped).toContain("1 run has no result");
+    const third = await evaluate(workspace, text, ["two"]);
+    expect(third.results.map(({ passed }) => passed)).toEqual([true, true, true, true]);
+    expect(third.stopped).toBeUndefined();
+  });
+
+  test("a judge that cannot answer gives no result, and a model that declines is one", async () => {
+    await using workspace = await createWorkspace();
+    const text = "tasks: [{ name: a, prompt: a, judge: polite? }, { name: b, prompt: b, check: 'true' }]";
+    const { results, stopped } = await evaluate(workspace, text, [
+      { match: "polite?", failure: "invalid-request" },
+      "an answer",
+      { text: "no", stopReason: "refusal" },
+    ]);
+    expect(results).toMatchObject([{ task: "b", passed: false, endedBy: "refusal" }]);
+    expect(stopped).toContain("The judge gave no score");
+  });
+
+  test.each([
+    ["definitions: [main, nope]\nmodels: [offline]", /There is no agent "nope"/],
+    ["models: [offline, sonnet]", /There is no key for a model, and the model "sonnet" was asked for/],
+    ["repetitions: 2", /There is no key for a model, and an evaluation keeps the results/],
+    ["models: [offline, openai/gpt-5]", /openai/i],
+  ])("%j cannot be run, which ends the start in one sentence", async (rest, message) => {
+    const place = createPlace();
+    place.write("e.yaml", `tasks: [{ name: a, prompt: a, check: 'true' }]\n${rest}`);
+    const { code, out, err } = await runInProcess(place, ["eval", "e.yaml"]);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err).toMatch(message);
+    expect(err).not.toContain("not passed");
+    expect(existsSync(join(place.cwd, "e.yaml.results.jsonl"))).toBe(false);
+  });
+
+  test("a key that is refused leaves nothing behind, and the same command with another key runs it", async () => {
+    await using provider = await startFakeProvider({ script: [{ failure: "unauthorized" }, "fine"] });
+    const place = createPlace();
+    place.write("e.yaml", "tasks: [{ name: a, prompt: a, check: grep -q fine }]\nmodels: [sonnet]");
+    const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+    const first = await runInProcess(place, ["eval", "e.yaml"], environment);
+    expect(first).toMatchObject({ code: 1, out: expect.stringContaining("0 of 1 runs") });
+    expect(first.err).toContain("a, main, sonnet, run 1: no result: ");
+    const again = await runInProcess(place, ["eval", "e.yaml"], environment);
+    expect(again).toMatchObject({ code: 0, out: expect.stringContaining("1 of 1") });
+  });
+
+  test.each(["--html", "--results"])("%s below /proc is refused before anything is run", async (option) => {
+    const place = createPlace();
+    place.write("e.yaml", "tasks: [{ name: a, prompt: a, check: 'true' }]\nmodels: [offline]");
+    const { code, err } = await runInProcess(place, ["eval", "e.yaml", option, "/proc/x/y"]);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("part of the system") });
+    expect(err).not.toContain("[1/1]");
   });
 
   test("the page has every task and reason, and escapes them", () => {

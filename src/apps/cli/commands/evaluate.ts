@@ -13,6 +13,7 @@ import { type EvalReport, type EvalResult, renderEvalPage, summarize } from "../
 import { type EvalPlan, readEvalFile } from "../eval/read-eval-file.ts";
 import { runEval } from "../eval/run-eval.ts";
 import { createPrintRuntime } from "../print/open-print-session.ts";
+import { refuseKeyless, refuseOffline } from "../print/refuse-offline.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderTable } from "../views/render-table.ts";
@@ -53,6 +54,12 @@ export async function evaluate(
       signal: stop.signal,
       open: (directory) => createPrintRuntime({ ...context, host: { ...host, cwd: directory } }, {}),
       onResult: (result, done, planned) => host.stderr.write(describeResult(result, done, planned)),
+      onNoResult: (attempt) => host.stderr.write(describeNoResult(attempt)),
+      checkModel(session, model) {
+        const { environment } = host;
+        refuseOffline(session, { model, isForProgram: true, isEvaluated: true, environment });
+        refuseKeyless(session, environment);
+      },
     });
     const report = reportOf(outcome, { plan, file: basename(file), isStopped: stop.signal.aborted });
     await write(report, host, options);
@@ -128,6 +135,10 @@ function describe(report: EvalReport, host: CliHost): string {
   });
   const rest = report.done < report.planned ? ` ${report.stopped ?? ""}` : "";
   return `${table}\n${report.done} of ${report.planned} runs, $${report.cost.toFixed(4)}.${rest}\n`;
+}
+
+function describeNoResult({ task, definition, model, repetition, reason = "" }: EvalResult): string {
+  return `${stripControlCharacters(`${task}, ${definition}, ${model}, run ${repetition}: no result: ${reason}`)}\n`;
 }
 
 function describeResult(result: EvalResult, done: number, planned: number): string {

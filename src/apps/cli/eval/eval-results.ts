@@ -55,8 +55,28 @@ export function readResult(line: JsonRecord): EvalResult | undefined {
     [key, task, definition, model].every((value) => typeof value === "string") &&
     typeof passed === "boolean" &&
     typeof score === "number";
+  if (!isResult) return undefined;
   // Written by us; what is shown of the other fields is shown as text.
-  return isResult ? (line as unknown as EvalResult) : undefined;
+  const result = line as unknown as EvalResult;
+  return failedBeforeAnswer(result) ? undefined : result;
+}
+
+/** Failures that say something about the agent or model; others, such as a wrong key, say something about the set-up. */
+const ownFailures: ReadonlySet<string> = new Set([
+  "refusal",
+  "max_structured_output_retries",
+  "context_full",
+  "context-too-long",
+]);
+
+/** Whether a run ended without anything that could be scored, so that it has no result and is run again. */
+export function failedBeforeAnswer({
+  status,
+  endedBy,
+  turns,
+}: Pick<EvalResult, "status" | "endedBy" | "turns">): boolean {
+  if (status === "completed") return false;
+  return turns === 0 || (status === "failed" && !ownFailures.has(endedBy));
 }
 
 /** What one definition and model made of the tasks. */

@@ -3,8 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
+import type { SessionOptions } from "../../../runtime/options/runtime-options.ts";
+import type { Session } from "../../../runtime/session.ts";
+import { fileError } from "../../../storage/file-error.ts";
 import { readLines } from "../../../storage/read-lines.ts";
-import { cellsOf, type EvalCell, type EvalResult, readResult } from "./eval-results.ts";
+import { cellsOf, type EvalCell, type EvalResult, failedBeforeAnswer, readResult } from "./eval-results.ts";
 import { type EvalPlan, mainDefinition } from "./read-eval-file.ts";
 import { scoreAnswer } from "./score-answer.ts";
 
@@ -17,6 +20,10 @@ export interface RunEvalOptions {
   readonly open: (directory: string) => Runtime;
   readonly signal: AbortSignal;
   readonly onResult: (result: EvalResult, done: number, planned: number) => void;
+  /** Called with a run that failed before an answer: it is not kept, and is run again the next time. */
+  readonly onNoResult?: (attempt: EvalResult) => void;
+  /** Throws where the model of a session cannot answer, such as without a key. */
+  readonly checkModel?: (session: Session, model: string | undefined) => void;
 }
 
 export interface EvalOutcome {
@@ -25,7 +32,10 @@ export interface EvalOutcome {
   readonly stopped?: string;
 }
 
-/** Runs what of the table has no result yet, within one budget. Each result is on disk before the next run begins. */
+/**
+ * Runs what of the table has no result yet, within one budget. Each result is on disk before the next run begins. Throws
+ * before the first run where an agent or model cannot be used.
+ */
 export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
   const { plan, signal, resultsFile, onResult } = options;
   const cells = cellsOf(plan);
@@ -33,39 +43,114 @@ export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
   const results = new Map(
     cells.flatMap(({ key }) => (known.has(key) ? [[key, known.get(key) as EvalResult]] : [])),
   );
-  const waiting = cells.filter(({ key }) => !results.has(key)).values();
+  const open = cells.filter(({ key }) => !results.has(key));
+  await checkSetup(open, options);
+  const waiting = open.values();
   const budget = createBudget(plan, spent);
+  const failures = createFailures();
   let stopped: string | undefined;
 
   async function work(): Promise<void> {
     for (const cell of waiting) {
       if (signal.aborted) return;
+      if (failures.excludes(cell)) continue;
       const share = budget.reserve();
       if (share === "empty") {
         stopped = usedUp(plan);
         return;
       }
-      const result = await runCell(cell, { ...options, share });
+      const { result, isScored } = await runCell(cell, { ...options, share });
       budget.release(share, result.cost ?? 0);
       // What was cut off, by a person or for lack of money, is run again the next time; what it cost counts.
       const isShort = result.endedBy === "max_budget" && share !== undefined;
-      if (isShort || signal.aborted) {
-        if (result.cost !== undefined)
-          await appendFile(resultsFile, `${JSON.stringify({ spent: result.cost })}\n`);
+      if (isShort || signal.aborted || !isScored) {
+        if (result.cost !== undefined) await append(resultsFile, { spent: result.cost });
         if (isShort) stopped = usedUp(plan);
-        return;
+        if (isShort || signal.aborted) return;
+        failures.add(cell, result);
+        options.onNoResult?.(result);
+        continue;
       }
-      await appendFile(resultsFile, `${JSON.stringify(result)}\n`);
+      await append(resultsFile, result);
       results.set(cell.key, result);
       onResult(result, results.size, cells.length);
     }
   }
 
   await Promise.all(Array.from({ length: plan.concurrency }, work));
+  stopped ??= failures.describe();
   return {
     planned: cells.length,
     results: cells.flatMap(({ key }) => results.get(key) ?? []),
     ...(stopped === undefined ? {} : { stopped }),
+  };
+}
+
+async function append(file: string, line: object): Promise<void> {
+  await appendFile(file, `${JSON.stringify(line)}\n`).catch((error: unknown) => {
+    throw fileError("write", file, error);
+  });
+}
+
+/** Opens each agent and model once, also those of judges, before anything is paid for. */
+async function checkSetup(cells: readonly EvalCell[], options: RunEvalOptions): Promise<void> {
+  if (cells.length === 0) return;
+  const { permissionMode, allowedTools } = options.plan;
+  const given = {
+    ...(permissionMode === undefined ? {} : { permissionMode }),
+    ...(allowedTools === undefined ? {} : { allowedTools }),
+  };
+  const used = cells.flatMap(({ definition, model, task: { judge } }): readonly SessionOptions[] => [
+    { ...given, ...agentOptions(definition === mainDefinition ? undefined : definition, model) },
+    ...(judge === undefined ? [] : [{ tools: [], ...agentOptions(judge.agent, judge.model) }]),
+  ]);
+  const unique = new Map(used.map((one) => [JSON.stringify(one), one]));
+  await using place = await openPlace(options);
+  await using runtime = options.open(place.directory);
+  for (const one of unique.values()) {
+    if (options.signal.aborted) return;
+    const session = await runtime.open({ ...one, planOnly: true });
+    try {
+      options.checkModel?.(session, typeof one.model === "string" ? one.model : undefined);
+    } finally {
+      await session.close();
+    }
+  }
+}
+
+function agentOptions(agent: string | undefined, model: string | undefined) {
+  return { ...(agent === undefined ? {} : { agent }), ...(model === undefined ? {} : { model }) };
+}
+
+/** After one of these no other run with the same model can get an answer. */
+const lasting: ReadonlySet<string> = new Set([
+  "unauthorized",
+  "not-found",
+  "no-credentials",
+  "unknown-model",
+]);
+
+/** The runs of this start that failed before an answer. */
+function createFailures() {
+  const excluded = new Set<string | undefined>();
+  let count = 0;
+  let first: string | undefined;
+  return {
+    add({ model }: EvalCell, { endedBy, reason }: EvalResult): void {
+      if (lasting.has(endedBy)) excluded.add(model);
+      count += 1;
+      first ??= reason;
+    },
+    excludes({ model }: EvalCell): boolean {
+      const isExcluded = excluded.has(model);
+      if (isExcluded) count += 1;
+      return isExcluded;
+    },
+    describe(): string | undefined {
+      if (count === 0) return undefined;
+      const runs = count === 1 ? "1 run has" : `${count} runs have`;
+      return `${runs} no result, and the same command runs them again: ${first ?? "no answer."}`;
+    },
   };
 }
 
@@ -83,10 +168,11 @@ async function loadResults(file: string): Promise<EarlierResults> {
   // A process that was killed while it wrote has left half a line, which the next result must not continue.
   if (torn) await appendFile(file, "\n");
   const read = values.flatMap((line) => readResult(line) ?? []);
-  const wasted = values.reduce((sum, { spent }) => sum + (typeof spent === "number" ? spent : 0), 0);
+  const amount = (value: unknown): number => (typeof value === "number" ? value : 0);
   return {
     results: new Map(read.map((result) => [result.key, result])),
-    spent: read.reduce((sum, { cost = 0 }) => sum + cost, wasted),
+    // Also of runs that have no result.
+    spent: values.reduce((sum, { spent, cost }) => sum + amount(spent) + amount(cost), 0),
   };
 }
 
@@ -114,7 +200,7 @@ function createBudget({ budgetUsd, concurrency }: EvalPlan, spent: number) {
 async function runCell(
   cell: EvalCell,
   options: RunEvalOptions & { readonly share: number | undefined },
-): Promise<EvalResult> {
+): Promise<{ readonly result: EvalResult; readonly isScored: boolean }> {
   const { task, definition, model, repetition, key } = cell;
   const about = { key, task: task.name, definition, model: model ?? "default", repetition };
   const start = performance.now();
@@ -135,8 +221,8 @@ async function runCell(
       signal,
       budgetUsd: left,
     });
-    const { costUsd: judged, ...scored } = score;
-    return {
+    const { costUsd: judged, isUnscored = false, ...scored } = score;
+    const attempt: EvalResult = {
       ...about,
       ...scored,
       status: result.status,
@@ -147,19 +233,12 @@ async function runCell(
       ...(own.costUsd === undefined ? {} : { cost: own.costUsd + judged }),
       ...(own.costUsd === undefined && judged > 0 ? { cost: judged } : {}),
     };
+    return { result: attempt, isScored: !isUnscored && !failedBeforeAnswer(attempt) };
   } catch (error) {
     if (!isRetinueError(error)) throw error;
     const durationMs = Math.round(performance.now() - start);
-    return {
-      ...about,
-      passed: false,
-      score: 0,
-      reason: error.message,
-      status: "failed",
-      endedBy: error.code,
-      turns: 0,
-      durationMs,
-    };
+    const failed = { passed: false, score: 0, reason: error.message, status: "failed", endedBy: error.code };
+    return { result: { ...about, ...failed, turns: 0, durationMs }, isScored: false };
   }
 }
 
@@ -170,8 +249,7 @@ function runOptions(
   const { maxTurns, permissionMode, allowedTools } = plan;
   return {
     signal,
-    ...(definition === mainDefinition ? {} : { agent: definition }),
-    ...(model === undefined ? {} : { model }),
+    ...agentOptions(definition === mainDefinition ? undefined : definition, model),
     ...(task.schema === undefined ? {} : { output: task.schema }),
     ...(share === undefined ? {} : { maxBudgetUsd: share }),
     ...(maxTurns === undefined ? {} : { maxTurns }),

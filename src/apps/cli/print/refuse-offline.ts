@@ -8,6 +8,8 @@ export interface OfflineFacts {
   readonly model: string | undefined;
   /** Whether a program reads the output. */
   readonly isForProgram: boolean;
+  /** Whether the answers are kept and compared with those of others. */
+  readonly isEvaluated?: boolean;
   readonly environment: CliHost["environment"];
 }
 
@@ -28,8 +30,9 @@ export function refuseOffline(
   });
 }
 
-function refusalReason({ model, isForProgram, environment }: OfflineFacts): string | undefined {
+function refusalReason({ model, isForProgram, isEvaluated, environment }: OfflineFacts): string | undefined {
   if (model !== undefined && model.trim() !== "") return `the model ${JSON.stringify(model)} was asked for`;
+  if (isEvaluated === true) return "an evaluation keeps the results";
   if (isForProgram) return "a program reads the result";
   const ci = (environment["CI"] ?? "").trim().toLowerCase();
   return ci === "" || ci === "0" || ci === "false" ? undefined : "this runs in CI";
