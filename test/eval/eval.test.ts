@@ -217,6 +217,8 @@ repetitions: 2
     expect(first.err).toContain("a, main, sonnet, run 1: no result: ");
     const again = await runInProcess(place, ["eval", "e.yaml"], environment);
     expect(again).toMatchObject({ code: 0, out: expect.stringContaining("1 of 1") });
+    // Looking whether it can be run is no session.
+    expect(place.transcripts().size).toBe(2);
   });
 
   test.each(["--html", "--results"])("%s below /proc is refused before anything is run", async (option) => {

@@ -52,7 +52,7 @@ export async function evaluate(
       directory: host.cwd,
       environment: host.environment,
       signal: stop.signal,
-      open: (directory) => createPrintRuntime({ ...context, host: { ...host, cwd: directory } }, {}),
+      open: (cwd, kept) => createPrintRuntime({ ...context, host: { ...host, cwd } }, kept),
       onResult: (result, done, planned) => host.stderr.write(describeResult(result, done, planned)),
       onNoResult: (attempt) => host.stderr.write(describeNoResult(attempt)),
       checkModel(session, model) {

@@ -17,7 +17,7 @@ export interface RunEvalOptions {
   readonly resultsFile: string;
   readonly directory: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly open: (directory: string) => Runtime;
+  readonly open: (directory: string, options: { readonly sessionPersistence: boolean }) => Runtime;
   readonly signal: AbortSignal;
   readonly onResult: (result: EvalResult, done: number, planned: number) => void;
   /** Called with a run that failed before an answer: it is not kept, and is run again the next time. */
@@ -106,7 +106,8 @@ async function checkSetup(cells: readonly EvalCell[], options: RunEvalOptions): 
   ]);
   const unique = new Map(used.map((one) => [JSON.stringify(one), one]));
   await using place = await openPlace(options);
-  await using runtime = options.open(place.directory);
+  // No session of it is left behind.
+  await using runtime = options.open(place.directory, { sessionPersistence: false });
   for (const one of unique.values()) {
     if (options.signal.aborted) return;
     const session = await runtime.open({ ...one, planOnly: true });
@@ -206,7 +207,7 @@ async function runCell(
   const start = performance.now();
   await using place = await openPlace(options);
   try {
-    await using runtime = options.open(place.directory);
+    await using runtime = options.open(place.directory, { sessionPersistence: true });
     const result = await runtime.run(task.prompt, runOptions(cell, options)).result;
     const durationMs = Math.round(performance.now() - start);
     const own = result.tree ?? result.totals;
