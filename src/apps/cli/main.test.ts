@@ -633,6 +633,7 @@ describe("the command line itself", () => {
 
   it.each([
     [["agents", "chekc"], "There is no command `agents chekc`.\nDid you mean `retinue agents check`?"],
+    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
     [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
     [["doctor", "now"], "Too many arguments for 'doctor'."],
     [["agents", "show"], "Missing required argument 'name'."],
@@ -649,7 +650,6 @@ describe("the command line itself", () => {
   });
 
   it.each([
-    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
     [["--setting-sources", "users", "agents"], 'Invalid --setting-sources "users".'],
   ])("answers %j with a sentence, advice and exit code 1 [CLI-6, CLI-7]", async (arguments_, expected) => {
     const { code, out, err } = await createWorld().run(arguments_);
