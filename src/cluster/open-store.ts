@@ -20,7 +20,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     return openPostgresStore({ url: address, ...options });
   }
   if (address.startsWith("file:")) {
-    const folder = folderOf(address);
+    const folder = storeFolder(address);
     const { openFileStore } = await import("./files/open-file-store.ts");
     return openFileStore(folder);
   }
@@ -30,7 +30,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
 }
 
 /** A URL takes `file://` and `file:notes` for the root of the file system or a folder in it, which no one means. */
-function folderOf(address: string): string {
+export function storeFolder(address: string): string {
   const folder = /^file:\/\/(localhost)?\/[^?#]+$/.test(address) ? pathOf(address) : undefined;
   if (folder !== undefined && parse(folder).root !== resolve(folder)) return folder;
   throw new RetinueError(
