@@ -184,7 +184,8 @@ describe.runIf(hasTerminal)("in a terminal", () => {
 describe("a store in a folder, for one process at a time", () => {
   test("-p runs its agent itself, and serve continues one that waited for a person [CLU-1, CLU-4]", async () => {
     const write = { calls: [{ name: "Write", input: { file_path: "a.txt", content: "text" } }] };
-    const provider = await startFakeProvider({ script: ["Hello.", write, "Written."] });
+    // A call that waited is repeated by the model, and the answer covers it.
+    const provider = await startFakeProvider({ script: ["Hello.", write, write, "Written."] });
     onTestFinished(() => provider[Symbol.asyncDispose]());
     const place = createPlace();
     const store = ["--store", pathToFileURL(join(place.home, "store")).href];

@@ -226,7 +226,7 @@ async function refuseMissing({ store: address }: StoreContext, store: Store, id:
 
 function describeLeft(address: StoreAddress, id: string): string {
   return isForOneProcess(address)
-    ? `${id} stops at the end of its turn; \`retinue serve --store …\` continues it`
+    ? `${id} is kept in the store; \`retinue serve --store …\` continues it`
     : `${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it`;
 }
 
