@@ -1,3 +1,4 @@
+import { parse, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Store } from "./store.ts";
@@ -19,10 +20,33 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     return openPostgresStore({ url: address, ...options });
   }
   if (address.startsWith("file:")) {
+    const folder = storeFolder(address);
     const { openFileStore } = await import("./files/open-file-store.ts");
-    return openFileStore(fileURLToPath(address));
+    return openFileStore(folder);
   }
   throw new RetinueError("invalid-store-url", "The address of a store begins with postgres:// or file://.", {
     advice: "Write postgres://user@host:5432/database.",
   });
+}
+
+/** A URL takes `file://` and `file:notes` for the root of the file system or a folder in it, which no one means. */
+export function storeFolder(address: string): string {
+  const folder = /^file:\/\/(localhost)?\/[^?#]+$/.test(address) ? pathOf(address) : undefined;
+  if (folder !== undefined && parse(folder).root !== resolve(folder)) return folder;
+  throw new RetinueError(
+    "invalid-store-url",
+    `The address ${JSON.stringify(address)} names no folder for a store.`,
+    {
+      advice: "Write the whole path of the folder behind file://, such as file:///var/lib/retinue.",
+    },
+  );
+}
+
+/** Undefined for what is no path, such as one with an encoded slash. */
+function pathOf(address: string): string | undefined {
+  try {
+    return fileURLToPath(address);
+  } catch {
+    return undefined;
+  }
 }

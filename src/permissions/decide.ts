@@ -240,7 +240,7 @@ function find(
 }
 
 function byRule(type: Decision["type"], what: string, rule: PolicyRule): Decision {
-  const reason = `the rule ${describeRule(rule)} ${what}`;
+  const reason = rule.reason ?? `the rule ${describeRule(rule)} ${what}`;
   return { type, reason, ...(type === "allow" ? { allowedBy: "rule" } : {}), rule };
 }
 

@@ -23,6 +23,8 @@ export interface PolicyRule {
   readonly otherAnchors?: readonly string[];
   /** The file it is in, for explanations. */
   readonly from?: string;
+  /** Why it is there, for explanations, where it is the runtime's own and no one could find it in a file. */
+  readonly reason?: string;
 }
 
 /** A tool an agent has, and how far. */

@@ -78,7 +78,9 @@ export async function findTeamRules({
         rule: { tool, canonicalTool: tool, specifier: { type: "path", anchor: "settings", pattern: "**" } },
         anchor: folder,
         ...(real === folder ? {} : { otherAnchors: [real] }),
-        from: "agent teams, whose files only their tools use",
+        from: "agent teams",
+        reason:
+          "the files of agent teams are only for the tools of the team, such as SendMessage and TaskUpdate",
       }),
     ),
   );

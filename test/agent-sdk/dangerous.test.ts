@@ -124,7 +124,7 @@ describe("words that are no command [CLI-7]", () => {
     [["agent", "list"]],
   ])("%j is an error and no prompt", async (words) => {
     const { code, err } = await runInside(createPlace(), words, { environment: { ANTHROPIC_API_KEY: "x" } });
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(err).toContain(`There is no command \`${words[0]}\``);
   });
 });

@@ -1,5 +1,6 @@
-import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -10,9 +11,12 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { projectRoot } from "../project-files.ts";
+import { createPlace, runCommand } from "./run-command.ts";
 
 const program = join(projectRoot, "bin/retinue.js");
 const description = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
@@ -96,7 +100,7 @@ describe("the built command", () => {
   test("exits with 0 when all is well, 1 when something is wrong, 2 when it is misused [CLI-2, CLI-6]", () => {
     const folders = createFolders();
     expect(retinue(folders, "agents", "check").status).toBe(0);
-    expect(retinue(folders, "agnets").status).toBe(1);
+    expect(retinue(folders, "agnets").status).toBe(2);
     expect(retinue(folders, "agents", "check", "nowhere").status).toBe(2);
     writeFileSync(join(folders.cwd, ".claude/agents/bad.md"), "---\nname: bad\n---\n");
     expect(retinue(folders, "agents", "check").status).toBe(1);
@@ -174,5 +178,53 @@ describe.runIf(hasTerminal)("in a terminal", () => {
     ]);
     expect(status, screen).toBe(130);
     expect(readdirSync(join(folders.cwd, ".claude/agents"))).toEqual([]);
+  });
+});
+
+describe("a store in a folder, for one process at a time", () => {
+  test("-p runs its agent itself, and serve continues one that waited for a person [CLU-1, CLU-4]", async () => {
+    const write = { calls: [{ name: "Write", input: { file_path: "a.txt", content: "text" } }] };
+    // A call that waited is repeated by the model, and the answer covers it.
+    const provider = await startFakeProvider({ script: ["Hello.", write, write, "Written."] });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const place = createPlace();
+    const store = ["--store", pathToFileURL(join(place.home, "store")).href];
+    const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
+    const run = (words: readonly string[], heard: (err: string, child: ChildProcess) => void = () => {}) => {
+      let err = "";
+      const listen = (child: ChildProcess) =>
+        child.stderr?.on("data", (text) => {
+          err += text;
+          heard(err, child);
+        });
+      return runCommand(place, [...words, ...store], { environment, started: listen });
+    };
+    expect(await run(["-p", "Hi."])).toMatchObject({ code: 0, out: "Hello.\n" });
+
+    const left = await run(["-p", "Write."], (err, child) => {
+      if (/leave with Ctrl\+C.*\n$/.test(err)) child.kill("SIGINT");
+    });
+    expect(left).toMatchObject({
+      code: 130,
+      err: expect.stringContaining("`retinue serve --store …` continues"),
+    });
+    const id = /agent (\S+)/.exec(left.err)?.[1] ?? "";
+    const approval = /retinue approve (\S+)/.exec(left.err)?.[1] ?? "";
+    expect(await run(["approve", approval])).toMatchObject({ code: 0 });
+
+    const serving = Promise.withResolvers<ChildProcess>();
+    const served = run(["serve"], (err, child) => {
+      if (err.includes(" serves ")) serving.resolve(child);
+    });
+    const worker = await serving.promise;
+    await expect.poll(() => existsSync(join(place.cwd, "a.txt"))).toBe(true);
+    // It stays, and keeps others out, also when there is nothing to do.
+    expect(await run(["tasks"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`process ${worker.pid},`),
+    });
+    worker.kill("SIGTERM");
+    expect(await served).toMatchObject({ code: 0 });
+    expect((await run(["logs", id])).out).toContain("assistant: Written.");
   });
 });

@@ -25,7 +25,11 @@ interface Stage extends Place {
   readonly provider: FakeProvider;
   run(...arguments_: string[]): Promise<Finished>;
   /** Starts a session and does something to its process as soon as files are there. */
-  runUntil(files: readonly string[], act: (process_: ChildProcess) => void): Promise<Finished>;
+  runUntil(
+    files: readonly string[],
+    act: (process_: ChildProcess) => void,
+    more?: readonly string[],
+  ): Promise<Finished>;
 }
 
 async function createStage(steps: readonly Step[]): Promise<Stage> {
@@ -37,11 +41,11 @@ async function createStage(steps: readonly Step[]): Promise<Stage> {
     ...place,
     provider,
     run: (...arguments_) => runCommand(place, arguments_, { environment }),
-    async runUntil(files, act) {
+    async runUntil(files, act, more = []) {
       const begun = Promise.withResolvers<ChildProcess>();
       const flags = ["--dangerously-skip-permissions", "--output-format", "stream-json"];
       let isOver = false;
-      const ended = runCommand(place, ["-p", "Begin.", ...flags], {
+      const ended = runCommand(place, ["-p", "Begin.", ...flags, ...more], {
         environment,
         watch: (_, process_) => begun.resolve(process_),
       }).finally(() => {
@@ -80,10 +84,10 @@ const isLinux = process.platform === "linux";
 
 describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", () => {
   test.each([
-    ["SIGINT", 130],
-    ["SIGTERM", 143],
-    ["SIGHUP", 129],
-  ] as const)("%s ends with %i, says what was stopped and how to continue, and its agents are resumed [CLI-8, TRN-3]", async (signal, code) => {
+    ["SIGINT", 130, []],
+    ["SIGTERM", 143, ["--approvals", "wait"]],
+    ["SIGHUP", 129, []],
+  ] as const)("%s ends with %i, says what was stopped and how to continue, and its agents are resumed [CLI-8, TRN-3]", async (signal, code, kept) => {
     const resumeAll = (request: ModelRequest) => {
       const text = JSON.stringify(request.messages);
       const ids = [...text.matchAll(/agent (a[0-9a-f]{16}) \(general-purpose, \\\\?"(task-\w+)/gi)];
@@ -98,7 +102,7 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
       child("TASK-TWO", { text: "Two after all." }),
       main({ text: "Good." }),
     ]);
-    const stopped = await stage.runUntil(["first", "second"], (process_) => process_.kill(signal));
+    const stopped = await stage.runUntil(["first", "second"], (process_) => process_.kill(signal), kept);
 
     const children = readdirSync(join(folderOf(stage), "subagents")).filter((name) =>
       name.endsWith(".jsonl"),
@@ -108,7 +112,8 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     expect(stopped).toMatchObject({ code });
     expect(stopped.err).toContain(`Stopped by ${signal}, with 2 agents that can be resumed:`);
     for (const id of ids) expect(stopped.err).toContain(`  ${id}  general-purpose  task-`);
-    expect(stopped.err).toContain(`Continue: retinue -p --resume ${sessionOf(stage)} "Continue."\n`);
+    const again = ["retinue -p --resume", sessionOf(stage), ...kept, '"Continue."'].join(" ");
+    expect(stopped.err).toContain(`Continue: ${again}\n`);
     expect(livingIn(stage)).toEqual([]);
     expect(readdirSync(join(folderOf(stage), "commands"))).toEqual([]);
 

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -12,6 +13,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { digestOf } from "../../permissions/grants/approval-record.ts";
 import { startFakeProvider } from "../../testing/fake-provider.ts";
 import type { CliHost, CliOutput } from "./cli-host.ts";
 import { main } from "./main.ts";
@@ -633,6 +635,7 @@ describe("the command line itself", () => {
 
   it.each([
     [["agents", "chekc"], "There is no command `agents chekc`.\nDid you mean `retinue agents check`?"],
+    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
     [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
     [["doctor", "now"], "Too many arguments for 'doctor'."],
     [["agents", "show"], "Missing required argument 'name'."],
@@ -649,12 +652,49 @@ describe("the command line itself", () => {
   });
 
   it.each([
-    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
     [["--setting-sources", "users", "agents"], 'Invalid --setting-sources "users".'],
   ])("answers %j with a sentence, advice and exit code 1 [CLI-6, CLI-7]", async (arguments_, expected) => {
     const { code, out, err } = await createWorld().run(arguments_);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
+  });
+
+  it("shows where the link of a call that waited leads, and counts its uses [APR-2]", async () => {
+    const world = createWorld();
+    const id = "0123456789ab";
+    const judged = {
+      tool: "Write",
+      input: { file_path: "cur/f.txt", content: "x" },
+      directory: world.cwd,
+      paths: [join(world.cwd, "cur/f.txt"), join(world.cwd, "v2/f.txt")],
+    };
+    const digest = digestOf(judged);
+    const session = "0a1b2c3d-0000-4000-8000-000000000000";
+    const place = { agent: "main", call: "c1", at: 1 };
+    const shared = { version: 1, digest, at: 1, by: "ada" };
+    const question = { ...shared, ...judged, id, session, reason: "no rule allows it", suggestedRules: [] };
+    const files = {
+      [`q-${id}`]: { ...question, everyTime: false, places: [{ ...place, path: "main" }] },
+      [`a-${id}`]: {
+        ...shared,
+        type: "allow",
+        scope: "session",
+        rules: [],
+        question: id,
+        agents: [],
+        via: "cli",
+      },
+      [`u-${id}-1`]: { ...shared, ...place, grant: id, tool: "Write", run: "r", usd: 0 },
+    };
+    const folder = `.claude/projects/${world.cwd.replace(/[^A-Za-z0-9]/g, "-")}/${session}/approvals`;
+    for (const [name, value] of Object.entries(files)) {
+      world.write(`home/${folder}/${name}.json`, JSON.stringify(value));
+      chmodSync(join(world.home, folder, `${name}.json`), 0o600);
+    }
+    const { out } = await world.run(["approvals", "show", id]);
+    expect(out).toContain(`leads to  ${join(world.cwd, "v2/f.txt")}\n`);
+    expect(out).not.toContain(`leads to  ${join(world.cwd, "cur/f.txt")}`);
+    expect(out).toContain("allowed   this session, 1 use, by ada (cli)");
   });
 
   it("shows a stack trace only with --debug [CLI-6]", async () => {

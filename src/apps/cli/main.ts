@@ -63,7 +63,7 @@ function reportError(error: unknown, { stderr }: Pick<CliHost, "stderr">, isDebu
   stderr.write(`${paint.error("retinue:")} ${onLines(sentence)}\n`);
   if (advice !== undefined) stderr.write(`${wrap(onLines(advice), stderr.columns ?? 100).join("\n")}\n`);
   if (isDebugging && error instanceof Error) stderr.write(`${onLines(error.stack ?? "")}\n`);
-  return code === "misuse" ? 2 : 1;
+  return code === "misuse" || code === "unknown-command" ? 2 : 1;
 }
 
 function onLines(text: string): string {

@@ -165,7 +165,9 @@ function wakeLater(engine: EngineState, { agent, id, options, delayMs }: LaterWa
 function startServer(engine: EngineState, run: Server["run"], options: Server["options"]): Worker {
   if (engine.server !== undefined)
     throw new RetinueError("already-serving", "This process already is a worker of this store.");
-  const own: Server = { run, options, draining: new AbortController(), onIdle: undefined };
+  // Nothing else may keep the process alive while there is nothing to run.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  const own: Server = { run, options, draining: new AbortController(), alive, onIdle: undefined };
   engine.server = own;
   dispatch(engine);
   const drain = (graceMs?: number): Promise<void> =>
@@ -208,6 +210,8 @@ interface Server {
   readonly run: RunActivation;
   readonly options: ServeOptions;
   readonly draining: AbortController;
+  /** Keeps the process alive until the worker has shut down. */
+  readonly alive: NodeJS.Timeout;
   onIdle: (() => void) | undefined;
 }
 
@@ -228,6 +232,7 @@ async function drainServer(
     server.onIdle();
   });
   clearTimeout(timer);
+  clearInterval(server.alive);
 }
 
 function workerId({ machine, pid }: FileEngineOptions["identity"]): string {

@@ -1,8 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import { describeStoreContract } from "../../testing/describe-store-contract.ts";
+import { openStore, storeFolder } from "../open-store.ts";
 import { openFileStore } from "./open-file-store.ts";
 
 describe("[CLU-1] the file store", () => {
@@ -26,4 +28,28 @@ describe("[CLU-1] the file store", () => {
     },
     { describe, test, expect },
   );
+});
+
+describe("the address of a file store [CLU-1]", () => {
+  test.each([
+    "file:",
+    "file://",
+    "file:///",
+    "file:////",
+    "file:///.",
+    "file://localhost/",
+    "file://relative",
+    "file:relative",
+    "file:///a%2Fb",
+    "file:///a?b",
+    "file:///a#b",
+  ])("%s names no folder and is refused in a sentence", (address) => {
+    expect(() => storeFolder(address)).toThrow(`The address "${address}" names no folder for a store.`);
+  });
+
+  test("is refused before anything is opened, and otherwise is the folder", async () => {
+    await expect(openStore("file://relative")).rejects.toMatchObject({ code: "invalid-store-url" });
+    const folder = join(tmpdir(), "a b#c?d");
+    expect(storeFolder(pathToFileURL(folder).href)).toBe(folder);
+  });
 });

@@ -1,4 +1,5 @@
 import { userInfo } from "node:os";
+import { resolve } from "node:path";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { ApprovalGrant, GrantScope } from "../../../permissions/grants/approval-record.ts";
 import { type GivenAnswer, questionTexts } from "../../../runtime/approvals/answer-question.ts";
@@ -78,10 +79,22 @@ function describeGrant(grant: ApprovalGrant, { uses }: Pick<Approval, "uses">): 
     `this ${scope}`,
     ...(rules.length === 0 ? [] : [rules.join(" and ")]),
     ...(until === undefined ? [] : [`until ${new Date(until).toISOString()}`]),
-    maxUses === undefined ? `${uses.length} uses` : `${uses.length} of ${maxUses} uses`,
+    maxUses === undefined ? countUses(uses.length) : `${uses.length} of ${countUses(maxUses)}`,
     ...(maxUsd === undefined ? [] : [`up to $${maxUsd}`]),
     `by ${by}`,
   ].join(", ");
+}
+
+function countUses(count: number): string {
+  return count === 1 ? "1 use" : `${count} uses`;
+}
+
+/** The paths behind the ones that the call names: where links lead, and what a command touches. */
+function describePaths({ input, directory, paths }: Approval["question"]): readonly string[] {
+  const texts = Object.values(input).filter((value) => typeof value === "string");
+  const named = new Set(texts.map((text) => resolve(directory, text)));
+  const label = paths.some((path) => named.has(path)) ? "leads to " : "touches  ";
+  return [...new Set(paths)].filter((path) => !named.has(path)).map((path) => `${label} ${path}`);
 }
 
 /** `retinue approvals show ID` */
@@ -102,6 +115,7 @@ export async function showApproval(
     `folder    ${question.directory}`,
     `tool      ${question.tool}`,
     ...JSON.stringify(question.input, undefined, 2).split("\n"),
+    ...describePaths(question),
     `reason    ${question.reason}`,
     ...question.places.map(({ path, agent, call }) => `place     ${path} (${agent}, ${call})`),
     ...(question.suggestedRules.length === 0 ? [] : [`rules     ${question.suggestedRules.join(" and ")}`]),

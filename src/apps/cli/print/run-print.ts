@@ -40,7 +40,7 @@ export async function runPrint(
     const { code, session } = await runSession(context, { request, options, first, signal, thinkingTokens });
     if (isReaderGone(closed)) host.stderr.write(`${readerGone(session)}\n`);
     if (!stop.signal.aborted) return code;
-    reportStopped(session, stop.signal.reason, host);
+    reportStopped(session, { reason: stop.signal.reason, approvals: options.approvals }, host);
     return exitCodeOf(stop.signal.reason);
   } catch (error) {
     // A reader that went away has what it wanted.
@@ -95,9 +95,15 @@ async function runSession(
   return { code, session };
 }
 
-function reportStopped({ plan, tasks, discovered }: Session, reason: unknown, { stderr }: CliHost): void {
+function reportStopped(
+  { plan, tasks, discovered }: Session,
+  { reason, approvals }: { readonly reason: unknown; readonly approvals: string | undefined },
+  { stderr }: CliHost,
+): void {
   const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  const command = `retinue -p --resume ${plan.sessionId} "Continue."`;
+  // Without it, a call that waits for an answer would be refused.
+  const waiting = approvals === "wait" ? " --approvals wait" : "";
+  const command = `retinue -p --resume ${plan.sessionId}${waiting} "Continue."`;
   reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }
 

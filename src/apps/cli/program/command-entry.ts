@@ -2,7 +2,7 @@ import type { Command, OptionValues } from "commander";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { personCommands } from "../../../foundation/person-commands.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { type CommandContext, misuse, refuseAgents } from "../session-options.ts";
+import { type CommandContext, refuseAgents } from "../session-options.ts";
 import { addOptions, type OptionEntry } from "./option-entry.ts";
 
 /** One command: how it is written, what it takes, and what it runs. A command with others below it is a group. */
@@ -114,7 +114,7 @@ export function unknownCommand(parent: Command, name: string): RetinueError {
     nearest === undefined
       ? `The commands are ${known.map((command) => `${path}${command}`).join(", ")}.`
       : `Did you mean \`retinue ${path}${nearest}\`?`;
-  return misuse(`There is no command \`${path}${name}\`.`, advice);
+  return new RetinueError("unknown-command", `There is no command \`${path}${name}\`.`, { advice });
 }
 
 export function addRefusedCommands(program: Command, refused: readonly RefusedCommand[]): void {

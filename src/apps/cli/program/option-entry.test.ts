@@ -18,7 +18,7 @@ describe("options are checked by their table", () => {
     [
       { permissionMode: "acceptedits" },
       'Invalid --permission-mode "acceptedits".',
-      "Did you mean acceptEdits? Write one of default, acceptEdits, plan, dontAsk, bypassPermissions.",
+      "Did you mean acceptEdits? Write one of default, acceptEdits, plan, dontAsk, bypassPermissions, delegate.",
     ],
     [{ outputFormat: "xml" }, 'Invalid --output-format "xml".', "Write one of text, json, stream-json."],
     [{ approvals: "wiat" }, 'Invalid --approvals "wiat".', "Did you mean wait? Write one of wait, refuse."],

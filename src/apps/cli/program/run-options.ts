@@ -162,7 +162,7 @@ const rightOptions: readonly OptionEntry[] = [
     description: "what happens to calls no rule speaks of",
     value: {
       type: "word",
-      words: permissionModes.filter((mode) => mode !== "delegate" && mode !== "auto"),
+      words: permissionModes.filter((mode) => mode !== "auto"),
       accepts: (text) => parsePermissionMode(text) !== undefined,
     },
     brief: "--permission-mode MODE",

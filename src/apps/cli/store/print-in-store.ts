@@ -3,7 +3,7 @@ import type { SessionOpened } from "../../../cluster/session/session-work.ts";
 import type { StoreApproval } from "../../../cluster/session/store-approvals.ts";
 import { waitForEnd } from "../../../cluster/start-agent.ts";
 import { planMain, type SessionRequest, startPlan, startSession } from "../../../cluster/start-session.ts";
-import type { JsonValue, Store } from "../../../cluster/store.ts";
+import type { JsonValue, Store, Worker } from "../../../cluster/store.ts";
 import { findWorkspace, workspaceTypes } from "../../../cluster/workspace/find-workspace.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
@@ -23,8 +23,8 @@ import { createPrinter, type Printer } from "../print/printer.ts";
 import { readPrompt } from "../print/read-prompt.ts";
 import { misuse } from "../session-options.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
-import type { StoreContext } from "./run-store-program.ts";
-import { withStore } from "./with-store.ts";
+import type { StoreAddress, StoreContext } from "./run-store-program.ts";
+import { isForOneProcess, withStore } from "./with-store.ts";
 
 export interface PrintInStoreOptions extends PrintOptions {
   readonly workspace?: string;
@@ -72,6 +72,7 @@ export async function printInStore(
           },
           ...(session.agents === undefined ? {} : { agents: readAgents(session.agents, host.cwd) }),
         });
+        if (options.detach !== true) await refuseMissing(context, store, sessionId);
         return 0;
       };
       if (options.detach !== true) {
@@ -94,7 +95,7 @@ interface Shown {
 
 /** Prints what is heard of a session as if it ran here. */
 async function show(
-  { host }: StoreContext,
+  { host, store: address }: StoreContext,
   store: Store,
   { request, session, begin, signal }: Shown,
 ): Promise<number> {
@@ -111,7 +112,10 @@ async function show(
   const say = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   const onParked = ({ id: approval, question: { tool, input } }: StoreApproval): void => {
     say(`waits for a person: ${tool} ${cutTo(JSON.stringify(input), 200)}`);
-    say(`answer with \`retinue approve ${approval} --store …\` or \`retinue deny ${approval} --store …\``);
+    const answer = `\`retinue approve ${approval} --store …\` or \`retinue deny ${approval} --store …\``;
+    if (isForOneProcess(address))
+      say(`leave with Ctrl+C, answer with ${answer}, and continue with \`retinue serve --store …\``);
+    else say(`answer with ${answer}`);
   };
   let ending: RunEnding | undefined;
   try {
@@ -123,7 +127,7 @@ async function show(
       else print().show(event);
     }
   } catch (error) {
-    if (signal.aborted) say(`${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it`);
+    if (signal.aborted) say(describeLeft(address, id));
     else print().fail(error);
     throw error;
   }
@@ -152,6 +156,7 @@ export async function runPlanInStore(
   const { sessionDirectory: directory } = plan;
   return inPlace(context, { ...options, agent: plan.agent.id, directory }, async (store, place, signal) => {
     const id = await startPlan(store, { ...place, plan });
+    if (options.detach !== true) await refuseMissing(context, store, id);
     const output = options.json === true ? "json" : request.output;
     if (options.detach !== true) return watch(context, store, { id, output, signal });
     host.stdout.write(`${id}\n`);
@@ -186,11 +191,43 @@ async function inPlace(
         workers: await store.engine.workers(),
       });
       const [queue] = options.queue ?? [];
-      return use(store, { workspace, ...(queue === undefined ? {} : { queue }) }, stop.signal);
+      await using _worker = await startOwnWorker(context, store, options);
+      return await use(store, { workspace, ...(queue === undefined ? {} : { queue }) }, stop.signal);
     });
   } finally {
     forget();
   }
+}
+
+/** Where no other process can be a worker of the store, the one that waits for the agent runs it. */
+async function startOwnWorker(
+  context: StoreContext,
+  store: Store,
+  { detach, queue = [] }: PrintInStoreOptions,
+): Promise<Worker | undefined> {
+  if (detach === true || !isForOneProcess(context.store)) return undefined;
+  const { startWorker } = await import("./serve.ts");
+  return startWorker(context, store, { slots: ownSlots, queues: queue });
+}
+
+/** For the agent and the children that it gives to the store. */
+const ownSlots = 4;
+
+/** What this process does not have, no other can bring while it waits. */
+async function refuseMissing({ store: address }: StoreContext, store: Store, id: string): Promise<void> {
+  if (!isForOneProcess(address)) return;
+  const status = await store.engine.status(id);
+  if (status.state !== "queued" || status.missing.length === 0) return;
+  const missing = status.missing.join(", ");
+  throw new RetinueError("missing-need", `${id} needs what this process does not have: ${missing}.`, {
+    advice: "It is kept in the store; `retinue serve --store …` runs it where it is there.",
+  });
+}
+
+function describeLeft(address: StoreAddress, id: string): string {
+  return isForOneProcess(address)
+    ? `${id} is kept in the store; \`retinue serve --store …\` continues it`
+    : `${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it`;
 }
 
 export function readWorkspaceType(text = "pinned"): (typeof workspaceTypes)[number] {
@@ -211,13 +248,14 @@ interface Watched {
   readonly signal: AbortSignal;
 }
 
-async function watch({ host }: StoreContext, store: Store, { id, output, signal }: Watched): Promise<number> {
+async function watch(
+  { host, store: address }: StoreContext,
+  store: Store,
+  { id, output, signal }: Watched,
+): Promise<number> {
   host.stderr.write(`retinue: agent ${id}\n`);
   const ending = await waitForEnd(store, id, { timeoutMs: 2 ** 31 - 1, signal }).catch((error: unknown) => {
-    if (signal.aborted)
-      host.stderr.write(
-        `retinue: ${id} continues on its worker; \`retinue logs ${id} -f --store …\` follows it\n`,
-      );
+    if (signal.aborted) host.stderr.write(`retinue: ${describeLeft(address, id)}\n`);
     throw error;
   });
   const result: Readonly<Record<string, unknown>> = isRecord(ending?.result) ? ending.result : {};

@@ -1,7 +1,8 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { openStore } from "../../../cluster/open-store.ts";
-import { serveSessions } from "../../../cluster/serve-sessions.ts";
+import { type ServeSessionsOptions, serveSessions } from "../../../cluster/serve-sessions.ts";
+import type { Store, Worker } from "../../../cluster/store.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
@@ -31,14 +32,37 @@ export async function serve(
     address.tenant === undefined ? {} : { tenant: address.tenant },
   );
   const { queue = [], has = [], folder = [], workspaces } = options;
-  // The store's address may hold a password, which agents need not know.
-  const { RETINUE_STORE: _, ...environment } = host.environment;
-  const worker = await serveSessions(store, {
+  const worker = await startWorker({ host, session }, store, {
     slots,
     queues: queue,
     has,
     folders: folder,
     ...(workspaces === undefined ? {} : { workspaces }),
+    onRunning: createMemoryReturn(),
+  });
+  log(`worker ${worker.id} serves ${store.label} with ${slots} places`);
+  try {
+    await stop.promise;
+    log("shutting down: agents are handed over at the end of their turn");
+    await worker.drain(graceMs);
+    return 0;
+  } finally {
+    forget();
+    host.leaveSoon?.();
+  }
+}
+
+/** Makes this process a worker with the options of the command. */
+export function startWorker(
+  { host, session }: Pick<StoreContext, "host" | "session">,
+  store: Store,
+  options: Omit<ServeSessionsOptions, "runtime" | "onError">,
+): Promise<Worker> {
+  const log = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
+  // The store's address may hold a password, which agents need not know.
+  const { RETINUE_STORE: _, ...environment } = host.environment;
+  return serveSessions(store, {
+    ...options,
     runtime: {
       home: host.home,
       env: environment,
@@ -54,19 +78,8 @@ export async function serve(
       ...(session.trust === true ? { trusted: true } : {}),
       onWarning: log,
     },
-    onRunning: createMemoryReturn(),
     onError: (error, agent) => log(`${agent === undefined ? "" : `${agent}: `}${describeError(error)}`),
   });
-  log(`worker ${worker.id} serves ${store.label} with ${slots} places`);
-  try {
-    await stop.promise;
-    log("shutting down: agents are handed over at the end of their turn");
-    await worker.drain(graceMs);
-    return 0;
-  } finally {
-    forget();
-    host.leaveSoon?.();
-  }
 }
 
 /** A worker rests this long before it gives memory back, and only if it would be worth the pause. */
