@@ -38,7 +38,7 @@ export async function runPrint(
   const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
   try {
     const { code, session } = await runSession(context, { request, options, first, signal, thinkingTokens });
-    if (isReaderGone(closed)) host.stderr.write(`${readerGone(session)}\n`);
+    if (isReaderGone(closed)) host.stderr.write(`${readerGone(session, options.approvals)}\n`);
     if (!stop.signal.aborted) return code;
     reportStopped(session, { reason: stop.signal.reason, approvals: options.approvals }, host);
     return exitCodeOf(stop.signal.reason);
@@ -101,18 +101,21 @@ function reportStopped(
   { stderr }: CliHost,
 ): void {
   const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  // Without it, a call that waits for an answer would be refused.
-  const waiting = approvals === "wait" ? " --approvals wait" : "";
-  const command = `retinue -p --resume ${plan.sessionId}${waiting} "Continue."`;
+  const command = `${resumeCommand(plan.sessionId, approvals)} "Continue."`;
   reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
+}
+
+/** Without `--approvals wait`, a call that waits for an answer would be refused. */
+function resumeCommand(sessionId: string, approvals: string | undefined): string {
+  return `retinue -p --resume ${sessionId}${approvals === "wait" ? " --approvals wait" : ""}`;
 }
 
 function isReaderGone(closed: AbortSignal | undefined): boolean {
   return closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code === "reader-gone";
 }
 
-function readerGone({ plan }: Session): string {
-  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`retinue -p --resume ${plan.sessionId}\`.`;
+function readerGone({ plan }: Session, approvals: string | undefined): string {
+  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`${resumeCommand(plan.sessionId, approvals)}\`.`;
 }
 
 function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: PrintOptions): void {

@@ -3,7 +3,7 @@ import type { SessionOpened } from "../../../cluster/session/session-work.ts";
 import type { StoreApproval } from "../../../cluster/session/store-approvals.ts";
 import { waitForEnd } from "../../../cluster/start-agent.ts";
 import { planMain, type SessionRequest, startPlan, startSession } from "../../../cluster/start-session.ts";
-import type { JsonValue, Store, Worker } from "../../../cluster/store.ts";
+import type { JsonValue, Store } from "../../../cluster/store.ts";
 import { findWorkspace, workspaceTypes } from "../../../cluster/workspace/find-workspace.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
@@ -204,14 +204,17 @@ async function startOwnWorker(
   context: StoreContext,
   store: Store,
   { detach, queue = [] }: PrintInStoreOptions,
-): Promise<Worker | undefined> {
+): Promise<AsyncDisposable | undefined> {
   if (detach === true || !isForOneProcess(context.store)) return undefined;
   const { startWorker } = await import("./serve.ts");
-  return startWorker(context, store, { slots: ownSlots, queues: queue });
+  const worker = await startWorker(context, store, { slots: ownSlots, queues: queue });
+  return { [Symbol.asyncDispose]: () => worker.drain(ownGraceMs) };
 }
 
 /** For the agent and the children that it gives to the store. */
 const ownSlots = 4;
+/** How long whoever leaves with Ctrl+C waits for the end of a turn. */
+const ownGraceMs = 2_000;
 
 /** What this process does not have, no other can bring while it waits. */
 async function refuseMissing({ store: address }: StoreContext, store: Store, id: string): Promise<void> {
