@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -75,7 +75,9 @@ async function runInFolder(place: Place, options: TeamTorture): Promise<TeamCoun
 
 function hasBegun({ home, project, sessionId }: Place): boolean {
   const { transcripts } = createPaths({ cwd: project, home, environment: {}, platform: process.platform });
-  return existsSync(join(transcripts, `${sessionId}.jsonl`));
+  // A lead that was killed before its first line has nothing to continue.
+  const file = join(transcripts, `${sessionId}.jsonl`);
+  return existsSync(file) && statSync(file).size > 0;
 }
 
 async function killUntil(

@@ -26,7 +26,7 @@ import { type ManifestFacts, readManifest, readReadme } from "./read-manifest.ts
 
 /** The first line of every answer, so that no one takes this program for a language model. */
 export const offlineLabel =
-  "[offline model: no key is configured. This answer comes from a small program that runs the real tools and quotes " +
+  "[offline model: no language model is asked. This answer comes from a small program that runs the real tools and quotes " +
   "what they return; it understands nothing and changes nothing.]";
 
 export const offlineHelp = `For real answers configure a model: set ANTHROPIC_API_KEY, or name another provider's model with
