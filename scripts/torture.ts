@@ -136,7 +136,7 @@ async function torturePower(): Promise<void> {
   for (let round = 0; round < rounds; round += 1) {
     const provider = round % 2 === 0 ? alone : family;
     const afterMs = 1000 + random() * 3000;
-    const cut = await cutPower({ provider, afterMs, durability: values.durability });
+    const cut = await cutPower({ provider, after: { milliseconds: afterMs }, durability: values.durability });
     sums.effects += cut.effects;
     sums.unrecorded += cut.unrecorded.length;
     sums.repeated += cut.repeated.length;

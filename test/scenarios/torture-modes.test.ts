@@ -9,7 +9,11 @@ test.runIf(powerCutObstacle() === undefined)(
   "after a power cut no effect is without its record, and nothing is done twice [TRN-2]",
   async () => {
     await using provider = await startTortureProvider();
-    const { effects, unrecorded, repeated } = await cutPower({ provider, afterMs: 1_500, continues: false });
+    const { effects, unrecorded, repeated } = await cutPower({
+      provider,
+      after: { commands: 2 },
+      continues: false,
+    });
     expect({ unrecorded, repeated }).toEqual({ unrecorded: [], repeated: [] });
     expect(effects).toBeGreaterThan(0);
   },

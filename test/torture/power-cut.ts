@@ -12,8 +12,8 @@ export interface PowerCutOptions {
   readonly provider: TortureProvider;
   /** What the program is described in its settings; absent leaves the default. */
   readonly durability?: string | undefined;
-  /** How long the program works before the cut. */
-  readonly afterMs: number;
+  /** How long the program works before the cut, or how many of its commands have run. */
+  readonly after: { readonly milliseconds: number } | { readonly commands: number };
   /** False leaves the session as the cut left it. */
   readonly continues?: boolean;
 }
@@ -35,7 +35,7 @@ export async function cutPower(options: PowerCutOptions): Promise<PowerCut> {
   using disk = createPowerCutDisk();
   const place = createPlace(disk, options.durability);
   const program = startProgram(place, ["--session-id", place.sessionId], options.provider.url);
-  await Promise.race([wait(options.afterMs), program.ended]);
+  await Promise.race([untilCut(place, options.after), program.ended]);
   program.process.kill("SIGSTOP");
   disk.cut();
   const running = program.process.exitCode === null;
@@ -47,6 +47,11 @@ export async function cutPower(options: PowerCutOptions): Promise<PowerCut> {
   const unrecorded = [...before].filter((id) => !recorded.has(id));
   if (running && options.continues !== false) await takeUpAgain(place, options.provider.url);
   return { effects: before.size, unrecorded, repeated: repeatedIn(place) };
+}
+
+async function untilCut({ log }: Place, after: PowerCutOptions["after"]): Promise<void> {
+  if ("milliseconds" in after) return wait(after.milliseconds);
+  for (let looks = 0; loggedIn(log).length < after.commands && looks < 2_000; looks += 1) await wait(10);
 }
 
 interface Place {
