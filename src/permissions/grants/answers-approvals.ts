@@ -1,4 +1,4 @@
-import { personCommands } from "../../foundation/person-commands.ts";
+import { commandRights } from "../../foundation/command-rights.ts";
 import { factsOf, type PathFact, type PermissionRequest, touchedPaths } from "../call-facts.ts";
 
 /** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
@@ -31,6 +31,8 @@ const inbox = /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/approvals(?![\w-])
 function writesInbox({ forms, use }: PathFact): boolean {
   return use !== "read" && forms.some((form) => inbox.test(form));
 }
+
+const personCommands = Object.keys(commandRights).filter((path) => commandRights[path] === "person");
 
 /** The command by any path, with options before the words that decide. */
 const answering = new RegExp(

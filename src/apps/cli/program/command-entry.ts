@@ -1,6 +1,6 @@
 import type { Command, OptionValues } from "commander";
+import { commandRights } from "../../../foundation/command-rights.ts";
 import { nearestName } from "../../../foundation/nearest-name.ts";
-import { personCommands } from "../../../foundation/person-commands.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { type CommandContext, refuseAgents } from "../session-options.ts";
 import { addOptions, type OptionEntry } from "./option-entry.ts";
@@ -51,7 +51,7 @@ export function addCommands(program: Command, entries: readonly CommandEntry[], 
       if (command.commands.length > 0 && command.args[0] !== undefined)
         throw unknownCommand(command, command.args[0]);
       return invoke((context) => {
-        if (personCommands.includes(path.join(" "))) refuseAgents(context.host);
+        if (commandRights[path.join(" ")] !== "anyone") refuseAgents(context.host);
         return entry.run(context, command.optsWithGlobals(), command.processedArgs);
       });
     });
@@ -60,7 +60,7 @@ export function addCommands(program: Command, entries: readonly CommandEntry[], 
 }
 
 /** `agents show <name>`: the words before the first argument are the path. */
-function splitUsage(usage: string): { readonly path: readonly string[]; readonly rest: string } {
+export function splitUsage(usage: string): { readonly path: readonly string[]; readonly rest: string } {
   const at = usage.search(/ [<[]/);
   return {
     path: (at === -1 ? usage : usage.slice(0, at)).split(" "),

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { commandRights } from "../../../foundation/command-rights.ts";
 import type { PrintOptions } from "../print/print-options.ts";
 import type { SessionOptions } from "../session-options.ts";
+import { splitUsage } from "./command-entry.ts";
 import { checkOptionValues, longName } from "./option-entry.ts";
 import { projectCommands } from "./project-commands.ts";
 import { runOptions, sessionOptions } from "./run-options.ts";
@@ -113,4 +115,9 @@ describe("options are checked by their table", () => {
     const ours = Object.keys(given).filter((name) => !name.startsWith("appendSubagent"));
     expect(all.map((option) => attribute(longName(option))).sort()).toEqual(ours.sort());
   });
+});
+
+it("every command is listed with who may run it, and no other is", () => {
+  const paths = [...projectCommands, ...sessionCommands].map(({ usage }) => splitUsage(usage).path.join(" "));
+  expect(Object.keys(commandRights).sort()).toEqual(paths.sort());
 });
