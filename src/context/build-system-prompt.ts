@@ -1,4 +1,4 @@
-import { escapeName } from "../conversation/escape-control-tags.ts";
+import { escapeName, escapeNames } from "../conversation/escape-control-tags.ts";
 
 interface SystemPromptParts {
   /** Who the agent is and how it works: the main prompt, a definition's, or what `--system-prompt` puts in its place. */
@@ -68,9 +68,9 @@ export function environmentText(facts: EnvironmentFacts): string {
     ["Date at the start of the session", facts.date],
     ["Model", facts.model ?? ""],
   ] as const;
-  const shown = lines
-    .filter(([, value]) => value !== "")
-    .map(([name, value]) => `${name}: ${escapeName(value)}`);
+  const known = lines.filter(([, value]) => value !== "");
+  const values = escapeNames(known.map(([, value]) => value));
+  const shown = known.map(([name], at) => `${name}: ${values[at]}`);
   return ["# Environment", ...shown].join("\n");
 }
 

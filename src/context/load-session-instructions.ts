@@ -4,7 +4,6 @@ import { readFrontmatter } from "../definitions/read-frontmatter.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
 import {
   findInstructionFiles,
   type InstructionCandidate,
@@ -37,14 +36,20 @@ import { matchesGlob } from "./matches-glob.ts";
 /** The instruction files of a place, as its settings and variables want them. */
 export function loadSessionInstructions(
   { paths, settings }: Pick<DiscoveredAgents, "paths" | "settings">,
-  environment: Readonly<Record<string, string | undefined>>,
-  mayLoad: MayLoad | undefined,
-  sources?: readonly ("user" | "project" | "local")[],
+  {
+    disabled,
+    mayLoad,
+    sources,
+  }: {
+    readonly disabled: boolean;
+    readonly mayLoad: MayLoad | undefined;
+    readonly sources?: readonly ("user" | "project" | "local")[] | undefined;
+  },
 ): Promise<Instructions> {
   const { claudeMdExcludes: excludes } = settings.settings.plain;
   return loadInstructions({
     ...paths,
-    disabled: readEnvironment(environment).options.claudeMdDisabled === true,
+    disabled,
     ...(excludes === undefined ? {} : { excludes }),
     ...(mayLoad === undefined ? {} : { mayLoad }),
     ...(sources === undefined ? {} : { sources }),

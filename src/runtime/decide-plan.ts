@@ -6,7 +6,6 @@ import type { LimitFacts } from "../planning/limit-plan.ts";
 import { type LimitSettings, readLimitSettings } from "../planning/limit-settings.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import { policyFacts } from "./policy-facts.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -36,6 +35,7 @@ export function decidePlan(
   found: FactsFound & {
     readonly outputRules: readonly PolicyRule[];
     readonly teamRules?: readonly PolicyRule[];
+    readonly limits: LimitFacts;
   },
 ): RunPlan {
   const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
@@ -47,7 +47,6 @@ export function decidePlan(
       rules: { ...rights.rules, deny: [...rights.rules.deny, ...(found.teamRules ?? [])] },
       ...found,
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
-      limits: limitFacts(world, options),
     },
   );
   if (planned.type === "planned") return planned.plan;
@@ -61,7 +60,7 @@ const defaultStallMs = 600_000;
 /** Everything about limits that planning asks for; a setting that cannot be used ends the start. */
 export function limitFacts(world: RuntimeContext, options: Pick<SessionSetup, "limits">): LimitFacts {
   const { settings } = world.discovered.settings;
-  const { agentStallTimeoutMs } = readEnvironment(world.environment).options;
+  const { agentStallTimeoutMs } = world.variables;
   const limits: LimitSettings = readLimitSettings(settings.plain.limits);
   return {
     settings: limits,

@@ -15,7 +15,6 @@ import {
 } from "../model/select-subagent-model.ts";
 import { readLimitSettings } from "../planning/limit-settings.ts";
 import type { Decided } from "../planning/plan-tools.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
 import { controlFiles } from "../tasks/control-files.ts";
@@ -56,11 +55,12 @@ export async function gatherSession(
   const manager = createTaskManager({ ...childLimits(world), now: world.now });
   const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
   const control = world.keepsTranscripts ? watchMain(controlFiles(files)) : undefined;
+  const mayLoad = mayLoadIn(world, options);
   const skills = await openSkills(world, {
     sessionId: chosen.sessionId,
     contextWindow: model.facts.contextWindow,
     deny: denyRules(world, options),
-    mayLoad: mayLoadIn(world, options),
+    mayLoad,
   });
   const preloaded = skills.preload(definition);
   const system = await gatherSystemPrompt({
@@ -70,6 +70,7 @@ export async function gatherSession(
     modelId: model.facts.id,
     skills,
     preloaded,
+    mayLoad,
   });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
@@ -136,9 +137,11 @@ function toolsOf(
   });
 }
 
-function childLimits({ environment, discovered, childLimits: own }: RuntimeContext): ChildLimits {
-  const { maxConcurrentSubagents } = readEnvironment(environment).options;
-  return { ...readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents), ...own };
+function childLimits({ variables, discovered, childLimits: own }: RuntimeContext): ChildLimits {
+  return {
+    ...readChildLimits(discovered.settings.settings.plain.limits, variables.maxConcurrentSubagents),
+    ...own,
+  };
 }
 
 interface ModelForSession {
@@ -299,9 +302,10 @@ function budgetNotes(
   { discovered }: RuntimeContext,
   { maxBudgetUsd, limits }: SessionSetup,
 ): readonly string[] {
+  if (facts.price !== undefined) return [];
   const { tree, unknownPrice } = readLimitSettings(discovered.settings.settings.plain.limits);
   const isLimited = (maxBudgetUsd ?? limits?.tree?.usd ?? tree.usd) !== undefined;
-  if (!isLimited || facts.price !== undefined) return [];
+  if (!isLimited) return [];
   const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
   return [`The price of ${facts.id} is not known, so ${effect}.`];
 }

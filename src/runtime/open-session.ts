@@ -4,7 +4,6 @@ import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
 import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
 import type { AssembledTools } from "./agent/assemble-tools.ts";
@@ -55,7 +54,8 @@ export async function openSession<Output>(
   const output = openOutput(world, options);
   const gathered = await gatherSession(world, options, connecting);
   const { servers, tools } = gathered;
-  const plan = await planMain(world, options, gathered);
+  const limited = limitFacts(world, options);
+  const plan = await planMain(world, options, { gathered, limited });
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
   const keeping = keepingOf(world, options, signal);
@@ -63,7 +63,6 @@ export async function openSession<Output>(
   for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
-  const limited = limitFacts(world, options);
   const services: AgentServices = {
     ...openServices(world, plan, { gathered, environment, options }),
     tree: world.live?.tree ?? createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
@@ -241,7 +240,7 @@ function childClocks(
 async function planMain(
   world: RuntimeContext,
   options: SessionSetup,
-  gathered: GatheredSession,
+  { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, system, servers, preloaded, model, files } = gathered;
   const plan = decidePlan(world, options, gathered.chosen.sessionId, {
@@ -254,6 +253,7 @@ async function planMain(
     system: system.parts,
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
+    limits: limited,
     workingDirectories: await findWorkingDirectories(world),
     outputRules: await findOutputRules(files),
     ...(world.teams === undefined ? {} : { teamRules: await findTeamRules(world.discovered.paths) }),
@@ -342,8 +342,8 @@ function openOutput(world: RuntimeContext, { output }: SessionSetup) {
   return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
 }
 
-function outputRetries({ environment }: RuntimeContext): { readonly maxRetries: number | undefined } {
-  return { maxRetries: readEnvironment(environment).options.maxStructuredOutputRetries };
+function outputRetries({ variables }: RuntimeContext): { readonly maxRetries: number | undefined } {
+  return { maxRetries: variables.maxStructuredOutputRetries };
 }
 
 /** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */

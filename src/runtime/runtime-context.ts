@@ -13,6 +13,7 @@ import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { AskedServer } from "../settings/choose-mcp-servers.ts";
+import type { EnvironmentOptions } from "../settings/read-environment.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits } from "../tasks/child-limits.ts";
@@ -49,6 +50,8 @@ export interface RuntimeContext {
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   /** The process's variables with those of settings over them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What those of them that steer this product say. */
+  readonly variables: EnvironmentOptions;
   readonly platform: NodeJS.Platform;
   readonly models: ModelFactory;
   /** Servers of models on this machine; looked for at the first question, and never where that is switched off. */

@@ -9,7 +9,7 @@ import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { Paths } from "../settings/paths.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
-import { splitEntries } from "../tools/grants/split-entries.ts";
+import { splitEntries } from "../tools/grants/tool-entry.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
 export interface RuleFlags {

@@ -168,7 +168,6 @@ function createSkillSource(
 function createServerSearch(): Shared["findServers"] {
   const searches = new Map<string, Promise<readonly LocalServer[]>>();
   return async (environment) => {
-    if (readEnvironment(environment).options.localModels === false) return [];
     const [{ localPlaces }, { findLocalServers }] = await Promise.all([
       import("../model/local-models.ts"),
       import("../model/find-local-servers.ts"),
@@ -210,10 +209,11 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
   const environment = withoutWebhookKey(whole, plain.approvals);
+  const variables = readEnvironment(environment).options;
   return {
     ...givenParts(options),
     ...approvalsOf(options.approvals, plain.approvals, whole),
-    ...teamsOf({ option: options.teams, environment, settings: plain }, shared.openTeam),
+    ...teamsOf({ option: options.teams, environment, variables, settings: plain }, shared.openTeam),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
@@ -221,14 +221,14 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     portable: options.portable ?? {},
     trusted,
     environment,
+    variables,
     platform: place.platform,
     models: modelsOf(shared, { plain, environment, trusted }),
-    localServers: () => shared.findServers(environment),
+    localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
     additionalDirectories,
     sandbox,
     readOnlySandbox,
-    keepsTranscripts:
-      options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
+    keepsTranscripts: options.transcripts ?? variables.promptHistorySkipped !== true,
     durability: options.durability ?? plain.durability ?? "sync",
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },

@@ -1,4 +1,5 @@
-import { oneLine, shorten } from "../definitions/describe-agents.ts";
+import { escapeLine } from "../conversation/escape-control-tags.ts";
+import { shorten } from "../definitions/describe-agents.ts";
 import type { Skill } from "./skill.ts";
 
 export interface ListSkillsOptions {
@@ -53,7 +54,7 @@ function entryOf(skill: Skill, { nameOnly, maxDescription = defaultDescription }
     paths === undefined || paths.length === 0 ? undefined : `(for files ${paths.join(", ")})`,
     argumentHint === undefined ? undefined : `Arguments: ${argumentHint}`,
   ];
-  const text = oneLine(parts.filter((part) => part !== undefined).join(" "));
+  const text = escapeLine(parts.filter((part) => part !== undefined).join(" "));
   return { name: skill.name, description: shorten(text, maxDescription) };
 }
 

@@ -1,6 +1,5 @@
 import { isAbsolute, join, resolve } from "node:path";
-import type { AgentDefinition } from "../../src/definitions/agent-definition.ts";
-import { createRegistry } from "../../src/definitions/agent-definition.ts";
+import { type AgentDefinition, createRegistry } from "../../src/definitions/agent-definition.ts";
 import { builtinAgents } from "../../src/definitions/builtin/builtin-agents.ts";
 import { shippedAliases } from "../../src/model/alias-table.ts";
 import type { McpIdentity } from "../../src/permissions/call-facts.ts";

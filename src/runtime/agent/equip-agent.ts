@@ -9,7 +9,6 @@ import type { Model, ModelFacts } from "../../model/model.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
@@ -132,7 +131,7 @@ export async function equipAgent(
       : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.control.attended() }),
     directory,
     now: world.now,
-    concurrency: readEnvironment(world.environment).options.maxToolUseConcurrency,
+    concurrency: world.variables.maxToolUseConcurrency,
     compaction: createCompactionPort({
       world,
       model: model.facts,
@@ -320,7 +319,7 @@ function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
 }
 
 interface CompactionParts {
-  readonly world: Pick<RuntimeContext, "environment" | "discovered" | "live">;
+  readonly world: Pick<RuntimeContext, "variables" | "discovered" | "live">;
   /** Of the agent's own model, which may have another window than its parent's. */
   readonly model: Pick<ModelFacts, "contextWindow">;
   readonly hooks: Pick<SessionHooks, "compaction"> | undefined;
@@ -329,7 +328,7 @@ interface CompactionParts {
 
 /** How an agent's conversation is compacted, as settings and variables say; undefined where it never is. */
 function createCompactionPort({ world, model, hooks, restate }: CompactionParts): CompactionPort | undefined {
-  const { options } = readEnvironment(world.environment);
+  const { variables: options } = world;
   if (options.compactDisabled === true) return undefined;
   const { autoCompactEnabled, autoCompactWindow } = world.discovered.settings.settings.plain;
   const thresholdTokens = compactionThreshold(model.contextWindow, {

@@ -18,7 +18,6 @@ import {
 } from "../../planning/plan-run.ts";
 import { type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
 import { runsInBackground, type SpawnRequest, selectChildModel } from "../../planning/spawn-request.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import type {
@@ -284,7 +283,7 @@ export function spawnFacts({
   readonly limitFacts: LimitFacts;
 }): SessionSpawnFacts {
   const { world, tools, servers } = services;
-  const options = readEnvironment(world.environment).options;
+  const { variables: options } = world;
   return {
     aliases: aliasTable({ environment: world.environment }),
     modelLimits: modelLimits(world),
@@ -324,10 +323,12 @@ export function listedAgents(
   parent: RunPlan,
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
+  const models = new Map<string | undefined, ChosenModel>();
   const known = new Map<string, ReadonlyMap<string, string>>();
-  const refused = (definition: AgentDefinition): ReadonlyMap<string, string> => {
-    const { model } = selectChildModel({}, { ...facts, definition });
-    const { permissionMode: mode, source } = definition;
+  const refusedOf = (definition: AgentDefinition): ReadonlyMap<string, string> => {
+    const { model: written, permissionMode: mode, source } = definition;
+    const model = models.get(written) ?? selectChildModel({}, { ...facts, definition }).model;
+    models.set(written, model);
     const key = JSON.stringify([model.id, model.provider, mode, source.scope]);
     const found = known.get(key);
     if (found !== undefined) return found;
@@ -338,5 +339,9 @@ export function listedAgents(
     return made;
   };
   const definitions = registry.list().map(({ definition }) => definition);
-  return startableAgents(definitions, { parent, available: facts.available, refused });
+  return startableAgents(definitions, {
+    parent,
+    available: facts.available,
+    refused: (spawnable) => spawnable.map(refusedOf),
+  });
 }

@@ -12,7 +12,6 @@ import type { LimitFacts } from "../../planning/limit-plan.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
 import { createChildMail } from "../../tasks/child-mail.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
@@ -133,7 +132,7 @@ const defaultWaitMs = 600_000;
 export function openChildren(parts: ChildrenParts): Children {
   const { tasks, parent } = parts;
   const { world } = parts.services;
-  const { options } = readEnvironment(world.environment);
+  const { variables: options } = world;
   const mail = createChildMail(parts.readsNotices ? undefined : 0);
   const facts = spawnFacts(parts);
   const spawner = createSpawner({

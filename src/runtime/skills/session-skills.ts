@@ -1,7 +1,8 @@
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import { withFacts } from "../../permissions/call-facts.ts";
 import type { MayLoad } from "../../permissions/may-load.ts";
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
-import { matchesCall } from "../../permissions/rules/matches-call.ts";
+import { findRule } from "../../permissions/rules/matches-call.ts";
 import { pluginDataDirectory } from "../../plugins/plugin-data-directory.ts";
 import { listSkills } from "../../skills/list-skills.ts";
 import { findNamedSkills } from "../../skills/named-skills.ts";
@@ -149,8 +150,7 @@ const nothing: PreloadedSkills = { names: [], notes: [] };
 const preloadHeader = "The following skills are loaded. Follow them where they apply to your task.";
 
 function deniesSkill(deny: readonly PolicyRule[], name: string): boolean {
-  const request = { tool: "Skill", effect: "read", paths: [], input: { skill: name } };
-  return deny.some((rule) =>
-    matchesCall(rule, request, { use: "restrict", policy: { home: "/", workingDirectories: [] } }),
-  );
+  const call = withFacts({ tool: "Skill", effect: "read", paths: [], input: { skill: name } });
+  const policy = { home: "/", workingDirectories: [] };
+  return findRule(deny, call, { use: "restrict", policy }) !== undefined;
 }

@@ -1,4 +1,4 @@
-import { type ToolName, toolFacts } from "../../foundation/tool-table.ts";
+import { type ToolFacts, type ToolName, toolFacts } from "../../foundation/tool-table.ts";
 import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 
@@ -11,14 +11,22 @@ type Declared = "origin" | "effect" | "isConcurrencySafe" | "repeats";
 export function builtinTool<Input>(
   tool: Omit<Tool<Input>, Declared | "name"> & { readonly name: ToolName },
 ): Tool {
-  return { ...pathsFrom(tool.name), ...tool, ...declared(tool.name), origin: "builtin" } as Tool;
+  const facts = factsOf(tool.name);
+  return { ...pathsFrom(facts), ...tool, ...inUse(facts), origin: "builtin" } as Tool;
 }
 
 /** What the table says about how a tool is used, in the form that the loop and the rules ask for. */
 export function declared(name: ToolName): Pick<Tool, "effect" | "isConcurrencySafe" | "repeats"> {
+  return inUse(factsOf(name));
+}
+
+function factsOf(name: ToolName): ToolFacts {
   const facts = toolFacts(name);
   if (facts === undefined) throw new Error(`The table of tools has no row for ${name}.`);
-  const { effect, isConcurrencySafe, repeats } = facts;
+  return facts;
+}
+
+function inUse({ effect, isConcurrencySafe, repeats }: ToolFacts): ReturnType<typeof declared> {
   return {
     effect,
     ...(isConcurrencySafe === undefined ? {} : { isConcurrencySafe: () => isConcurrencySafe }),
@@ -26,8 +34,7 @@ export function declared(name: ToolName): Pick<Tool, "effect" | "isConcurrencySa
   };
 }
 
-function pathsFrom(name: ToolName): Pick<Tool, "pathsOf"> {
-  const { pathFields = [], searches } = toolFacts(name) ?? {};
+function pathsFrom({ pathFields = [], searches }: ToolFacts): Pick<Tool, "pathsOf"> {
   if (pathFields.length === 0) return {};
   return {
     pathsOf: (input, directory, home) =>

@@ -6,8 +6,14 @@ import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissio
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../../permissions/rules/rule-warning.ts";
 import type { Tool } from "../tool.ts";
-import { knownToolNames, resolveToolName, splitEntries, type ToolNameMeaning } from "./split-entries.ts";
-import { parseToolEntry, type ToolEntry } from "./tool-entry.ts";
+import {
+  knownToolNames,
+  parseToolEntries,
+  resolveToolName,
+  splitEntries,
+  type ToolEntry,
+  type ToolNameMeaning,
+} from "./tool-entry.ts";
 
 /** A tool that a run could be given, before its definition narrows it. */
 export interface AvailableTool {
@@ -31,6 +37,37 @@ export function availableTool({ name, effect, origin, mcp }: Tool): AvailableToo
 interface ToolMatch {
   readonly tools: readonly AvailableTool[];
   readonly meaning: ToolNameMeaning;
+}
+
+/** One entry of a list of tools, with what it means among the tools there are. */
+export interface MatchedEntry extends ToolMatch {
+  readonly text: string;
+  readonly entry: ToolEntry;
+}
+
+export function matchEntries(
+  texts: readonly string[],
+  available: readonly AvailableTool[],
+): readonly MatchedEntry[] {
+  return parseToolEntries(texts).map((entry, at) => ({
+    ...matchTools(entry.name, available),
+    entry,
+    text: texts[at] ?? "",
+  }));
+}
+
+/** The entries of a list that mean a tool there is, or none of those that are missing. */
+export function withoutMissing(
+  texts: readonly string[],
+  {
+    offered,
+    missing,
+  }: { readonly offered: readonly AvailableTool[]; readonly missing: readonly AvailableTool[] },
+): readonly string[] {
+  if (missing.length === 0) return texts;
+  return matchEntries(texts, offered).flatMap(({ text, entry, tools }) =>
+    tools.length > 0 || matchTools(entry.name, missing).tools.length === 0 ? [text] : [],
+  );
 }
 
 /** The available tools that a name from a file means: the literal name first, then today's name for an old one. */
@@ -110,8 +147,8 @@ export function issue(code: NoteCode, entry: string, path: DocumentPath): Issue 
 }
 
 /** What a person should know about how an entry was understood; nothing when it was taken as written. */
-export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Issue[] {
-  const shown = shorten(entry);
+export function describeMatch({ text, meaning, tools }: MatchedEntry, path: DocumentPath): Issue[] {
+  const shown = shorten(text);
   switch (meaning.type) {
     case "known":
       return tools.length > 0 ? [] : [unavailable(shown, path)];
@@ -272,11 +309,11 @@ export function readDenials(
   const scoped = new Map<string, readonly string[]>();
   const removes: string[] = [];
   const unmatched: string[] = [];
-  for (const [index, text] of entries.entries()) {
-    const entry = parseDenial(text);
-    const match = matchTools(entry.name, available);
+  for (const [index, match] of matchEntries(entries, available).entries()) {
+    const { text } = match;
+    const entry = asDenial(match);
     const path = ["disallowedTools", index];
-    notes.push(...describeMatch(text, match, path));
+    notes.push(...describeMatch(match, path));
     if (entry.type === "malformed") notes.push(issue("malformed-denial", text, path));
     if (entry.type !== "scoped") removes.push(text);
     else if (match.tools.length === 0) unmatched.push(text.trim());
@@ -319,8 +356,7 @@ export function specifiers(tool: AvailableTool, specifier: string): readonly str
 }
 
 /** `Write (all files)` is a remark and no specifier: taken for one, it would deny nothing. `**` denies everything. */
-function parseDenial(text: string): ToolEntry {
-  const entry = parseToolEntry(text);
+function asDenial({ text, entry }: MatchedEntry): ToolEntry {
   if (entry.type === "scoped" && entry.specifier === "**") return { type: "whole", name: entry.name };
   return entry.type === "scoped" && /\s$/.test(text.slice(0, text.indexOf("(")))
     ? { type: "malformed", name: entry.name }

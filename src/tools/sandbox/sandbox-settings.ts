@@ -59,8 +59,8 @@ export function readSandboxSettings(value: JsonRecord | undefined): SandboxSetti
  * said in words, and counts only where none of them could run unprotected.
  */
 export function sandboxRights(value: JsonRecord | undefined): SandboxRights | undefined {
+  if (own(value ?? {}, "enabled") !== true) return undefined;
   const settings = readSandboxSettings(value);
-  if (!settings.enabled) return undefined;
   return {
     autoAllow: own(value ?? {}, "autoAllowBashIfSandboxed") === true && !settings.mayRunUnprotected,
     excludedCommands: settings.excludedCommands,

@@ -111,11 +111,10 @@ async function checkInstructions(
 ): Promise<Checkup> {
   const name = "instructions";
   const variables = { ...environment, ...Object.fromEntries(discovered.settings.settings.env) };
-  const { files, conditional, diagnostics } = await loadSessionInstructions(
-    discovered,
-    variables,
-    mayLoadHere(discovered, platform),
-  );
+  const { files, conditional, diagnostics } = await loadSessionInstructions(discovered, {
+    disabled: readEnvironment(variables).options.claudeMdDisabled === true,
+    mayLoad: mayLoadHere(discovered, platform),
+  });
   const count = files.length + conditional.length;
   const read = count === 0 ? "No instruction files." : `${plural(count, "instruction file")} read.`;
   const counts = countBySeverity(diagnostics);

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rule.ts";
-import { namesOf } from "./option-entry.ts";
+import { namesOf } from "./command-entry.ts";
 import { runOptions, sessionOptions } from "./run-options.ts";
 
 interface ListOption {
