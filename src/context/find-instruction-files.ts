@@ -1,7 +1,7 @@
 // @io
 import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { findAgentFiles } from "../definitions/find-agent-files.ts";
+import { type AgentFiles, findAgentFilesIn } from "../definitions/find-agent-files.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { Paths } from "../settings/paths.ts";
 import { realFolder } from "../settings/trust-store.ts";
@@ -35,31 +35,38 @@ export interface InstructionCandidates {
 
 /** All places where instructions may appear, from the organisation's down to the working folder's. */
 export async function findInstructionFiles(places: InstructionPlaces): Promise<InstructionCandidates> {
-  const diagnostics: Diagnostic[] = [];
   const takes = (kind: InstructionKind) =>
     kind === "managed" || places.sources === undefined || places.sources.includes(kind);
-  const own = ownCandidates(places, diagnostics).filter(({ kind }) => takes(kind));
   const home = await realFolder(places.home);
   const additional = await Promise.all((places.additionalDirectories ?? []).map(realFolder));
   const folders = [
     ...foldersDownTo(places.cwd).map((folder) => inProject(folder, places)),
     ...additional.map((folder) => ({ folder, within: folder, isAbove: false })),
   ];
+  const ruleFolders = [
+    join(places.configDirectory, "rules"),
+    ...folders.map(({ folder }) => join(folder, ".claude", "rules")),
+  ];
+  const [ownRules = noFiles, ...rules] = findAgentFilesIn(ruleFolders);
   const found = await Promise.all(
-    folders.map((folder) => folderCandidates(folder, { ...places, home }, diagnostics)),
+    folders.map((folder, at) => folderCandidates(folder, { ...places, home }, rules[at] ?? noFiles)),
   );
-  return { candidates: [...own, ...found.flat().filter(({ kind }) => takes(kind))], diagnostics };
+  const all = [{ candidates: ownCandidates(places, ownRules), diagnostics: ownRules.diagnostics }, ...found];
+  return {
+    candidates: all.flatMap(({ candidates }) => candidates).filter(({ kind }) => takes(kind)),
+    diagnostics: all.flatMap(({ diagnostics }) => diagnostics),
+  };
 }
 
-function ownCandidates(places: InstructionPlaces, diagnostics: Diagnostic[]): InstructionCandidate[] {
+const noFiles: AgentFiles = { files: [], diagnostics: [] };
+
+function ownCandidates(places: InstructionPlaces, rules: AgentFiles): InstructionCandidate[] {
   const { managedDirectory, configDirectory, projectRoot } = places;
   const free = { isRule: false, isAboveProject: false, folder: projectRoot };
   return [
     { ...free, file: join(managedDirectory, "CLAUDE.md"), kind: "managed" },
     { ...free, file: join(configDirectory, "CLAUDE.md"), kind: "user" },
-    ...rulesIn(join(configDirectory, "rules"), diagnostics).map(
-      (file) => ({ ...free, file, kind: "user", isRule: true }) as const,
-    ),
+    ...rules.files.map((file) => ({ ...free, file, kind: "user", isRule: true }) as const),
   ];
 }
 
@@ -78,26 +85,23 @@ function inProject(folder: string, { projectRoot }: InstructionPlaces): Instruct
 async function folderCandidates(
   { folder, within, isAbove }: InstructionFolder,
   places: InstructionPlaces,
-  diagnostics: Diagnostic[],
-): Promise<InstructionCandidate[]> {
+  below: AgentFiles,
+): Promise<InstructionCandidates> {
   const dotted = join(folder, ".claude");
   const isOwn = folder === places.home || dotted === places.configDirectory;
   const main = [join(folder, "CLAUDE.md"), ...(isOwn ? [] : [join(dotted, "CLAUDE.md")])];
   const isThere = await Promise.all(main.map(isFile));
   const texts = isThere.includes(true) ? main : [join(folder, "AGENTS.md")];
-  const rules = isOwn ? [] : rulesIn(join(dotted, "rules"), diagnostics);
+  const { files: rules, diagnostics } = isOwn ? noFiles : below;
   const bound = { within, isAboveProject: isAbove, folder };
-  return [
-    ...texts.map((file) => ({ ...bound, file, kind: "project", isRule: false }) as const),
-    ...rules.map((file) => ({ ...bound, file, kind: "project", isRule: true }) as const),
-    { ...bound, file: join(folder, "CLAUDE.local.md"), kind: "local", isRule: false },
-  ];
-}
-
-function rulesIn(folder: string, diagnostics: Diagnostic[]): readonly string[] {
-  const found = findAgentFiles(folder);
-  diagnostics.push(...found.diagnostics);
-  return found.files;
+  return {
+    candidates: [
+      ...texts.map((file) => ({ ...bound, file, kind: "project", isRule: false }) as const),
+      ...rules.map((file) => ({ ...bound, file, kind: "project", isRule: true }) as const),
+      { ...bound, file: join(folder, "CLAUDE.local.md"), kind: "local", isRule: false },
+    ],
+    diagnostics,
+  };
 }
 
 async function isFile(path: string): Promise<boolean> {

@@ -15,9 +15,15 @@ type InstructionText =
   | { readonly type: "text"; readonly text: string; readonly diagnostics: readonly Diagnostic[] };
 
 /** The real path of a file, or why there is none. A folder counts as missing: people mention folders with `@` too. */
-export async function loadRealPath(
-  file: string,
-): Promise<{ readonly type: "real"; readonly path: string } | Exclude<InstructionText, { type: "text" }>> {
+export type RealPath =
+  | { readonly type: "real"; readonly path: string }
+  | Exclude<InstructionText, { type: "text" }>;
+
+export function loadRealPaths(files: readonly string[]): Promise<readonly RealPath[]> {
+  return Promise.all(files.map(loadRealPath));
+}
+
+export async function loadRealPath(file: string): Promise<RealPath> {
   try {
     return { type: "real", path: await realpath(file) };
   } catch (error) {

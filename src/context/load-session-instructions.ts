@@ -30,7 +30,13 @@ import {
   type Instructions,
   noInstructions,
 } from "./instructions.ts";
-import { cutText, loadInstructionText, loadRealPath } from "./load-instruction-text.ts";
+import {
+  cutText,
+  loadInstructionText,
+  loadRealPath,
+  loadRealPaths,
+  type RealPath,
+} from "./load-instruction-text.ts";
 import { matchesGlob } from "./matches-glob.ts";
 
 /** The instruction files of a place, as its settings and variables want them. */
@@ -75,8 +81,12 @@ export interface InstructionOptions extends InstructionPlaces {
 export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
   if (options.disabled === true) return noInstructions;
   const { candidates, diagnostics } = await findInstructionFiles(options);
-  const reading = await createReading(options, diagnostics);
-  for (const candidate of candidates) await reading.take(candidate, { depth: 0 });
+  const [reading, paths] = await Promise.all([
+    createReading(options, diagnostics),
+    loadRealPaths(candidates.map(({ file }) => file)),
+  ]);
+  for (const [at, candidate] of candidates.entries())
+    await reading.take(candidate, { depth: 0, real: paths[at] });
   return reading.instructions();
 }
 
@@ -86,6 +96,8 @@ interface Origin {
   readonly importedBy?: string;
   readonly spot?: ImportSpot;
   readonly reference?: ImportReference;
+  /** Where its links lead, where that is known already. */
+  readonly real?: RealPath | undefined;
   /** The files that led here, by their real paths. */
   readonly chain?: readonly string[];
 }
@@ -99,7 +111,7 @@ interface Reading {
   readonly seen: Set<string>;
   readonly isExcluded: ReturnType<typeof createExclusion>;
   /** The person's own configuration folder, links followed. */
-  readonly ownConfiguration: Awaited<ReturnType<typeof loadRealPath>>;
+  readonly ownConfiguration: RealPath;
   readonly userId: number | undefined;
   readonly withinTotal: (text: string, file: string) => string | undefined;
 }
@@ -132,7 +144,7 @@ async function createReading(options: InstructionOptions, found: readonly Diagno
 
 async function take(candidate: InstructionCandidate, origin: Origin, reading: Reading): Promise<void> {
   const { diagnostics, seen, userId } = reading;
-  const real = await loadRealPath(candidate.file);
+  const real = origin.real ?? (await loadRealPath(candidate.file));
   if (real.type !== "real") return reportFailure(real, origin, diagnostics);
   if (reading.isExcluded(candidate.kind, [candidate.file, real.path])) return;
   if (seen.has(real.path)) return reportLoop(real.path, origin, diagnostics);

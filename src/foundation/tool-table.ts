@@ -260,6 +260,11 @@ export type ToolName = (typeof rows)[number]["name"];
 
 export const toolTable: readonly (ToolFacts & { readonly name: ToolName })[] = rows;
 
+/** The rows by the names that the table itself has. */
+export const declaredTools = Object.fromEntries(rows.map((row) => [row.name, row])) as Readonly<
+  Record<ToolName, ToolFacts>
+>;
+
 const byName: ReadonlyMap<string, ToolFacts> = new Map(rows.map((row) => [row.name, row]));
 
 /** What the table declares about a tool, by its current name. */

@@ -62,7 +62,7 @@ function readPrice(value: unknown): Price | undefined {
 }
 
 function entriesOf(value: unknown): readonly (readonly [string, unknown])[] {
-  return isRecord(value) ? Object.entries(value) : [];
+  return value !== undefined && isRecord(value) ? Object.entries(value) : [];
 }
 
 function positive(value: unknown): number | undefined {

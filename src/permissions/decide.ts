@@ -13,7 +13,7 @@ import {
 import { type CallGuards, guardCall } from "./guard-call.ts";
 import { grantShell, isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 import { matchesText } from "./rules/grants-unit.ts";
-import { findRule, matchesPath, namesTool, speaksOfMcp } from "./rules/matches-call.ts";
+import { findRestrictions, findRule, matchesPath, namesTool, speaksOfMcp } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
@@ -71,8 +71,13 @@ export function decide(
   options: DecideOptions = {},
 ): Decision {
   const call = withFacts(request);
-  // Neither depends on the mode.
-  const judging: Judging = { call, guards: guardCall(call, policy), options };
+  // Nothing of this depends on the mode.
+  const judging: Judging = {
+    call,
+    guards: guardCall(call, policy),
+    ...findRestrictions(call, policy),
+    options,
+  };
   for (const mode of policy.outerModes ?? []) {
     const above = silence(decideIn({ ...policy, mode }, judging), { ...policy, mode });
     if (above.type === "deny") return above;
@@ -87,6 +92,9 @@ export function decide(
 interface Judging {
   readonly call: KnownCall;
   readonly guards: CallGuards;
+  /** The rules that restrict it. */
+  readonly denied: PolicyRule | undefined;
+  readonly asked: PolicyRule | undefined;
   readonly options: DecideOptions;
 }
 
@@ -108,12 +116,11 @@ function silence(decision: Decision, { mode, deniesInsteadOfAsking }: Permission
 }
 
 function decideIn(policy: PermissionPolicy, judging: Judging): Decision {
-  const { call, guards, options } = judging;
+  const { call, guards, asked, options } = judging;
   const refusal = refuse(judging, policy);
   if (refusal !== undefined) return refusal;
   const outOfMode = refuseByMode(call, policy);
   if (outOfMode !== undefined) return { type: "deny", reason: outOfMode };
-  const asked = findRule(policy.ask, call, { use: "restrict", policy });
   if (asked !== undefined) return byRule("ask", "asks for it", asked);
   if (options.hooks === "ask") return { type: "ask", reason: "a hook wants it to be asked" };
   if (guards.alwaysAsks !== undefined) return { type: "ask", reason: guards.alwaysAsks };
@@ -123,14 +130,13 @@ function decideIn(policy: PermissionPolicy, judging: Judging): Decision {
   return grant(call, policy, options);
 }
 
-function refuse({ call, guards, options }: Judging, policy: PermissionPolicy): Decision | undefined {
+function refuse({ call, guards, denied, options }: Judging, policy: PermissionPolicy): Decision | undefined {
   const { attended = true, hooks, parks = false } = options;
   const { invalid, mcp } = call.facts;
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
   if (guards.outOfScope !== undefined) return { type: "deny", reason: guards.outOfScope };
   if (policy.background === true && (isMcpTool(call.tool) || mcp !== undefined))
     return { type: "deny", reason: "in the background there are no tools of MCP servers" };
-  const denied = findRule(policy.deny, call, { use: "restrict", policy });
   if (denied !== undefined) return byRule("deny", "denies it", denied);
   if (guards.answersApprovals !== undefined) return { type: "deny", reason: guards.answersApprovals };
   if (guards.outside !== undefined) return { type: "deny", reason: guards.outside };

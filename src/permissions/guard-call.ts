@@ -32,14 +32,20 @@ export interface CallGuards {
 /** Everything about one call that no rule and no mode lifts. */
 export function guardCall(call: KnownCall, policy: PermissionPolicy): CallGuards {
   const inMemory = isInMemory(call, policy);
+  const touched: TouchedFacts = { ...call.facts, touched: touchedPaths(call.facts) };
   return {
     outOfScope: refuseByScopes(call, policy),
-    answersApprovals: answersApprovals(call),
-    outside: inMemory ? undefined : refuseOutside(call, policy),
-    alwaysAsks: alwaysAsks(call, policy),
-    asksDespiteRules: asksDespiteRules(call, policy),
+    answersApprovals: answersApprovals(touched),
+    outside: inMemory ? undefined : refuseOutside(touched, policy),
+    alwaysAsks: criticalRemoval(touched, policy) ?? hiddenFromRules(touched, policy),
+    asksDespiteRules: asksDespiteRules(touched, policy),
     isInMemory: inMemory,
   };
+}
+
+/** The facts of a call, with every path it touches, those of its commands too. */
+interface TouchedFacts extends CallFacts {
+  readonly touched: readonly PathFact[];
 }
 
 /**
@@ -144,10 +150,8 @@ function matches(rule: PolicyRule, request: KnownCall, use: RuleUse, { policy }:
 }
 
 /** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
-function answersApprovals(request: KnownCall): string | undefined {
-  const { facts } = request;
-  if (touchedPaths(facts).some(writesInbox))
-    return "only a person answers approvals, no agent writes to them";
+function answersApprovals(facts: TouchedFacts): string | undefined {
+  if (facts.touched.some(writesInbox)) return "only a person answers approvals, no agent writes to them";
   const analysis = facts.shell?.analysis;
   const texts = [
     ...(analysis?.units.flatMap(({ restrictTexts }) => restrictTexts) ?? []),
@@ -187,17 +191,16 @@ const answering = new RegExp(
  * Why settings that confine calls to the working directories refuse this one; no rule, mode or answer lifts that. What
  * cannot be known counts as outside.
  */
-function refuseOutside(request: KnownCall, policy: PermissionPolicy): string | undefined {
+function refuseOutside(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   const { confinement } = policy;
   if (confinement === undefined) return undefined;
-  const { facts } = request;
   const opaque = facts.shell?.analysis.opaque;
   if (opaque !== undefined)
     return `settings confine calls to the working directories, and the command is not fully understood: ${opaque}`;
   const { readsExcept, writes } = confinement;
   const { workingDirectories } = policy;
   const listed = facts.shell?.listed ?? [];
-  for (const path of [...touchedPaths(facts), ...listed].filter((candidate) => !isDevice(candidate))) {
+  for (const path of [...facts.touched, ...listed].filter((candidate) => !isDevice(candidate))) {
     const isRead = path.use === "read";
     if (isRead ? readsExcept === undefined : writes !== true) continue;
     const open = isRead ? [...workingDirectories, ...(readsExcept ?? [])] : workingDirectories;
@@ -217,19 +220,12 @@ function refusal({ forms: [path] }: PathFact, isRead: boolean): string {
   return `${path} is not known to be inside the working directories, and nothing outside may be ${verb} (\`${key}\`)`;
 }
 
-/** Why a call is asked about in every mode, also where permissions are bypassed. */
-function alwaysAsks(request: KnownCall, policy: PermissionPolicy): string | undefined {
-  const { facts } = request;
-  return criticalRemoval(facts, policy) ?? hiddenFromRules(facts, policy);
-}
-
 /** Why a call is asked about whatever allow rules say. */
-function asksDespiteRules(request: KnownCall, policy: PermissionPolicy): string | undefined {
-  const { facts } = request;
+function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   if (facts.web?.type === "web" && facts.web.isOdd !== undefined) return facts.web.isOdd;
   if (facts.shell?.analysis.opaque !== undefined)
     return `the command is not fully understood: ${facts.shell.analysis.opaque}`;
-  for (const path of touchedPaths(facts)) {
+  for (const path of facts.touched) {
     if (path.use === "read" || isDevice(path)) continue;
     for (const form of path.forms) {
       const why = protectionOf(form, policy);
@@ -252,12 +248,12 @@ function trackedRead({ shell }: CallFacts): string | undefined {
     : `${unit.written} may show files that rules forbid; name the files after --, or use git diff, log -p or show with a commit`;
 }
 
-function criticalRemoval(facts: CallFacts, policy: PermissionPolicy): string | undefined {
+function criticalRemoval(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   const places = {
     workingDirectories: policy.workingDirectories,
     homes: [policy.home, ...(facts.otherHomes ?? [])],
   };
-  for (const { use, forms } of touchedPaths(facts)) {
+  for (const { use, forms } of facts.touched) {
     if (use !== "remove") continue;
     const found = forms.map((form) => criticalityOf(form, places)).find((why) => why !== undefined);
     if (found !== undefined) return `it would remove ${found}`;
@@ -266,7 +262,7 @@ function criticalRemoval(facts: CallFacts, policy: PermissionPolicy): string | u
 }
 
 /** What rules forbid could hide in a command that is not understood, or in a path that is not known. */
-function hiddenFromRules(facts: CallFacts, policy: PermissionPolicy): string | undefined {
+function hiddenFromRules(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   if (facts.shell === undefined) return undefined;
   const { analysis } = facts.shell;
   const rules = [...policy.deny, ...policy.ask];
@@ -280,7 +276,7 @@ function hiddenFromRules(facts: CallFacts, policy: PermissionPolicy): string | u
   );
   if (guessedWords !== undefined)
     return `what ${guessedWords.written} does is only known when it runs, and rules forbid some commands`;
-  const guessed = touchedPaths(facts).find(({ unknown }) => unknown !== undefined);
+  const guessed = facts.touched.find(({ unknown }) => unknown !== undefined);
   if (guessed !== undefined && rules.some(isAboutPaths))
     return `it is not known which file the command uses (${guessed.unknown}), and rules forbid some`;
   return undefined;
@@ -327,13 +323,11 @@ function isAboutPaths({ rule }: Pick<PolicyRule, "rule">): boolean {
 }
 
 /** A file with several names may be one that a rule forbids under another. */
-function linkedRead(facts: CallFacts, policy: PermissionPolicy): string | undefined {
+function linkedRead(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   const hasPatterns = policy.deny.some(
     ({ rule: { specifier } }) => specifier.type === "path" && /[*?[]/.test(specifier.pattern),
   );
-  const linked = hasPatterns
-    ? touchedPaths(facts).find(({ hasOtherNames }) => hasOtherNames === true)
-    : undefined;
+  const linked = hasPatterns ? facts.touched.find(({ hasOtherNames }) => hasOtherNames === true) : undefined;
   return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules forbid some files`;
 }
 

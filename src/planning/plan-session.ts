@@ -14,6 +14,7 @@ import {
   type SessionLimitOptions,
 } from "./limit-plan.ts";
 import {
+  allowsSearch,
   type Decided,
   limitTools,
   memoryFacts,
@@ -118,7 +119,11 @@ function planRights(
   const choice = chooseTools(facts.available, request.tools);
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" } as const;
   const sessionTools = request.tools === undefined ? undefined : builtinNames(choice.tools);
-  const search = { policy, model: facts.model.value, canSearch: facts.canSearch !== false };
+  const search = {
+    maySearch: allowsSearch(policy),
+    model: facts.model.value,
+    canSearch: facts.canSearch !== false,
+  };
   const { offered, withheld } = limitTools(
     facts.available,
     { ...optional("sessionTools", sessionTools), policy, agent: main },

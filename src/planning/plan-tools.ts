@@ -285,16 +285,20 @@ export function refusedTools(facts: SearchFacts): ReadonlyMap<string, string> {
  * Why the provider's own web search is not offered to a run, or undefined. The provider runs it without asking, so there is
  * no call to decide about: it needs a model that has it and a rule or mode that allows it beforehand.
  */
-function refuseSearch({ policy, model, canSearch }: SearchFacts): string | undefined {
+function refuseSearch({ maySearch, model, canSearch }: SearchFacts): string | undefined {
   if (!canSearch) return `the model ${model} has no web search of its own`;
-  const { toolScopes: _scopes, ...rights } = policy;
-  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
-  if (decide(call, rights).type === "allow") return undefined;
+  if (maySearch) return undefined;
   return 'no rule allows it, and the provider searches without asking; allow it with --allowedTools "WebSearch"';
 }
 
+/** Whether rules and mode allow the provider's own web search. */
+export function allowsSearch({ toolScopes: _scopes, ...rights }: PermissionPolicy): boolean {
+  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
+  return decide(call, rights).type === "allow";
+}
+
 export interface SearchFacts {
-  readonly policy: PermissionPolicy;
+  readonly maySearch: boolean;
   readonly model: string;
   readonly canSearch: boolean;
 }

@@ -11,7 +11,14 @@ import type { PermissionMode, PermissionPolicy, PolicyRule } from "../permission
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { callMode, keptGrant } from "./earlier-run.ts";
 import type { ChildPlan, SpawnFacts } from "./plan-run.ts";
-import { memoryFacts, planTools, type RunPlan, refusedTools, type SearchFacts } from "./plan-tools.ts";
+import {
+  allowsSearch,
+  memoryFacts,
+  planTools,
+  type RunPlan,
+  refusedTools,
+  type SearchFacts,
+} from "./plan-tools.ts";
 
 /** What a skill brings along that runs in an agent of its own. */
 export interface SkillOfSpawn {
@@ -89,8 +96,9 @@ export function planRights(
     projectMayWiden: facts.trusted,
     background,
   };
+  const rights = withSkill(childPolicy(above, wishes), request.skill);
   const search: SearchFacts = {
-    policy: withSkill(childPolicy(above, wishes), request.skill),
+    maySearch: allowsSearch(rights),
     model: model.id,
     canSearch: facts.canSearch?.(model) !== false,
   };
@@ -100,7 +108,7 @@ export function planRights(
     skillDeny: request.skill?.deny ?? [],
     refused: refusedTools(search),
     background,
-    ...(request.team === undefined ? {} : { forTeam: teamTools(search.policy.mode, above.mode) }),
+    ...(request.team === undefined ? {} : { forTeam: teamTools(rights.mode, above.mode) }),
   });
   const grant = keptGrant(planned.grant, request, facts.earlier);
   if (grant.type === "refused") return { type: "refused", reason: grant.reason };

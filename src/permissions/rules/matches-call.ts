@@ -42,6 +42,15 @@ export function findRule(
   return rules.find((candidate) => matchesCall(candidate, call, options));
 }
 
+/** The first deny rule and the first ask rule that speak of a call. */
+export function findRestrictions(
+  call: KnownCall,
+  policy: PermissionPolicy,
+): { readonly denied: PolicyRule | undefined; readonly asked: PolicyRule | undefined } {
+  const options: MatchOptions = { use: "restrict", policy };
+  return { denied: findRule(policy.deny, call, options), asked: findRule(policy.ask, call, options) };
+}
+
 /** Whether a rule about reading or editing covers one path that is read or written. */
 export function matchesPath(
   candidate: PolicyRule,
@@ -94,8 +103,9 @@ function speaksOfTool({ rule }: PolicyRule, request: KnownCall, use: RuleUse): b
   const { canonicalTool, specifier } = rule;
   if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
   if (specifier.type === "mcp" || namesTool(rule, request.tool, use)) return true;
-  if (isMcpTool(canonicalTool)) return namesMcpTool(canonicalTool, request);
-  const { speaksFor, restrictsUse } = toolFacts(canonicalTool) ?? {};
+  const declared = toolFacts(canonicalTool);
+  if (declared === undefined) return isMcpTool(canonicalTool) && namesMcpTool(canonicalTool, request);
+  const { speaksFor, restrictsUse } = declared;
   if (speaksFor === "edit") return request.effect === "edit";
   if (restrictsUse === "write")
     return use === "restrict" && request.effect === "edit" && specifier.type === "path";

@@ -16,7 +16,7 @@ import {
   planRun,
   type SpawnFacts,
 } from "../../planning/plan-run.ts";
-import { type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
+import { allowsSearch, type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
 import { runsInBackground, type SpawnRequest, selectChildModel } from "../../planning/spawn-request.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
@@ -324,17 +324,25 @@ export function listedAgents(
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
   const models = new Map<string | undefined, ChosenModel>();
+  const allowed = new Map<string, boolean>();
   const known = new Map<string, ReadonlyMap<string, string>>();
+  const maySearch = ({ permissionMode: mode, source: { scope } }: AgentDefinition): boolean => {
+    const key = JSON.stringify([mode, scope]);
+    const wishes = { definition: { mode, scope }, projectMayWiden: facts.trusted };
+    const may = allowed.get(key) ?? allowsSearch(childPolicy(parent.policy, wishes));
+    allowed.set(key, may);
+    return may;
+  };
   const refusedOf = (definition: AgentDefinition): ReadonlyMap<string, string> => {
-    const { model: written, permissionMode: mode, source } = definition;
+    const { model: written } = definition;
     const model = models.get(written) ?? selectChildModel({}, { ...facts, definition }).model;
     models.set(written, model);
-    const key = JSON.stringify([model.id, model.provider, mode, source.scope]);
+    const may = maySearch(definition);
+    const key = JSON.stringify([model.id, model.provider, may]);
     const found = known.get(key);
     if (found !== undefined) return found;
-    const given = { definition: { mode, scope: source.scope }, projectMayWiden: facts.trusted };
-    const policy = childPolicy(parent.policy, given);
-    const made = refusedTools({ policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+    const canSearch = facts.canSearch?.(model) !== false;
+    const made = refusedTools({ maySearch: may, model: model.id, canSearch });
     known.set(key, made);
     return made;
   };

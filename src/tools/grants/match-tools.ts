@@ -43,17 +43,23 @@ interface ToolMatch {
 export interface MatchedEntry extends ToolMatch {
   readonly text: string;
   readonly entry: ToolEntry;
+  readonly path: DocumentPath;
+  /** What a person should know about how it was understood. */
+  readonly notes: readonly Issue[];
 }
 
 export function matchEntries(
   texts: readonly string[],
   available: readonly AvailableTool[],
+  list: "tools" | "disallowedTools",
 ): readonly MatchedEntry[] {
-  return parseToolEntries(texts).map((entry, at) => ({
-    ...matchTools(entry.name, available),
-    entry,
-    text: texts[at] ?? "",
-  }));
+  if (texts.length === 0) return [];
+  return parseToolEntries(texts).map(({ entry, meaning }, at) => {
+    const text = texts[at] ?? "";
+    const path = [list, at];
+    const match = matchTools(entry.name, available, meaning);
+    return { ...match, entry, text, path, notes: describeMatch(text, match, path) };
+  });
 }
 
 /** The entries of a list that mean a tool there is, or none of those that are missing. */
@@ -65,16 +71,20 @@ export function withoutMissing(
   }: { readonly offered: readonly AvailableTool[]; readonly missing: readonly AvailableTool[] },
 ): readonly string[] {
   if (missing.length === 0) return texts;
-  return matchEntries(texts, offered).flatMap(({ text, entry, tools }) =>
+  return matchEntries(texts, offered, "tools").flatMap(({ text, entry, tools }) =>
     tools.length > 0 || matchTools(entry.name, missing).tools.length === 0 ? [text] : [],
   );
 }
 
 /** The available tools that a name from a file means: the literal name first, then today's name for an old one. */
-export function matchTools(name: string, available: readonly AvailableTool[]): ToolMatch {
+export function matchTools(
+  name: string,
+  available: readonly AvailableTool[],
+  known?: ToolNameMeaning,
+): ToolMatch {
   const literal = available.filter((tool) => tool.name === name);
   if (literal.length > 0) return { tools: literal, meaning: { type: "known", name } };
-  const meaning = resolveToolName(name);
+  const meaning = known ?? resolveToolName(name);
   if (meaning.type === "mcp") return { tools: available.filter((tool) => isMcpMatch(name, tool)), meaning };
   if (name.includes("*")) return matchToolPattern(name, available);
   if (meaning.type === "known" || meaning.type === "renamed") {
@@ -147,8 +157,8 @@ export function issue(code: NoteCode, entry: string, path: DocumentPath): Issue 
 }
 
 /** What a person should know about how an entry was understood; nothing when it was taken as written. */
-export function describeMatch({ text, meaning, tools }: MatchedEntry, path: DocumentPath): Issue[] {
-  const shown = shorten(text);
+function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Issue[] {
+  const shown = shorten(entry);
   switch (meaning.type) {
     case "known":
       return tools.length > 0 ? [] : [unavailable(shown, path)];
@@ -309,11 +319,10 @@ export function readDenials(
   const scoped = new Map<string, readonly string[]>();
   const removes: string[] = [];
   const unmatched: string[] = [];
-  for (const [index, match] of matchEntries(entries, available).entries()) {
-    const { text } = match;
+  for (const match of matchEntries(entries, available, "disallowedTools")) {
+    const { text, path } = match;
     const entry = asDenial(match);
-    const path = ["disallowedTools", index];
-    notes.push(...describeMatch(match, path));
+    notes.push(...match.notes);
     if (entry.type === "malformed") notes.push(issue("malformed-denial", text, path));
     if (entry.type !== "scoped") removes.push(text);
     else if (match.tools.length === 0) unmatched.push(text.trim());

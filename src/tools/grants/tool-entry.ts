@@ -21,8 +21,14 @@ export function parseToolEntry(text: string): ToolEntry {
   return coversEverything(specifier) ? { type: "whole", name } : { type: "scoped", name, specifier };
 }
 
-export function parseToolEntries(texts: readonly string[]): readonly ToolEntry[] {
-  return texts.map(parseToolEntry);
+/** The entries of a list, each with what the name in it means. */
+export function parseToolEntries(
+  texts: readonly string[],
+): readonly { readonly entry: ToolEntry; readonly meaning: ToolNameMeaning }[] {
+  return texts.map((text) => {
+    const entry = parseToolEntry(text);
+    return { entry, meaning: resolveToolName(entry.name) };
+  });
 }
 
 /** `Bash)` and `Bash:*` name no calls that can be reported, but they do name a tool. */

@@ -2,7 +2,6 @@ import type { Issue } from "../../foundation/diagnostic.ts";
 import {
   type AvailableTool,
   type Denials,
-  describeMatch,
   describeSpecifiers,
   type Exclusions,
   issue,
@@ -134,8 +133,9 @@ function withoutChildTools(
     ),
   );
   if (granted.some(({ name }) => names.has(name))) {
-    for (const [index, { name }] of parseToolEntries(entries).entries()) {
-      if (names.has(name)) notes.push(issue("needs-agent-tool", entries[index] ?? "", ["tools", index]));
+    for (const [index, { entry }] of parseToolEntries(entries).entries()) {
+      if (names.has(entry.name))
+        notes.push(issue("needs-agent-tool", entries[index] ?? "", ["tools", index]));
     }
   }
   return granted.filter(({ name }) => !names.has(name));
@@ -157,16 +157,15 @@ function readWishes(entries: readonly string[] | undefined, context: WishContext
   if (entries === undefined) {
     return new Map([...context.reachable].map(({ name }) => [name, context.inherited?.get(name) ?? "whole"]));
   }
-  for (const [index, match] of matchEntries(entries, context.available).entries()) {
-    const { text, entry } = match;
-    const path = ["tools", index];
+  for (const match of matchEntries(entries, context.available, "tools")) {
+    const { text, entry, path } = match;
     if (entry.type === "malformed") {
       context.notes.push(issue("malformed-entry", text, path));
       continue;
     }
     const missing = match.tools.length > 0 ? [] : describeWithheld(text, entry.name, context, path);
     context.notes.push(
-      ...(missing.length > 0 ? missing : describeMatch(match, path)),
+      ...(missing.length > 0 ? missing : match.notes),
       ...describeLoss(text, match.tools, context, path),
     );
     for (const tool of match.tools.filter((candidate) => context.reachable.has(candidate))) {

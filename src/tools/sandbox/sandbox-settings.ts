@@ -85,7 +85,7 @@ function own(record: JsonRecord, key: string): unknown {
 
 function recordOf(record: JsonRecord, key: string): JsonRecord {
   const value = own(record, key);
-  return isRecord(value) ? value : {};
+  return value !== undefined && isRecord(value) ? value : {};
 }
 
 function textsOf(record: JsonRecord, key: string): readonly string[] {
