@@ -5,10 +5,21 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
 import {
+  type ConditionalRule,
+  type InstructionFile,
+  type Instructions,
+  noInstructions,
+} from "./build-system-prompt.ts";
+import {
+  cutText,
   findInstructionFiles,
   type InstructionCandidate,
   type InstructionPlaces,
   isInside,
+  loadInstructionText,
+  loadRealPath,
+  loadRealPaths,
+  type RealPath,
 } from "./find-instruction-files.ts";
 import { findImports, type ImportReference, readMarkdownLines } from "./import-references.ts";
 import {
@@ -24,19 +35,6 @@ import {
   totalSizeDiagnostic,
   unclearPathsDiagnostic,
 } from "./instruction-diagnostics.ts";
-import {
-  type ConditionalRule,
-  type InstructionFile,
-  type Instructions,
-  noInstructions,
-} from "./instructions.ts";
-import {
-  cutText,
-  loadInstructionText,
-  loadRealPath,
-  loadRealPaths,
-  type RealPath,
-} from "./load-instruction-text.ts";
 import { matchesGlob } from "./matches-glob.ts";
 
 /** The instruction files of a place, as its settings and variables want them. */

@@ -1,8 +1,12 @@
 import type { Diagnostic, DocumentPath, Issue, Place } from "../foundation/diagnostic.ts";
 import { shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { type AliasTable, shippedAliases } from "../model/alias-table.ts";
-import { parseModelReference, resolveModelReference } from "../model/model-reference.ts";
+import {
+  type AliasTable,
+  parseModelReference,
+  resolveModelReference,
+  shippedAliases,
+} from "../model/select-subagent-model.ts";
 import { builtinTools } from "../tools/grants/builtin-tools.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { parseToolEntry, resolveToolName } from "../tools/grants/tool-entry.ts";

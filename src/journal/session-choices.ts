@@ -1,4 +1,11 @@
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { type ReadLinesOptions, readLines } from "../storage/read-lines.ts";
+import {
+  type RebuildOptions,
+  type RebuiltConversation,
+  rebuildConversation,
+} from "./rebuild-conversation.ts";
+import { findDamage, type TranscriptDamage } from "./transcript-damage.ts";
 
 /** What the caller of a session named, and a later call that continues with it need not name again. */
 export interface SessionChoices {
@@ -72,4 +79,22 @@ function pickOptions(options: JsonRecord): DecidingOptions {
 function isPlain(value: unknown): boolean {
   if (Array.isArray(value)) return value.every((entry) => typeof entry === "string");
   return ["string", "number", "boolean"].includes(typeof value);
+}
+
+export interface LoadedSession extends RebuiltConversation {
+  readonly records: readonly JsonRecord[];
+  /** What `openAppendLog` takes as the expected length, so that nothing written meanwhile is overlooked. */
+  readonly length: number;
+  /** What of it could not be read or is not there. */
+  readonly damage: TranscriptDamage;
+}
+
+/** Reads a transcript and makes its conversation again; throws a RetinueError only when the file cannot be read. */
+export async function loadSession(
+  file: string,
+  options: ReadLinesOptions & RebuildOptions = {},
+): Promise<LoadedSession> {
+  const read = await readLines(file, options);
+  const { values, length } = read;
+  return { ...rebuildConversation(values, options), records: values, length, damage: findDamage(read) };
 }

@@ -3,7 +3,7 @@ import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch, WaitClock } from "../foundation/stopwatch.ts";
 import { endingOfCause, limitError } from "./loop-ports.ts";
-import { createTally } from "./tally.ts";
+import { createTally } from "./run-agent-loop.ts";
 
 /** Without any event: reported after the first time, stopped after the second. */
 export interface SilenceLimit {

@@ -2,14 +2,12 @@ import type { RunEnding } from "../conversation/run-event.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { LoopInput } from "../loop/loop-ports.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
-import type { LimitFacts } from "../planning/limit-plan.ts";
-import { type LimitSettings, readLimitSettings } from "../planning/limit-settings.ts";
+import { type LimitFacts, type LimitSettings, readLimitSettings } from "../planning/limit-plan.ts";
 import { planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
-import { policyFacts } from "./policy-facts.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import { ruleNotes } from "./session-rules.ts";
+import { policyFacts, ruleNotes } from "./session-rules.ts";
 
 /** What opening a session found out for its plan. */
 type FactsFound = Pick<

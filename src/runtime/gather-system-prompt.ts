@@ -1,8 +1,6 @@
 import { isAbsolute, relative } from "node:path";
-import { buildSystemPrompt } from "../context/build-system-prompt.ts";
-import { gatherEnvironment } from "../context/gather-environment.ts";
-import { gatherGitState } from "../context/gather-git-state.ts";
-import { type Instructions, instructionsText } from "../context/instructions.ts";
+import { buildSystemPrompt, type Instructions, instructionsText } from "../context/build-system-prompt.ts";
+import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
@@ -12,10 +10,9 @@ import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
-import { mayLoadIn } from "./may-load-in.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuleFlags } from "./session-rules.ts";
+import { mayLoadIn, type RuleFlags } from "./session-rules.ts";
 import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {

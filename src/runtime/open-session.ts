@@ -6,15 +6,12 @@ import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
 import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
-import type { AssembledTools } from "./agent/assemble-tools.ts";
-import { createToolContexts } from "./agent/create-tool-contexts.ts";
+import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
-import { prepareMemory } from "./agent/prepare-memory.ts";
-import { openAsking } from "./agent/while-asking.ts";
+import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { decidePlan, limitFacts } from "./decide-plan.ts";
-import { findWorkingDirectories } from "./find-working-directories.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
 import { withLiveText } from "./live-text.ts";
 import {
@@ -35,7 +32,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { findOutputRules, findTeamRules } from "./session-rules.ts";
+import { findOutputRules, findTeamRules, findWorkingDirectories } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {

@@ -1,15 +1,20 @@
-import { join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
+import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { type Diagnostic, placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
+import type { PolicyFacts } from "../permissions/build-policy.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
+import { createMayLoad, type MayLoad } from "../permissions/may-load.ts";
 import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../permissions/rules/rule-warning.ts";
+import type { ModeWishes } from "../planning/plan-session.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { Paths } from "../settings/paths.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/grants/tool-entry.ts";
+import { sandboxRights } from "../tools/sandbox/sandbox.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
 export interface RuleFlags {
@@ -136,4 +141,72 @@ export function refuseBrokenRestrictions({
 
 function placeOf(diagnostic: Diagnostic | undefined): string {
   return diagnostic?.file === undefined ? "" : `${placeText(diagnostic)}: `;
+}
+
+/** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
+export async function findWorkingDirectories(
+  world: Pick<RuntimeContext, "discovered" | "additionalDirectories">,
+): Promise<readonly string[]> {
+  const { paths, settings } = world.discovered;
+  const fromSettings = settings.settings.permissions.additionalDirectories.map(({ directory, source }) =>
+    directory === "~" || directory.startsWith("~/")
+      ? join(paths.home, directory.slice(1))
+      : resolve(source.anchor, directory),
+  );
+  const folders = [paths.cwd, ...world.additionalDirectories, ...fromSettings].filter(isAbsolute);
+  const real = await Promise.all(folders.map((folder) => findRealPath(folder)));
+  return [...new Set([...folders, ...real])];
+}
+
+/** Whether rules of a session let a file be loaded into a prompt; `more` are deny rules of the agent it is loaded for. */
+export function mayLoadIn(
+  {
+    discovered,
+    disallowedTools,
+    platform,
+  }: Pick<RuntimeContext, "discovered" | "disallowedTools" | "platform">,
+  options: RuleFlags,
+  more: readonly PolicyRule[] = [],
+): MayLoad | undefined {
+  const { paths, settings } = discovered;
+  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
+  const { deny, ask } = sessionRules(settings, flags, paths.cwd);
+  return createMayLoad({ deny: [...deny, ...more], ask }, { ...paths, platform });
+}
+
+/** The same by the rules of settings alone, where no session is started. */
+export function mayLoadHere(
+  { settings, paths }: Pick<DiscoveredAgents, "settings" | "paths">,
+  platform: string,
+): MayLoad | undefined {
+  return createMayLoad(sessionRules(settings, {}, paths.cwd), { ...paths, platform });
+}
+
+interface PolicySource {
+  readonly discovered: Pick<DiscoveredAgents, "paths" | "settings">;
+  readonly trusted: boolean;
+  readonly platform: string;
+}
+
+/** What settings and options say about rights and the mode: the same for a run, a plan and an explanation. */
+export function policyFacts(
+  { discovered: { paths, settings }, trusted, platform }: PolicySource,
+  flags: RuleFlags,
+): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeWishes, "settingsMode" | "bypassForbidden"> {
+  const { permissions, sources, plain } = settings.settings;
+  const sandbox = sandboxRights(plain.sandbox);
+  const mode = permissions.defaultMode;
+  return {
+    rules: sessionRules(settings, flags, paths.cwd),
+    ...(mode === undefined
+      ? {}
+      : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
+    bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
+    switches: permissions.switches,
+    directory: paths.cwd,
+    home: paths.home,
+    platform,
+    ...(sandbox === undefined ? {} : { sandbox }),
+    trusted,
+  };
 }

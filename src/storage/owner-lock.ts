@@ -11,6 +11,7 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { sleep } from "../foundation/abortable.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { createWholeFile, errorCode, fileError, replaceWholeFile } from "./file-error.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
@@ -232,7 +233,7 @@ function heldFacts(
 }
 
 /** The clock of another machine may differ from this one's; files that both can see have the time of one of them. */
-export function fileSystemNow(lockFile: string): number {
+function fileSystemNow(lockFile: string): number {
   const probe = `${lockFile}.${randomBytes(6).toString("hex")}.tmp`;
   try {
     writeFileSync(probe, "", { flag: "wx", mode: 0o600 });
@@ -266,5 +267,31 @@ function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs"> {
     return { owner: { pid, machine, started }, expiresAfterMs: isLimit ? expiresAfterMs : undefined };
   } catch {
     return noOne;
+  }
+}
+
+interface WaitForOwnerOptions {
+  readonly signal: AbortSignal;
+  /** Hears once that there is something to wait for, and for how long at most. */
+  readonly onWait?: (wait: { readonly by?: ProcessIdentity; readonly maxMs: number }) => void;
+}
+
+const lookEveryMs = 500;
+
+/**
+ * Waits while no one can see from here whether the owner of a file lives: until it gives a sign of life, or has lost its
+ * lock. Returns immediately for a file that is free, or certainly held.
+ */
+export async function waitForOwner(file: string, { signal, onWait }: WaitForOwnerOptions): Promise<void> {
+  let firstChange: number | undefined;
+  while (true) {
+    const look = lookAtLock(file, { now: () => fileSystemNow(`${file}.lock`) });
+    if (look.type === "free" || look.expiresInMs === undefined || look.changedAt === undefined) return;
+    if (firstChange === undefined) {
+      firstChange = look.changedAt;
+      onWait?.({ maxMs: look.expiresInMs, ...(look.by === undefined ? {} : { by: look.by }) });
+    }
+    if (look.changedAt !== firstChange) return;
+    await sleep(Math.min(look.expiresInMs + 1, lookEveryMs), signal);
   }
 }

@@ -1,11 +1,12 @@
 // @io
 import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { textOf } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { checkAgentId } from "../journal/session-files.ts";
 
 /** The file in which a person can follow a child's work; it grows while the child continues. */
-export interface AgentOutput {
+interface AgentOutput {
   readonly file: string;
   record(event: RunEvent): void;
   close(): void;
@@ -52,4 +53,9 @@ export function openAgentOutput(file: string): AgentOutput {
       descriptor = undefined;
     },
   };
+}
+
+/** Where a child's work can be followed. */
+export function agentOutputFile({ directory }: { readonly directory: string }, agentId: string): string {
+  return join(directory, "tasks", `${checkAgentId(agentId)}.output`);
 }

@@ -1,10 +1,10 @@
 import { contextTokens } from "../conversation/usage.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
 import { pageOf } from "../tools/text-page.ts";
+import { hasEnded, type TaskState } from "./drive-task.ts";
 import type { EndedTask } from "./recovery/find-ended-task.ts";
 import { resultText, wholeText } from "./result-text.ts";
 import type { TaskManager } from "./task-manager.ts";
-import { hasEnded, type TaskState } from "./task-state.ts";
 
 export interface AgentTaskFiles {
   readonly outputFile: (id: string) => string;

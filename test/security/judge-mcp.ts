@@ -8,7 +8,7 @@ import {
   type McpEntry,
   readApprovalSettings,
 } from "../../src/settings/choose-mcp-servers.ts";
-import { readMcpPolicy } from "../../src/settings/mcp-policy.ts";
+import { readMcpPolicy } from "../../src/settings/load-mcp-entries.ts";
 import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf, texts } from "./case-settings.ts";
 import { type Answer, type Fields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";

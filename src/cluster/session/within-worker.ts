@@ -1,6 +1,5 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
-import { inWorktree } from "../../planning/in-worktree.ts";
 import {
   type Decided,
   joined,
@@ -8,6 +7,7 @@ import {
   type RunPlan,
   withinSession,
 } from "../../planning/plan-tools.ts";
+import { inWorktree } from "../../planning/spawn-request.ts";
 import type { GrantedTool } from "../../tools/grants/tool-grants.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
 import type { WorkspacePlan } from "../workspace/workspace-plan.ts";

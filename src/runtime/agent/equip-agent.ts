@@ -10,9 +10,9 @@ import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
+import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
-import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
@@ -27,8 +27,7 @@ import {
 import { type AgentSkills, createAgentSkills, skillsCapability } from "../skills/agent-skills.ts";
 import { type ForkSkill, registeredHooks } from "../skills/fork-skill.ts";
 import type { SessionSkills } from "../skills/session-skills.ts";
-import type { AssembledTools } from "./assemble-tools.ts";
-import type { createToolContexts } from "./create-tool-contexts.ts";
+import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
 import {
   type AgentParts,
   type Capability,
@@ -36,8 +35,7 @@ import {
   liveMainCapability,
   livePolicyCapability,
 } from "./open-agent.ts";
-import { peopleToAsk } from "./people-to-ask.ts";
-import type { openAsking } from "./while-asking.ts";
+import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {

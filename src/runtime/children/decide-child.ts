@@ -1,13 +1,10 @@
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition, AgentRegistry } from "../../definitions/agent-definition.ts";
-import { aliasTable } from "../../model/alias-table.ts";
-import { lookUpModel } from "../../model/look-up-model.ts";
+import { findOverride, lookUpModel, readModelOverrides } from "../../model/look-up-model.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
-import { findOverride, readModelOverrides } from "../../model/read-model-overrides.ts";
-import type { ChosenModel } from "../../model/select-subagent-model.ts";
-import { childPolicy } from "../../permissions/child-policy.ts";
-import { type EarlierRun, withEarlier } from "../../planning/earlier-run.ts";
+import { aliasTable, type ChosenModel } from "../../model/select-subagent-model.ts";
+import { childPolicy } from "../../permissions/build-policy.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
 import {
   type ChildPlan,
@@ -17,8 +14,15 @@ import {
   type SpawnFacts,
 } from "../../planning/plan-run.ts";
 import { allowsSearch, type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
-import { runsInBackground, type SpawnRequest, selectChildModel } from "../../planning/spawn-request.ts";
+import {
+  type EarlierRun,
+  runsInBackground,
+  type SpawnRequest,
+  selectChildModel,
+  withEarlier,
+} from "../../planning/spawn-request.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
+import { refuseUnpaid, unknownType, withModel } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import type {
   ChildClocks,
@@ -28,7 +32,6 @@ import type {
   RefusedChild,
   TaskControl,
 } from "../../tasks/task-manager.ts";
-import { refuseUnpaid, unknownType, withModel } from "../../tasks/unknown-type.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import { isServed, modelLimits } from "../gather-session.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";

@@ -10,7 +10,7 @@ import type { Diagnostic } from "../../foundation/diagnostic.ts";
 import { shown } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
-import { mayLoadHere } from "../may-load-in.ts";
+import { mayLoadHere } from "../session-rules.ts";
 import type { AgentCheck } from "./project-agents.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 

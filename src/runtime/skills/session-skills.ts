@@ -4,11 +4,9 @@ import type { MayLoad } from "../../permissions/may-load.ts";
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
 import { findRule } from "../../permissions/rules/matches-call.ts";
 import { pluginDataDirectory } from "../../plugins/plugin-data-directory.ts";
-import { listSkills } from "../../skills/list-skills.ts";
 import { findNamedSkills } from "../../skills/named-skills.ts";
-import { createNestedFolders } from "../../skills/nested-folders.ts";
 import type { Skill } from "../../skills/skill.ts";
-import type { SkillCatalog } from "../../skills/skill-catalog.ts";
+import { createNestedFolders, listSkills, type SkillCatalog } from "../../skills/skill-catalog.ts";
 import { preloadedText, type SkillFacts } from "../../skills/skill-text.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 

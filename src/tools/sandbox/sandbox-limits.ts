@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { toolFacts } from "../../foundation/tool-table.ts";
 import type { PolicyRule } from "../../permissions/decide.ts";
-import type { SandboxSettings } from "./sandbox-settings.ts";
+import type { SandboxSettings } from "./sandbox.ts";
 
 /** What sandboxed commands may touch. Paths are absolute; those that are denied may have stars. */
 export interface SandboxLimits {
