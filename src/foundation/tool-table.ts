@@ -260,17 +260,8 @@ export type ToolName = (typeof rows)[number]["name"];
 
 export const toolTable: readonly (ToolFacts & { readonly name: ToolName })[] = rows;
 
-/** The rows by the names that the table itself has. */
-export const declaredTools = Object.fromEntries(rows.map((row) => [row.name, row])) as Readonly<
-  Record<ToolName, ToolFacts>
->;
-
-const byName: ReadonlyMap<string, ToolFacts> = new Map(rows.map((row) => [row.name, row]));
-
-/** What the table declares about a tool, by its current name. */
-export function toolFacts(name: string): ToolFacts | undefined {
-  return byName.get(name);
-}
+/** What the table declares about each tool, by its current name. */
+export const toolFacts: ReadonlyMap<string, ToolFacts> = new Map(rows.map((row) => [row.name, row]));
 
 /** Tools of Claude Code that this product has under no name, with their old names. */
 const absentTools: readonly (readonly [name: string, ...oldNames: string[]])[] = [

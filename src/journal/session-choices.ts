@@ -1,5 +1,8 @@
+// @io
+
+import { readFile } from "node:fs/promises";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
-import { type ReadLinesOptions, readLines } from "../storage/read-lines.ts";
+import { parseLines, type ReadLinesOptions, readLines } from "../storage/read-lines.ts";
 import {
   type RebuildOptions,
   type RebuiltConversation,
@@ -24,7 +27,7 @@ export function choiceLines(sessionId: string, { agent, model }: SessionChoices)
 }
 
 /** The kinds of these lines; existing viewers know the first, only this product writes the second. */
-export const choiceTypes = { agent: "agent-setting", model: "retinue-model" } as const;
+const choiceTypes = { agent: "agent-setting", model: "retinue-model" } as const;
 
 /** What one line says of a choice. */
 export function readChoice(kind: keyof typeof choiceTypes, record: JsonRecord): string | undefined {
@@ -97,4 +100,28 @@ export async function loadSession(
   const read = await readLines(file, options);
   const { values, length } = read;
   return { ...rebuildConversation(values, options), records: values, length, damage: findDamage(read) };
+}
+
+/** The choices a transcript keeps. A file that cannot be read says nothing; who opens it hears why. */
+export async function findChoices(file: string): Promise<SessionChoices> {
+  const bytes = await readFile(file).catch(() => Buffer.alloc(0));
+  const agent = lastChoice(bytes, "agent");
+  const model = lastChoice(bytes, "model");
+  return { ...(agent === undefined ? {} : { agent }), ...(model === undefined ? {} : { model }) };
+}
+
+/** Looks from the end for the kind's mark and reads only lines that have it, since a transcript can be long. */
+function lastChoice(bytes: Buffer, kind: keyof typeof choiceTypes): string | undefined {
+  const mark = `"type":"${choiceTypes[kind]}"`;
+  let at = bytes.lastIndexOf(mark);
+  while (at !== -1) {
+    const start = bytes.lastIndexOf("\n", at) + 1;
+    const end = bytes.indexOf("\n", at);
+    const [record] = parseLines(bytes.subarray(start, end === -1 ? bytes.length : end)).values;
+    const choice = record === undefined ? undefined : readChoice(kind, record);
+    if (choice !== undefined) return choice;
+    if (start === 0) return undefined;
+    at = bytes.lastIndexOf(mark, start - 1);
+  }
+  return undefined;
 }

@@ -60,7 +60,7 @@ export async function* watchRun(
       if (news.step.done === true) return;
       yield news.step.value;
       // What the reader did meanwhile is no one's silence.
-      life.lastSign = watch.stopwatch.elapsed();
+      if (watch.silence !== undefined) life.lastSign = watch.stopwatch.elapsed();
       next = iterator.next();
     }
   } finally {

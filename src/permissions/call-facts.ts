@@ -74,10 +74,12 @@ export interface PermissionRequest {
 /** A call whose facts are known, as everything that decides about it reads them. */
 export interface KnownCall extends PermissionRequest {
   readonly facts: CallFacts;
+  /** By its name it is a tool of an MCP server. */
+  readonly isMcp: boolean;
 }
 
 export function withFacts(request: PermissionRequest): KnownCall {
-  return { ...request, facts: factsOf(request) };
+  return { ...request, facts: factsOf(request), isMcp: isMcpTool(request.tool) };
 }
 
 /** The facts of a request, or what can be said without looking anything up: a command is then not understood. */

@@ -135,7 +135,7 @@ function refuse({ call, guards, denied, options }: Judging, policy: PermissionPo
   const { invalid, mcp } = call.facts;
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
   if (guards.outOfScope !== undefined) return { type: "deny", reason: guards.outOfScope };
-  if (policy.background === true && (isMcpTool(call.tool) || mcp !== undefined))
+  if (policy.background === true && (call.isMcp || mcp !== undefined))
     return { type: "deny", reason: "in the background there are no tools of MCP servers" };
   if (denied !== undefined) return byRule("deny", "denies it", denied);
   if (guards.answersApprovals !== undefined) return { type: "deny", reason: guards.answersApprovals };
@@ -200,7 +200,7 @@ function grantByNature(request: KnownCall, policy: PermissionPolicy): Decision |
     return allow("internal", "it changes nothing outside this run");
   const { paths } = request.facts;
   const isLocal = paths.every((path) => isWithin(path, policy));
-  if (isMcpTool(request.tool))
+  if (request.isMcp)
     return effect === "read" && policy.mode === "plan"
       ? allow("mode", "its server says that it only reads")
       : undefined;

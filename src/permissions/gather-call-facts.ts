@@ -1,5 +1,5 @@
 import { type ToolFacts, toolFacts } from "../foundation/tool-table.ts";
-import type { CallFacts, KnownCall, McpIdentity, PathFact, PathUse } from "./call-facts.ts";
+import type { CallFacts, McpIdentity, PathFact, PathUse, PermissionRequest } from "./call-facts.ts";
 import {
   findRealLocation,
   gatherPathFact,
@@ -29,9 +29,9 @@ export interface GatherOptions {
 }
 
 /** Finds out what a call would touch; what is wrong with its input is a fact like any other. Never throws. */
-export async function gatherCallFacts(call: CallToJudge, options: GatherOptions): Promise<KnownCall> {
+export async function gatherCallFacts(call: CallToJudge, options: GatherOptions): Promise<PermissionRequest> {
   const input = isFields(call.input) ? call.input : {};
-  const declared: DeclaredFacts = toolFacts(call.tool) ?? {};
+  const declared: DeclaredFacts = toolFacts.get(call.tool) ?? {};
   const invalid = isFields(call.input) ? flawOf(declared, input) : "the input is not an object";
   const request = { tool: call.tool, effect: call.effect, input };
   if (invalid !== undefined) return { ...request, paths: [], facts: { invalid, paths: [] } };

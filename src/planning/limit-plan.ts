@@ -200,7 +200,8 @@ const treeKeys: readonly AgentLimitKey[] = ["seconds", "tokens", "usd", "toolCal
 const known = ["agents", "overflow", "agent", "tree", "unknownPrice", "model"] as const;
 
 /** A value that cannot be used ends the start, because a limit that is not kept is worse than none that was promised. */
-export function readLimitSettings(setting: Readonly<Record<string, unknown>> = {}): LimitSettings {
+export function readLimitSettings(setting: Readonly<Record<string, unknown>> | undefined): LimitSettings {
+  if (setting === undefined) return { agent: {}, tree: {}, unknownPrice: "allow" };
   for (const key of Object.keys(setting)) {
     if (known.some((name) => name === key)) continue;
     const nearest = nearestName(key, known);
@@ -226,7 +227,8 @@ export function readModelClocks(setting: Readonly<Record<string, unknown>> | und
   readonly firstTokenMs?: number;
   readonly betweenTokensMs?: number;
 } {
-  const model = isRecord(setting?.model) ? setting.model : {};
+  if (setting?.model === undefined) return {};
+  const model = isRecord(setting.model) ? setting.model : {};
   const firstTokenMs = millisecondsOf(model.firstTokenSeconds);
   const betweenTokensMs = millisecondsOf(model.betweenTokensSeconds);
   return {

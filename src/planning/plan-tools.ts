@@ -181,6 +181,8 @@ function getsTools(
   definition: AgentDefinition,
   facts: Omit<ToolFacts, "definition" | "background">,
 ): boolean {
+  // Without a list it inherits what there is, which is never refused.
+  if (definition.tools === undefined) return true;
   if (definition.mcpServers?.some(({ type }) => type === "inline") === true) return true;
   return planTools({ ...facts, definition, background: false }).grant.type === "granted";
 }

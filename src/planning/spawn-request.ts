@@ -192,7 +192,8 @@ export function selectChildModel(request: Pick<SpawnRequest, "model">, facts: Ch
 /** A model no one is configured to serve gives way to the parent's, where that is served by more than the offline one. */
 function servedSelection(selection: ModelSelection, { isServed, parentModel }: ChildModelFacts): ChildModel {
   const { model, written, origin } = selection;
-  if (isServed === undefined || isServed(model) || !isServed(parentModel))
+  const isParents = model.id === parentModel.id && model.provider === parentModel.provider;
+  if (isParents || isServed === undefined || isServed(model) || !isServed(parentModel))
     return { ...selection, from: origin };
   return {
     ...selection,

@@ -222,7 +222,7 @@ function sameMessage(a: Message, b: Message): boolean {
 
 /** A tool that is known only as a model saw it. */
 export function toolFromRecord({ name, description, inputSchema }: ToolSpecification): Tool {
-  const facts = toolFacts(name);
+  const facts = toolFacts.get(name);
   const otherOrigin = name.startsWith("mcp__") ? "mcp" : "program";
   return {
     name,

@@ -11,7 +11,6 @@ import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equi
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
-import { decidePlan, limitFacts } from "./decide-plan.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
 import { withLiveText } from "./live-text.ts";
 import {
@@ -32,7 +31,13 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { findOutputRules, findTeamRules, findWorkingDirectories } from "./session-rules.ts";
+import {
+  decidePlan,
+  findOutputRules,
+  findTeamRules,
+  findWorkingDirectories,
+  limitFacts,
+} from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {
@@ -309,10 +314,12 @@ function recordOf(
     children,
   }: { readonly transcript: Pick<OpenTranscript, "record">; readonly children: Children },
 ): OpenTranscript["record"] {
+  const { team } = children;
+  if (observer === undefined && team === undefined) return transcript.record;
   return (event) => {
     observer?.event(plan, event);
     transcript.record(event);
-    children.team?.recorded(event);
+    team?.recorded(event);
   };
 }
 

@@ -12,7 +12,7 @@ import type { RunPlan } from "../planning/plan-tools.ts";
 import type { OpenAgent } from "./agent/open-agent.ts";
 import type { SessionParts } from "./conversation.ts";
 import { stoppedEnding } from "./run-handle.ts";
-import { type SlashCommand, withExpansion } from "./skills/find-slash-command.ts";
+import { type SlashCommand, withExpansion } from "./skills/session-skills.ts";
 
 type Content = UserMessage["content"];
 

@@ -3,7 +3,7 @@ import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { WaitClock } from "../foundation/stopwatch.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
-import { findChoices } from "../journal/find-choices.ts";
+import { findChoices } from "../journal/session-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { IdSource } from "../journal/transcript-writer.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";

@@ -34,6 +34,8 @@ import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
 export interface World extends AsyncDisposable {
   gather(): Promise<RuntimeContext>;
+  /** The agents there are now; nothing else is looked at. */
+  look(): Promise<Pick<RuntimeContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
 }
@@ -65,6 +67,11 @@ export function createWorld(options: RuntimeSetup): World {
     async gather() {
       await checkWorkingFolder(place.cwd);
       return contextOf(shared, await agents.discover());
+    },
+    async look() {
+      await checkWorkingFolder(place.cwd);
+      const { discovered } = await agents.discover();
+      return { discovered };
     },
     register: agents.register,
     unregister: agents.unregister,

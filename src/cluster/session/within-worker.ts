@@ -54,7 +54,7 @@ function joinTools(planned: readonly GrantedTool[], own: readonly GrantedTool[])
     const mine = here.get(tool.name);
     return mine === undefined ? [] : [joinGrants(tool, mine)];
   });
-  return [...both, ...own.filter(({ name }) => !names.has(name) && toolFacts(name) === undefined)];
+  return [...both, ...own.filter(({ name }) => !names.has(name) && toolFacts.get(name) === undefined)];
 }
 
 function joinGrants(planned: GrantedTool, own: GrantedTool): GrantedTool {

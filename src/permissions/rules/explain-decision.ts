@@ -24,7 +24,7 @@ export function readCallText(text: string): CallText {
   if (parts.type === "invalid") return parts;
   const tool = canonicalToolName(parts.tool);
   if (parts.specifier === undefined) return { type: "call", tool, input: {} };
-  const facts = toolFacts(tool);
+  const facts = toolFacts.get(tool);
   const field = facts?.callField ?? facts?.mainField;
   if (field !== undefined) return { type: "call", tool, input: { [field]: parts.specifier } };
   return {

@@ -71,7 +71,7 @@ function restrictsPath(
 
 /** What may not be read may not be written either; what may be edited need not be readable. */
 function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boolean {
-  const { grantsUse, restrictsUse } = toolFacts(ruleTool) ?? {};
+  const { grantsUse, restrictsUse } = toolFacts.get(ruleTool) ?? {};
   const covered = ruleUse === "grant" ? grantsUse : restrictsUse;
   if (covered === "read") return use === "read" || ruleUse === "restrict";
   return covered === "write" && use !== "read";
@@ -103,7 +103,7 @@ function speaksOfTool({ rule }: PolicyRule, request: KnownCall, use: RuleUse): b
   const { canonicalTool, specifier } = rule;
   if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
   if (specifier.type === "mcp" || namesTool(rule, request.tool, use)) return true;
-  const declared = toolFacts(canonicalTool);
+  const declared = toolFacts.get(canonicalTool);
   if (declared === undefined) return isMcpTool(canonicalTool) && namesMcpTool(canonicalTool, request);
   const { speaksFor, restrictsUse } = declared;
   if (speaksFor === "edit") return request.effect === "edit";
@@ -133,7 +133,7 @@ function matchesSpecifier(candidate: PolicyRule, request: KnownCall, options: Ma
     case "toolGlob":
       return true;
     case "whole":
-      return !isMcpTool(request.tool) && grantsWhole(request, options.use);
+      return !request.isMcp && grantsWhole(request, options.use);
     case "mcp":
       return matchesMcp(specifier, request, options.use);
     case "command":
@@ -171,7 +171,7 @@ function matchesMcp(
   use: RuleUse,
 ): boolean {
   const { mcp } = request.facts;
-  if (mcp === undefined && !isMcpTool(request.tool)) return false;
+  if (mcp === undefined && !request.isMcp) return false;
   const readings = mcp === undefined ? readMcpName(request.tool) : [mcp];
   if (use === "grant" && (readings.length !== 1 || mcp?.isChanged === true)) return false;
   return readings.some((identity) => speaksOfMcp(specifier, identity));

@@ -15,6 +15,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import { takeModelTurn } from "../../loop/take-model-turn.ts";
 import type { Model } from "../../model/model.ts";
+import { withFacts } from "../../permissions/call-facts.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import { matchesCall } from "../../permissions/rules/matches-call.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
@@ -309,7 +310,8 @@ async function conditions(
   const paths = tool.pathsOf?.(input, directory(), plan.policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: tool.name, effect: tool.effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
-  const request = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
+  const gathered = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
+  const request = withFacts(gathered);
   return (text) => {
     const reading = parseRule(text);
     if (reading.type === "invalid") return true;

@@ -14,7 +14,6 @@ import type { SkillRequest, Tool, ToolContext, ToolOutcome } from "../../tools/t
 import type { AgentAuthorization, Capability } from "../agent/open-agent.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { findSlashCommand, type SlashCommand } from "./find-slash-command.ts";
 import {
   type ForkSkill,
   givePowers,
@@ -24,7 +23,7 @@ import {
   type SkillPowers,
   skillPowers,
 } from "./fork-skill.ts";
-import type { SessionSkills } from "./session-skills.ts";
+import { findSlashCommand, type SessionSkills, type SlashCommand } from "./session-skills.ts";
 
 /** Informs one agent of the skills that fit the files it uses. */
 interface SkillOffers {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { declaredTools, type ToolFacts, type ToolName } from "../../foundation/tool-table.ts";
+import { type ToolFacts, type ToolName, toolFacts } from "../../foundation/tool-table.ts";
 import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 
@@ -12,13 +12,19 @@ type Declared = "origin" | "effect" | "isConcurrencySafe" | "repeats";
 export function builtinTool<Input>(
   tool: Omit<Tool<Input>, Declared | "name"> & { readonly name: ToolName },
 ): Tool {
-  const facts = declaredTools[tool.name];
+  const facts = rowOf(tool.name);
   return { ...pathsFrom(facts), ...tool, ...inUse(facts), origin: "builtin" } as Tool;
 }
 
 /** What the table says about how a tool is used, in the form that the loop and the rules ask for. */
 export function declared(name: ToolName): Pick<Tool, "effect" | "isConcurrencySafe" | "repeats"> {
-  return inUse(declaredTools[name]);
+  return inUse(rowOf(name));
+}
+
+function rowOf(name: ToolName): ToolFacts {
+  const facts = toolFacts.get(name);
+  if (facts === undefined) throw new Error(`The table of tools has no row for ${name}.`);
+  return facts;
 }
 
 function inUse({ effect, isConcurrencySafe, repeats }: ToolFacts): ReturnType<typeof declared> {

@@ -310,11 +310,14 @@ export interface Denials {
   readonly exclusions: Exclusions;
 }
 
+const noDenials: Denials = { whole: new Set(), scoped: new Map(), exclusions: {} };
+
 export function readDenials(
   entries: readonly string[],
   available: readonly AvailableTool[],
   notes: Issue[],
 ): Denials {
+  if (entries.length === 0) return noDenials;
   const whole = new Set<string>();
   const scoped = new Map<string, readonly string[]>();
   const removes: string[] = [];

@@ -41,7 +41,7 @@ export function sandboxLimits(facts: LimitFacts): SandboxLimits {
     paths.map((path) => absolutePath(path, { project, home }));
   const patterns = (use: "read" | "write"): readonly string[] =>
     facts.deny
-      .filter(({ rule }) => toolFacts(rule.canonicalTool)?.restrictsUse === use)
+      .filter(({ rule }) => toolFacts.get(rule.canonicalTool)?.restrictsUse === use)
       .flatMap((rule) => rulePattern(rule, { project, home }));
   return {
     allowWrite: [
