@@ -1,6 +1,6 @@
 import { addUsage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
-import { interruptedReason } from "../tasks/task-state.ts";
+import { interruptedReason } from "../tasks/drive-task.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
 import { readSystemLine } from "./read-answer.ts";
 import { answersForDeadProcess } from "./read-call.ts";

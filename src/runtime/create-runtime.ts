@@ -9,7 +9,7 @@ import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
-import { type RuntimeApprovals, runtimeApprovals } from "./approvals/runtime-approvals.ts";
+import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { checkAgentType, checkOptions, checkPrompt, invalid } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";

@@ -2,9 +2,9 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import type { SpawnedProcess, SpawnOptions } from "@anthropic-ai/claude-agent-sdk";
 import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
+import { readAll, readLines } from "../../src/apps/cli/create-real-host.ts";
 import { interruptedBy } from "../../src/apps/cli/end-signal.ts";
 import { main } from "../../src/apps/cli/main.ts";
-import { readAll, readLines } from "../../src/apps/cli/read-all.ts";
 import { version } from "../../src/foundation/version.ts";
 import type { Finished, Place } from "../scenarios/run-command.ts";
 

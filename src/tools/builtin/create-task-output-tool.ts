@@ -3,8 +3,7 @@ import { isRecord } from "../../foundation/json-record.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import { describePage, pageOf, type TextPage } from "../text-page.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
-import { builtinTool, failed } from "./builtin-tool.ts";
-import { optionalFlag, optionalNumber } from "./optional-text.ts";
+import { builtinTool, failed, optionalFlag, optionalNumber } from "./builtin-tool.ts";
 
 export interface TaskToolOptions {
   readonly sources: readonly TaskSource[];

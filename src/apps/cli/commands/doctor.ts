@@ -7,9 +7,9 @@ import { findLocalServers } from "../../../model/find-local-servers.ts";
 import { chooseLocalModel, localPlaces } from "../../../model/local-models.ts";
 import { chooseAdapter } from "../../../model/model-factory.ts";
 import { findProvider } from "../../../model/provider-entry.ts";
-import { mayLoadHere } from "../../../runtime/may-load-in.ts";
 import { scopeWords } from "../../../runtime/project/project-agents.ts";
 import type { McpOverview } from "../../../runtime/project/project-mcp.ts";
+import { mayLoadHere } from "../../../runtime/session-rules.ts";
 import { readEnvironment } from "../../../settings/read-environment.ts";
 import type { CliHost } from "../cli-host.ts";
 import { type GatheredSession, gatherSession, openProject } from "../gather-session.ts";
@@ -111,11 +111,10 @@ async function checkInstructions(
 ): Promise<Checkup> {
   const name = "instructions";
   const variables = { ...environment, ...Object.fromEntries(discovered.settings.settings.env) };
-  const { files, conditional, diagnostics } = await loadSessionInstructions(
-    discovered,
-    variables,
-    mayLoadHere(discovered, platform),
-  );
+  const { files, conditional, diagnostics } = await loadSessionInstructions(discovered, {
+    disabled: readEnvironment(variables).options.claudeMdDisabled === true,
+    mayLoad: mayLoadHere(discovered, platform),
+  });
   const count = files.length + conditional.length;
   const read = count === 0 ? "No instruction files." : `${plural(count, "instruction file")} read.`;
   const counts = countBySeverity(diagnostics);

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { sleep } from "../../../foundation/abortable.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
-import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
+import { agentOutputFile } from "../../../tasks/agent-output.ts";
 import { findMember, stateOf } from "../../../teams/team-config.ts";
 import { personName } from "../../../teams/team-names.ts";
 import { exitCodeOf } from "../end-signal.ts";

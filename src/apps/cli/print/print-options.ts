@@ -6,8 +6,7 @@ import {
   permissionModes,
 } from "../../../permissions/permission-policy.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/options/runtime-options.ts";
-import { resolveToolName } from "../../../tools/grants/split-entries.ts";
-import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
+import { parseToolEntry, resolveToolName } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 

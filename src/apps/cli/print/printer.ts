@@ -5,9 +5,9 @@ import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { RunPlan } from "../../../planning/plan-tools.ts";
 import type { Session } from "../../../runtime/session.ts";
-import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
+import { agentOutputFile } from "../../../tasks/agent-output.ts";
+import type { TaskState } from "../../../tasks/drive-task.ts";
 import type { TaskEvent } from "../../../tasks/task-manager.ts";
-import type { TaskState } from "../../../tasks/task-state.ts";
 import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
 import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
@@ -18,9 +18,9 @@ import { harmlessLines, stripControlCharacters } from "../views/strip-control-ch
 import { createChildMessages } from "./create-child-messages.ts";
 import { describeCall } from "./describe-call.ts";
 import { createModelTally } from "./model-tally.ts";
+import { keySourceOf } from "./open-print-session.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
-import { keySourceOf } from "./refuse-offline.ts";
 import { failureMessage, resultMessage } from "./result-message.ts";
 
 /** What is printed of a session, in one of the output formats. */

@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import type { CliInput } from "../cli-host.ts";
-import { readAll, readLines } from "../read-all.ts";
-import { readMessages, readPrompt } from "./read-prompt.ts";
+import { readAll, readLines } from "../create-real-host.ts";
+import { readMessages, readPrompt } from "./run-print.ts";
 
 const never = new AbortController().signal;
 

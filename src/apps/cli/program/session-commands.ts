@@ -1,5 +1,4 @@
-import type { CommandEntry } from "./command-entry.ts";
-import { amount, count, type OptionEntry, port } from "./option-entry.ts";
+import { amount, type CommandEntry, count, type OptionEntry, port } from "./command-entry.ts";
 
 const json: OptionEntry = { flags: "--json", description: "print JSON" };
 const follow: OptionEntry = { flags: "-f, --follow", description: "follow until it ends" };
