@@ -49,7 +49,7 @@ const config = (servers: object) => JSON.stringify({ mcpServers: servers });
 describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
   test("a server of .mcp.json serves a run in a trusted folder, and the first line shows how each is doing", async () => {
     const stage = await createStage([echo, "Done."]);
-    const server = countedServer(stage.home);
+    const server = countedServer(stage.home, "server-everything");
     stage.write(".mcp.json", config({ all: server.config, broken: { command: "/nowhere" } }));
     const { code, out, err } = await stage.start([
       "-p",

@@ -160,9 +160,12 @@ describe("where the prompt comes from [CLI-1]", () => {
       "stream-json",
       "--replay-user-messages",
     ];
-    const { code, out } = await stage.run(["-p", ...flags], { input: message("first") + message("second") });
+    const { code, out } = await stage.run(["-p", ...flags], {
+      // JSON writes the separator as it is, and it ends no line of the protocol.
+      input: message("first\u2028of them") + message("second").trimEnd(),
+    });
     expect(code).toBe(0);
-    expect(said(stage, 1)).toEqual(["first", "One.", "second"]);
+    expect(said(stage, 1)).toEqual(["first\u2028of them", "One.", "second"]);
     const results = readJsonLines(out).filter(({ type }) => type === "result");
     expect(results.map(({ result }) => result)).toEqual(["One.", "Two."]);
     expect(readJsonLines(out).filter(({ isReplay }) => isReplay === true)).toHaveLength(2);

@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { misuse } from "./session-options.ts";
 
@@ -32,20 +31,35 @@ export async function readAll(
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Reads a stream line by line. When the signal is aborted it ends, even while it waits for a line that never comes. */
+/**
+ * Reads a stream line by line. When the signal is aborted it ends, even while it waits for a line that never comes. Only line
+ * feeds end a line: JSON may hold the other characters that `readline` takes for the end of one.
+ */
 export async function* readLines(stream: Readable, signal: AbortSignal): AsyncGenerator<string, void> {
-  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
-  const leave = (): void => {
-    lines.close();
-    stream.destroy();
-  };
+  const leave = (): void => void stream.destroy();
   signal.addEventListener("abort", leave, { once: true });
-  // A terminal that went away is the end of what it says.
-  stream.on("error", leave);
+  const decoder = new TextDecoder();
+  let begun: string[] = [];
   try {
-    if (!signal.aborted) yield* lines;
+    if (signal.aborted) return;
+    for await (const chunk of stream) {
+      const [first = "", ...more] = decoder.decode(chunk, { stream: true }).split("\n");
+      begun.push(first);
+      for (const next of more) {
+        yield withoutReturn(begun.join(""));
+        begun = [next];
+      }
+    }
+  } catch {
+    // A terminal that went away, or a stream that was let go, is the end of what it says.
   } finally {
     signal.removeEventListener("abort", leave);
     leave();
   }
+  const last = begun.join("");
+  if (last !== "" && !signal.aborted) yield withoutReturn(last);
+}
+
+function withoutReturn(line: string): string {
+  return line.endsWith("\r") ? line.slice(0, -1) : line;
 }
