@@ -10,16 +10,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { PassThrough, Readable } from "node:stream";
 import { onTestFinished } from "vitest";
-import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
-import { type EndSignal, interruptedBy } from "../../src/apps/cli/end-signal.ts";
-import { main } from "../../src/apps/cli/main.ts";
-import { readAll, readLines } from "../../src/apps/cli/read-all.ts";
-import { allowsColour } from "../../src/apps/cli/views/paint.ts";
-import { RetinueError } from "../../src/foundation/retinue-error.ts";
-import { findHome, withHome } from "../../src/settings/find-home.ts";
+import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import type { EndSignal } from "../../src/apps/cli/end-signal.ts";
 import { projectRoot } from "../project-files.ts";
+import { startInProcess } from "../start-in-process.ts";
 
 const program = join(projectRoot, "bin/retinue.js");
 
@@ -80,64 +75,32 @@ export interface InProcessOptions extends Pick<CommandOptions, "environment" | "
   readonly watch?: (out: string, command: { kill(signal: EndSignal): void }) => void;
   /** What differs from a command in a pipe. */
   readonly host?: Partial<CliHost>;
+  readonly atEnd?: AtEnd;
 }
 
 /** Runs a command in this process: for all that does not depend on a process of its own, which takes half a second. */
 export async function runInProcess(
   { cwd, home }: Pick<Place, "cwd" | "home">,
   arguments_: readonly string[],
-  { environment = {}, input, watch, host = {} }: InProcessOptions = {},
+  { environment = {}, input, watch, host = {}, atEnd = onTestFinished }: InProcessOptions = {},
 ): Promise<Finished> {
   const written = { out: "", err: "" };
-  const listeners = new Set<(reason: RetinueError) => void>();
-  const kill = (signal: EndSignal): void => {
-    for (const listener of listeners) listener(interruptedBy(signal));
-  };
-  onTestFinished(() => kill("SIGTERM"));
-  const given = { HOME: home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment };
-  const output = (key: keyof typeof written): CliOutput => ({
-    write(text) {
-      written[key] += text;
-      if (key === "out") watch?.(written.out, { kill });
-    },
-    isTerminal: false,
-    isColourAllowed: allowsColour(false, given),
-    ...(Number(environment["COLUMNS"]) > 0 ? { columns: Number(environment["COLUMNS"]) } : {}),
-  });
-  const code = await main(arguments_, {
-    stdout: output("out"),
-    stderr: output("err"),
-    stdin: pipeOf(input),
-    onInterrupt(listener) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-    canAsk: false,
-    ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
-    endQuestions: () => undefined,
-    environment: withHome(given, findHome(given)),
+  const command = startInProcess(arguments_, {
     cwd,
-    home: findHome(given),
-    platform: process.platform,
-    nodeVersion: process.versions.node,
-    version: () => "9.9.9",
-    ...host,
+    environment: { HOME: home, ...environment },
+    out(text) {
+      written.out += text;
+      watch?.(written.out, command);
+    },
+    err(text) {
+      written.err += text;
+    },
+    host,
   });
-  return { code, ...written };
-}
-
-function pipeOf(input: CommandOptions["input"]): CliHost["stdin"] {
-  const open = (): Readable => {
-    if (typeof input !== "object") return Readable.from(input === undefined ? [] : [Buffer.from(input)]);
-    const pipe = new PassThrough();
-    if (input.text !== undefined) pipe.write(input.text);
-    return pipe;
-  };
-  return {
-    isTerminal: false,
-    readAll: (options) => readAll(open(), options),
-    lines: ({ signal }) => readLines(open(), signal),
-  };
+  atEnd(() => command.kill("SIGTERM"));
+  if (typeof input !== "object") command.stdin.end(input);
+  else if (input.text !== undefined) command.stdin.write(input.text);
+  return { code: await command.code, ...written };
 }
 
 /** Runs the built command as a user does, beside whatever else this process does: where the process is the point. */

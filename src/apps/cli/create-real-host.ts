@@ -20,6 +20,7 @@ export function createRealHost(): CliHost {
   return {
     ...createRealOutputs(),
     stdin: createInput(),
+    streams: () => ({ input: process.stdin, output: process.stdout }),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true && !isContinuousIntegration(environment),
