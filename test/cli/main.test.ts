@@ -12,10 +12,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type Finished, runInProcess } from "../../../test/scenarios/run-command.ts";
-import { digestOf } from "../../permissions/grants/approval-record.ts";
-import { startFakeProvider } from "../../testing/fake-provider.ts";
-import type { CliHost } from "./cli-host.ts";
+import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import { digestOf } from "../../src/permissions/grants/approval-record.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { type Finished, runInProcess } from "../scenarios/run-command.ts";
 
 const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
 
