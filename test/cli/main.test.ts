@@ -15,11 +15,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { CliHost } from "../../src/apps/cli/cli-host.ts";
 import { digestOf } from "../../src/permissions/grants/approval-record.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-<<<<<<<< HEAD:test/scenarios/commands.test.ts
-import { type Finished, runInProcess } from "./run-command.ts";
-========
 import { type Finished, runInProcess } from "../scenarios/run-command.ts";
->>>>>>>> fb745afe:test/cli/main.test.ts
 
 const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
 
