@@ -40,7 +40,8 @@ export function openProject(context: CommandContext, options: GatherOptions = {}
   return {
     ...createProject({
       facts: () => gatherFacts(given, options),
-      paths: async () => projectPaths(given),
+      paths: async (folder = cwd) => projectPaths({ ...given, cwd: folder }),
+      place: async () => given,
     }),
     ...(option === undefined ? {} : { option }),
     nameOf: (file) => displayPath(file, { cwd, home, platform }),
@@ -48,11 +49,20 @@ export function openProject(context: CommandContext, options: GatherOptions = {}
   };
 }
 
-/** The child agents of this folder's sessions, for which no definition is read. */
-export function openTasks(host: CliHost): Project["tasks"] {
+/** The working folder without the options of this run, for what reads no definition: tasks, sessions, teams. */
+export function openFolder(host: CliHost): Project {
   const { cwd, home, environment: env, platform } = host;
   const given = { cwd, home, env, platform };
-  return createProject({ facts: () => gatherProject(given), paths: async () => projectPaths(given) }).tasks;
+  return createProject({
+    facts: () => gatherProject(given),
+    paths: async (folder = cwd) => projectPaths({ ...given, cwd: folder }),
+    place: async () => given,
+  });
+}
+
+/** The child agents of this folder's sessions. */
+export function openTasks(host: CliHost): Project["tasks"] {
+  return openFolder(host).tasks;
 }
 
 export async function gatherSession(

@@ -3,7 +3,6 @@ import { basename, dirname, resolve } from "node:path";
 import { refuseSystemPath } from "../../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
-import { createPaths } from "../../../settings/paths.ts";
 import { fileError } from "../../../storage/file-error.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -17,6 +16,7 @@ import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
+import { pathsOf } from "./tasks/find-named-task.ts";
 
 export interface EvalOptions {
   readonly json?: boolean;
@@ -110,7 +110,7 @@ function reportOf(
 async function write(report: EvalReport, host: CliHost, { html, json }: EvalOptions): Promise<void> {
   if (html !== undefined) {
     const file = resolve(host.cwd, html);
-    const notes = createPaths(host).temporaryNotes;
+    const notes = pathsOf(host).temporaryNotes;
     await writeNewFile(file, renderEvalPage(report), { replaces: true, notes });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
+import { plural } from "../../../foundation/diagnostic.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import type { RunPlan } from "../../../planning/plan-tools.ts";
@@ -13,7 +14,6 @@ import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { endingAdvice, refusalForPeople } from "../views/ending-advice.ts";
 import { createPaint } from "../views/paint.ts";
-import { plural } from "../views/render-diagnostics.ts";
 import { harmlessLines, stripControlCharacters } from "../views/strip-control-characters.ts";
 import { createChildMessages } from "./create-child-messages.ts";
 import { describeCall } from "./describe-call.ts";
