@@ -40,7 +40,7 @@ export const cliExceptions = readTable(`
   commands/mcp/mcp-serve.ts     | mcp
   create-real-host.ts           | settings, storage
   eval                          | permissions, storage, tools
-  print                         | journal, model, permissions, planning, tasks, tools
+  print                         | journal, model, planning, tasks
   views                         | inspection, journal, tasks
 `);
 
