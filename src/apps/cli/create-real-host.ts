@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { createInterface, type Interface } from "node:readline";
+import type { Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { isatty, type WriteStream } from "node:tty";
 import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
@@ -216,12 +216,14 @@ export async function readAll(
 
 /** Reads a stream line by line. When the signal is aborted it ends, even while it waits for a line that never comes. */
 export async function* readLines(stream: Readable, signal: AbortSignal): AsyncGenerator<string, void> {
+  const { createInterface } = await import("node:readline");
   const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
   const leave = (): void => {
     lines.close();
     stream.destroy();
   };
   signal.addEventListener("abort", leave, { once: true });
+  if (signal.aborted) leave();
   // A terminal that went away is the end of what it says.
   stream.on("error", leave);
   try {

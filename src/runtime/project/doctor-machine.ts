@@ -95,11 +95,7 @@ export async function checkGit({ environment }: DoctorFacts): Promise<Checkup> {
 }
 
 /** Where settings ask for the sandbox it is started and tried, for only that shows whether commands can run in it. */
-export async function checkSandbox({
-  platform,
-  environment,
-  discovered,
-}: DoctorFacts): Promise<Checkup> {
+export async function checkSandbox({ platform, environment, discovered }: DoctorFacts): Promise<Checkup> {
   const name = "sandbox";
   const settings = readSandboxSettings(discovered.settings.settings.plain.sandbox);
   if (settings.enabled) {

@@ -99,7 +99,7 @@ function reportOf(
     file,
     planned,
     done: results.length,
-    cost: results.reduce((sum, { cost = 0 }) => sum + cost, 0),
+    costUsd: results.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
     ...(plan.budgetUsd === undefined ? {} : { budgetUsd: plan.budgetUsd }),
     ...(why === undefined ? {} : { stopped: why }),
     summaries: summarize(results),
@@ -121,19 +121,19 @@ function describe(report: EvalReport, host: CliHost): string {
   const heading = (text: string) => ({ heading: text, atLeast: 4 });
   const table = renderTable({
     columns: ["AGENT", "MODEL", "PASSED", "SCORE", "COST", "TIME"].map(heading),
-    rows: report.summaries.map(({ definition, model, passed, runs, score, cost, meanMs }) => [
+    rows: report.summaries.map(({ definition, model, passed, runs, score, costUsd, meanMs }) => [
       definition,
       model,
       `${passed} of ${runs}`,
       score.toFixed(2),
-      `$${cost.toFixed(4)}`,
+      `$${costUsd.toFixed(4)}`,
       `${(meanMs / 1000).toFixed(1)} s`,
     ]),
     width: host.stdout.columns,
     paint: createPaint(host.stdout.isColourAllowed),
   });
   const rest = report.done < report.planned ? ` ${report.stopped ?? ""}` : "";
-  return `${table}\n${report.done} of ${report.planned} runs, $${report.cost.toFixed(4)}.${rest}\n`;
+  return `${table}\n${report.done} of ${report.planned} runs, $${report.costUsd.toFixed(4)}.${rest}\n`;
 }
 
 function describeNoResult({ task, definition, model, repetition, reason = "" }: EvalResult): string {

@@ -1,7 +1,6 @@
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
-import type { TaskState } from "../../../tasks/drive-task.ts";
-import type { TaskEvent } from "../../../tasks/task-manager.ts";
+import type { TaskEvent, TaskState } from "../../../runtime/session.ts";
 import { onlyCalls } from "../../agent-sdk/create-task-messages.ts";
 import { describeCall } from "./describe-call.ts";
 import { type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";

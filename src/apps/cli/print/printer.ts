@@ -3,12 +3,8 @@ import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
 import { plural } from "../../../foundation/diagnostic.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
-import type { RunPlan } from "../../../planning/plan-tools.ts";
-import type { Session } from "../../../runtime/session.ts";
-import { agentOutputFile } from "../../../tasks/agent-output.ts";
-import type { TaskState } from "../../../tasks/drive-task.ts";
-import type { TaskEvent } from "../../../tasks/task-manager.ts";
+import type { RunPlan, Session, TaskEvent, TaskState } from "../../../runtime/session.ts";
+import { sessionRecord } from "../../../runtime/session-record.ts";
 import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
 import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
@@ -78,7 +74,7 @@ export function createPrinter(
   const children = createChildMessages({
     ...context,
     text: request.childText,
-    outputFile: outputFiles(session),
+    outputFile: sessionRecord(session).outputOf,
   });
   return {
     begin: () => line(initMessage(session, keySourceOf(session, host.environment), context)),
@@ -118,11 +114,6 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
 /** What a model says: as it is for programs, and for a terminal without what that would act on. */
 export function answerText(text: string, { isTerminal }: CliOutput): string {
   return isTerminal ? harmlessLines(text) : text;
-}
-
-function outputFiles({ plan, discovered }: Session): (agentId: string) => string {
-  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  return (agentId) => agentOutputFile(files, agentId);
 }
 
 /** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */
