@@ -1,5 +1,5 @@
 import { sessionFiles } from "../journal/session-files.ts";
-import { agentOutputFile } from "../tasks/agent-output.ts";
+import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import type { Session } from "./session.ts";
 
 /** Where a session is written down. */

@@ -17,14 +17,7 @@ import { chooseAdapter } from "../../model/model-factory.ts";
 import { findProvider } from "../../model/provider-entry.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { mayLoadHere } from "../session-rules.ts";
-import {
-  checkConfigDirectory,
-  checkGit,
-  checkKeys,
-  checkModels,
-  checkReadOnlySandbox,
-  checkSandbox,
-} from "./doctor-machine.ts";
+import { checkMachine } from "./check-machine.ts";
 import { scopeWords } from "./project-agents.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 import { type McpOverview, projectMcp, toolCount } from "./project-mcp.ts";
@@ -62,20 +55,19 @@ export function projectDoctor(gather: () => Promise<ProjectFacts>): ProjectDocto
       const read = await gather();
       const facts = { ...read, nameOf, diagnostics: [...given, ...read.discovered.diagnostics] };
       const servers = projectMcp(async () => read);
+      const { folder, keys, models, programs } = await checkMachine(facts);
       return [
-        checkConfigDirectory(facts),
+        folder,
         ...checkSettings(facts),
         checkTrust(facts),
         checkDefinitions(facts),
         await checkInstructions(facts),
         ...checkPlugins(facts),
         checkMcpServers(await servers.list({ check: true, ...(signal === undefined ? {} : { signal }) })),
-        checkKeys(facts),
-        checkModels(facts),
+        keys,
+        models,
         ...(await checkLocalModels(facts)),
-        await checkGit(facts),
-        await checkSandbox(facts),
-        await checkReadOnlySandbox(facts),
+        ...programs,
       ];
     },
   };

@@ -5,19 +5,20 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import { agentOutputFile } from "../../tasks/agent-output.ts";
+import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import { findTasks } from "../../tasks/recovery/find-tasks.ts";
 import { type BoardTask, sortedTasks } from "../../teams/board.ts";
 import { lineOf } from "../../teams/create-board-tools.ts";
 import { bodyOf } from "../../teams/mail.ts";
 import {
   findMember,
+  leadName,
+  personName,
   stateOf,
   type TeamConfig,
   type TeamMember,
   teammatesOf,
 } from "../../teams/team-config.ts";
-import { leadName, personName } from "../../teams/team-names.ts";
 import { openTeamStore, type TeamStore } from "../../teams/team-store.ts";
 import { type FoundTeam, findTeams } from "../teams/find-team.ts";
 import { removeTeamFiles } from "../teams/found-team.ts";

@@ -1,4 +1,4 @@
-import { keyNames } from "../../../runtime/project/doctor-machine.ts";
+import { keyNames } from "../../../runtime/project/check-machine.ts";
 import { gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 

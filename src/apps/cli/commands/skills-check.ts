@@ -1,5 +1,4 @@
-import type { Diagnostic } from "../../../foundation/diagnostic.ts";
-import { countBySeverity, describeCounts, plural } from "../../../foundation/diagnostic.ts";
+import { countBySeverity, type Diagnostic, describeCounts, plural } from "../../../foundation/diagnostic.ts";
 import { openProject } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Diagnostic } from "../../../foundation/diagnostic.ts";
-import { describeCounts } from "../../../foundation/diagnostic.ts";
+import { type Diagnostic, describeCounts } from "../../../foundation/diagnostic.ts";
 import { createPaint } from "./paint.ts";
 import { groupByFile, renderDiagnostics } from "./render-diagnostics.ts";
 import { widthOf } from "./strip-control-characters.ts";

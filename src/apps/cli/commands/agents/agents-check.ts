@@ -1,5 +1,9 @@
-import type { Diagnostic } from "../../../../foundation/diagnostic.ts";
-import { countBySeverity, describeCounts, plural } from "../../../../foundation/diagnostic.ts";
+import {
+  countBySeverity,
+  type Diagnostic,
+  describeCounts,
+  plural,
+} from "../../../../foundation/diagnostic.ts";
 import type { AgentCheck } from "../../../../runtime/project/project-agents.ts";
 import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";

@@ -1,5 +1,4 @@
-import type { Diagnostic } from "../../../../foundation/diagnostic.ts";
-import { countBySeverity, plural } from "../../../../foundation/diagnostic.ts";
+import { countBySeverity, type Diagnostic, plural } from "../../../../foundation/diagnostic.ts";
 import {
   type AgentList,
   type AgentSummary,

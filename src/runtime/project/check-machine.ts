@@ -9,7 +9,25 @@ import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
 import { createReadOnlySandbox, createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
 import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 
-export function checkConfigDirectory({ discovered, nameOf }: DoctorFacts): Checkup {
+/** What agents need of the machine. */
+export interface MachineCheckups {
+  readonly folder: Checkup;
+  readonly keys: Checkup;
+  readonly models: Checkup;
+  /** Programs and sandboxes, which are tried. */
+  readonly programs: readonly Checkup[];
+}
+
+export async function checkMachine(facts: DoctorFacts): Promise<MachineCheckups> {
+  return {
+    folder: checkConfigDirectory(facts),
+    keys: checkKeys(facts),
+    models: checkModels(facts),
+    programs: [await checkGit(facts), await checkSandbox(facts), await checkReadOnlySandbox(facts)],
+  };
+}
+
+function checkConfigDirectory({ discovered, nameOf }: DoctorFacts): Checkup {
   const folder = discovered.paths.configDirectory;
   const name = "folder";
   const shown = nameOf(folder);
@@ -41,7 +59,7 @@ export const keyNames = [
 ] as const;
 
 /** Whether keys are set; never what they are. */
-export function checkKeys({ discovered, environment }: DoctorFacts): Checkup {
+function checkKeys({ discovered, environment }: DoctorFacts): Checkup {
   const { plain } = discovered.settings.settings;
   const found = [
     ...keyNames.filter((name) => (environment[name] ?? "").trim() !== ""),
@@ -57,7 +75,7 @@ export function checkKeys({ discovered, environment }: DoctorFacts): Checkup {
   };
 }
 
-export function checkModels({ aliases, environment }: DoctorFacts): Checkup {
+function checkModels({ aliases, environment }: DoctorFacts): Checkup {
   const name = "models";
   const { issues } = readEnvironment(environment);
   const [issue] = issues;
@@ -80,7 +98,7 @@ export function checkModels({ aliases, environment }: DoctorFacts): Checkup {
   return { name, state: "ok", text: `${words.join(", ")}.` };
 }
 
-export async function checkGit({ environment }: DoctorFacts): Promise<Checkup> {
+async function checkGit({ environment }: DoctorFacts): Promise<Checkup> {
   const name = "git";
   try {
     const { stdout } = await promisify(execFile)("git", ["--version"], {
@@ -95,7 +113,7 @@ export async function checkGit({ environment }: DoctorFacts): Promise<Checkup> {
 }
 
 /** Where settings ask for the sandbox it is started and tried, for only that shows whether commands can run in it. */
-export async function checkSandbox({ platform, environment, discovered }: DoctorFacts): Promise<Checkup> {
+async function checkSandbox({ platform, environment, discovered }: DoctorFacts): Promise<Checkup> {
   const name = "sandbox";
   const settings = readSandboxSettings(discovered.settings.settings.plain.sandbox);
   if (settings.enabled) {
@@ -116,7 +134,7 @@ export async function checkSandbox({ platform, environment, discovered }: Doctor
 }
 
 /** Whether commands that may run because they only read are also kept from anything else; it is tried. */
-export async function checkReadOnlySandbox({ platform, discovered }: DoctorFacts): Promise<Checkup> {
+async function checkReadOnlySandbox({ platform, discovered }: DoctorFacts): Promise<Checkup> {
   const name = "read-only";
   const { isolatesReadOnlyCommands } = readSandboxSettings(discovered.settings.settings.plain.sandbox);
   if (!isolatesReadOnlyCommands) {
