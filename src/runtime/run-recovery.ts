@@ -4,7 +4,7 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { continuePrompt } from "../planning/spawn-request.ts";
 import { hasLockFile, waitForOwner } from "../storage/owner-lock.ts";
-import { agentOutputFile } from "../tasks/agent-output.ts";
+import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { recoverProjectWorktrees } from "../tasks/recovery/cleanup.ts";
 import { isInterrupted } from "../tasks/recovery/find-interrupted.ts";
 import { findLostNotices } from "../tasks/recovery/find-lost-notices.ts";

@@ -2,7 +2,7 @@ import type { JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import type { EnvironmentOptions } from "../settings/read-environment.ts";
-import { refuseTeamName } from "./team-names.ts";
+import { refuseTeamName } from "./team-config.ts";
 import type { OpenTeam } from "./team-store.ts";
 
 /** Where members of a team run. */

@@ -12,7 +12,7 @@ import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
-import { agentOutputFile } from "../../tasks/agent-output.ts";
+import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { loadAgentsOption } from "../cli/load-agents-option.ts";

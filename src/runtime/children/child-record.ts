@@ -11,7 +11,7 @@ import { createTranscriptWriter, type ReportedEvent } from "../../journal/transc
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
 import { replaceWholeFile } from "../../storage/file-error.ts";
-import { agentOutputFile, openAgentOutput } from "../../tasks/agent-output.ts";
+import { agentOutputFile, openAgentOutput } from "../../tasks/agent-output-file.ts";
 import { metaOf } from "../../tasks/recovery/child-meta.ts";
 import { openQueueMark, queueMarkFile } from "../../tasks/watch-control.ts";
 import {

@@ -2,7 +2,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TeamMembership } from "../../planning/spawn-request.ts";
-import { agentOutputFile } from "../../tasks/agent-output.ts";
+import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";

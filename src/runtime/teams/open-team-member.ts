@@ -2,7 +2,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { TeamMembership } from "../../planning/spawn-request.ts";
 import { readLines } from "../../storage/read-lines.ts";
-import { agentOutputFile } from "../../tasks/agent-output.ts";
+import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { Standby } from "../../tasks/create-local-executor.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { BoardTask } from "../../teams/board.ts";

@@ -13,19 +13,17 @@ import { setMember } from "../../teams/member.ts";
 import { offerTasks } from "../../teams/seat.ts";
 import {
   findMember,
+  implicitTeamName,
+  leadName,
+  refuseMemberName,
+  refuseTeamName,
   stateOf,
+  systemName,
   type TeamMember,
   teammatesOf,
   withMember,
   withoutMember,
 } from "../../teams/team-config.ts";
-import {
-  implicitTeamName,
-  leadName,
-  refuseMemberName,
-  refuseTeamName,
-  systemName,
-} from "../../teams/team-names.ts";
 import type { TeamSettings } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import { type Founding, foundTeam } from "./found-team.ts";

@@ -4,36 +4,28 @@ import type { LiveControls } from "../../../runtime/agent/open-agent.ts";
 import { createHostedRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { folderOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
+import { refuseBrokenOption } from "../load-agents-option.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import { type PrintOptions, readApprovals } from "./print-options.ts";
 
 /** The runtime that the options of the command line ask for. */
 export function createPrintRuntime(
-  { host, session }: CommandContext,
+  context: CommandContext,
   options: Pick<PrintOptions, "sessionPersistence" | "approvals"> & { readonly betas?: readonly string[] },
   { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
 ): Runtime {
-  const agents = session.agents === undefined ? undefined : loadAgentsOption(session.agents, host.cwd);
-  if (agents?.isBroken === true) throw refuseBrokenOption(agents);
+  const { host } = context;
+  const { given, option } = folderOptions(context);
+  if (option?.isBroken === true) throw refuseBrokenOption(option);
   const whole: RuntimeOptions = {
-    cwd: host.cwd,
-    home: host.home,
-    env: withBetas(host.environment, options.betas),
-    platform: host.platform,
-    entrypoint: "cli",
-    ...(agents === undefined ? {} : { agents: agents.definitions }),
-    ...(session.settings === undefined ? {} : { settings: session.settings }),
     // The command obeys settings files in full, unless it is called with fewer of them.
-    settingSources: session.settingSources ?? ["user", "project", "local"],
-    ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
-    ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
-    ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
-    ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
-    ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
-    ...(session.trust === true ? { trusted: true } : {}),
+    settingSources: ["user", "project", "local"],
+    ...given,
+    env: withBetas(host.environment, options.betas),
+    entrypoint: "cli",
     transcripts: options.sessionPersistence !== false,
     onWarning: createNotice(host),
     telemetry: "environment",

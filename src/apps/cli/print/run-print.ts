@@ -1,8 +1,8 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { sessionRecord } from "../../../runtime/session-record.ts";
 import {
   type AgentSdkOptions,
   checkAgentSdkOptions,
@@ -104,7 +104,7 @@ function reportStopped(
   { reason, approvals }: { readonly reason: unknown; readonly approvals: string | undefined },
   { stderr }: CliHost,
 ): void {
-  const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const { transcript } = sessionRecord({ discovered, plan });
   const command = `${resumeCommand(plan.sessionId, approvals)} "Continue."`;
   reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }

@@ -300,7 +300,7 @@ const secondsPerUnit: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** `90`, `90s`, `10m`, `1h30m`; a bare number is seconds. */
-function readSeconds(text: string): number | undefined {
+export function readSeconds(text: string): number | undefined {
   const parts = [...text.trim().matchAll(/([0-9]+(?:\.[0-9]+)?)([smh])/g)];
   const isWhole = parts.map(([part]) => part).join("") === text.trim() && parts.length > 0;
   const seconds = isWhole

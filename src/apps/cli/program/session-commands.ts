@@ -291,7 +291,7 @@ const teamCommands: readonly CommandEntry[] = [
     usage: "teams watch <name> <member>",
     description: "Shows what a member does until it ends; what you type is sent to it.",
     run: async (context, _, [name, member]) =>
-      (await import("../commands/teams-watch.ts")).teamsWatch(context, { name, member }),
+      (await import("../commands/teams.ts")).teamsWatch(context, { name, member }),
   },
   {
     usage: "teams stop <name> [member]",

@@ -1,20 +1,33 @@
+// @io
 import { execFile } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
-import { resolveModelReference } from "../../../model/select-subagent-model.ts";
-import { readEnvironment } from "../../../settings/read-environment.ts";
-import { readSandboxSettings } from "../../../tools/sandbox/sandbox.ts";
-import { createReadOnlySandbox, createSandboxRuntime } from "../../../tools/sandbox/sandbox-runtime.ts";
-import type { CliHost } from "../cli-host.ts";
-import type { GatheredSession } from "../gather-session.ts";
-import type { Checkup } from "./doctor.ts";
+import { resolveModelReference } from "../../model/select-subagent-model.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
+import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
+import { createReadOnlySandbox, createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
+import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 
-export function checkNode({ nodeVersion, platform, version }: CliHost): Checkup {
-  return { name: "program", state: "ok", text: `retinue ${version()} on Node ${nodeVersion}, ${platform}.` };
+/** What agents need of the machine. */
+export interface MachineCheckups {
+  readonly folder: Checkup;
+  readonly keys: Checkup;
+  readonly models: Checkup;
+  /** Programs and sandboxes, which are tried. */
+  readonly programs: readonly Checkup[];
 }
 
-export function checkConfigDirectory({ discovered, nameOf }: GatheredSession): Checkup {
+export async function checkMachine(facts: DoctorFacts): Promise<MachineCheckups> {
+  return {
+    folder: checkConfigDirectory(facts),
+    keys: checkKeys(facts),
+    models: checkModels(facts),
+    programs: [await checkGit(facts), await checkSandbox(facts), await checkReadOnlySandbox(facts)],
+  };
+}
+
+function checkConfigDirectory({ discovered, nameOf }: DoctorFacts): Checkup {
   const folder = discovered.paths.configDirectory;
   const name = "folder";
   const shown = nameOf(folder);
@@ -46,10 +59,10 @@ export const keyNames = [
 ] as const;
 
 /** Whether keys are set; never what they are. */
-export function checkKeys({ discovered }: GatheredSession, { environment }: CliHost): Checkup {
-  const { env, plain } = discovered.settings.settings;
+function checkKeys({ discovered, environment }: DoctorFacts): Checkup {
+  const { plain } = discovered.settings.settings;
   const found = [
-    ...keyNames.filter((name) => (environment[name] ?? "").trim() !== "" || (env.get(name) ?? "") !== ""),
+    ...keyNames.filter((name) => (environment[name] ?? "").trim() !== ""),
     ...(plain.apiKeyHelper === undefined ? [] : ["apiKeyHelper of the settings"]),
   ];
   const name = "keys";
@@ -62,7 +75,7 @@ export function checkKeys({ discovered }: GatheredSession, { environment }: CliH
   };
 }
 
-export function checkModels({ aliases }: GatheredSession, { environment }: CliHost): Checkup {
+function checkModels({ aliases, environment }: DoctorFacts): Checkup {
   const name = "models";
   const { issues } = readEnvironment(environment);
   const [issue] = issues;
@@ -85,7 +98,7 @@ export function checkModels({ aliases }: GatheredSession, { environment }: CliHo
   return { name, state: "ok", text: `${words.join(", ")}.` };
 }
 
-export async function checkGit({ environment }: CliHost): Promise<Checkup> {
+async function checkGit({ environment }: DoctorFacts): Promise<Checkup> {
   const name = "git";
   try {
     const { stdout } = await promisify(execFile)("git", ["--version"], {
@@ -100,10 +113,7 @@ export async function checkGit({ environment }: CliHost): Promise<Checkup> {
 }
 
 /** Where settings ask for the sandbox it is started and tried, for only that shows whether commands can run in it. */
-export async function checkSandbox(
-  { platform, environment }: CliHost,
-  { discovered }: GatheredSession,
-): Promise<Checkup> {
+async function checkSandbox({ platform, environment, discovered }: DoctorFacts): Promise<Checkup> {
   const name = "sandbox";
   const settings = readSandboxSettings(discovered.settings.settings.plain.sandbox);
   if (settings.enabled) {
@@ -124,10 +134,7 @@ export async function checkSandbox(
 }
 
 /** Whether commands that may run because they only read are also kept from anything else; it is tried. */
-export async function checkReadOnlySandbox(
-  { platform }: CliHost,
-  { discovered }: GatheredSession,
-): Promise<Checkup> {
+async function checkReadOnlySandbox({ platform, discovered }: DoctorFacts): Promise<Checkup> {
   const name = "read-only";
   const { isolatesReadOnlyCommands } = readSandboxSettings(discovered.settings.settings.plain.sandbox);
   if (!isolatesReadOnlyCommands) {
@@ -150,7 +157,7 @@ const sandboxPrograms: ReadonlyMap<string, string> = new Map([
   ["darwin", "sandbox-exec"],
 ]);
 
-function isOnPath(program: string, environment: CliHost["environment"]): boolean {
+function isOnPath(program: string, environment: DoctorFacts["environment"]): boolean {
   const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
   return folders.some((folder) => may(join(folder, program), constants.X_OK));
 }
