@@ -13,18 +13,18 @@ import {
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
-import { createPlace, runCommand } from "./run-command.ts";
+import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 
 const bash = (command: string): Step => ({ calls: [{ name: "Bash", input: { command } }] });
 
-/** The built command in a place of its own, with a model that says what the steps say. */
+/** Commands in a place of their own, with a model that says what the steps say. */
 async function createStage(steps: readonly Step[]) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const place = createPlace();
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
   const retinue = (words: readonly string[], more: Readonly<Record<string, string>> = {}) =>
-    runCommand(place, words, { environment: { ...environment, ...more } });
+    runInProcess(place, words, { environment: { ...environment, ...more } });
   const session = "0a1b2c3d-0000-4000-8000-000000000000";
   const projects = join(place.home, ".claude/projects");
   const folder = join(projects, place.cwd.replace(/[^A-Za-z0-9]/g, "-"), session, "approvals");
@@ -79,11 +79,14 @@ describe("approvals from the command line", () => {
 
     const resumed = retinue(["-p", "Go on.", "--resume", session, ...flags]);
     // The same call a third time is another question.
-    let again: string | undefined;
-    while (again === undefined) {
-      const { approvals } = JSON.parse((await retinue(["approvals", "--json"])).out);
-      again = approvals.find(({ state }: { state: string }) => state === "waiting")?.question.id;
-    }
+    let again = "";
+    await expect
+      .poll(async () => {
+        const { approvals } = JSON.parse((await retinue(["approvals", "--json"])).out);
+        again = approvals.find(({ state }: { state: string }) => state === "waiting")?.question.id ?? "";
+        return again;
+      })
+      .not.toBe("");
     expect(again).not.toBe(id);
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
     expect((await retinue(["deny", again, "not", "twice"])).code).toBe(0);

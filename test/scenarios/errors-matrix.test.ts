@@ -362,7 +362,7 @@ describe("[MDL-6] a server that never closes what it began", () => {
     );
     // Timers of this length would be seen at the end.
     const limits = { model: { firstTokenSeconds: 1, betweenTokensSeconds: 1000 } };
-    const { runtime } = createErrorStage({ url, limits });
+    const { runtime } = createErrorStage({ url, limits, retries: 1 });
     const session = await runtime.open();
     const tasks = Array.from({ length: 21 }, (_, index) => [...rudeAnswers.keys()][index % rudeAnswers.size]);
     const ended = await Promise.all(

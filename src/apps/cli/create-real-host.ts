@@ -4,6 +4,7 @@ import type { Readable } from "node:stream";
 import { isatty, type WriteStream } from "node:tty";
 import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { streamLines } from "../../foundation/stream-lines.ts";
 import { findHome, withHome } from "../../settings/paths.ts";
 import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
@@ -22,6 +23,7 @@ export function createRealHost(): CliHost {
   return {
     ...createRealOutputs(),
     stdin: createInput(),
+    streams: () => ({ input: process.stdin, output: process.stdout }),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true && !isContinuousIntegration(environment),
@@ -120,7 +122,7 @@ function createInput(): CliInput {
       return readAll(process.stdin, { limit, ...(patienceMs === undefined ? {} : { patienceMs }) });
     },
     async *lines({ signal }) {
-      yield* readLines(process.stdin, signal);
+      yield* streamLines(process.stdin, signal);
     },
   };
 }
@@ -212,24 +214,4 @@ export async function readAll(
     stream.destroy();
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-/** Reads a stream line by line. When the signal is aborted it ends, even while it waits for a line that never comes. */
-export async function* readLines(stream: Readable, signal: AbortSignal): AsyncGenerator<string, void> {
-  const { createInterface } = await import("node:readline");
-  const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
-  const leave = (): void => {
-    lines.close();
-    stream.destroy();
-  };
-  signal.addEventListener("abort", leave, { once: true });
-  if (signal.aborted) leave();
-  // A terminal that went away is the end of what it says.
-  stream.on("error", leave);
-  try {
-    if (!signal.aborted) yield* lines;
-  } finally {
-    signal.removeEventListener("abort", leave);
-    leave();
-  }
 }

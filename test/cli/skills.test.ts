@@ -1,9 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createWorkspace } from "../../../testing/sample-runtime.ts";
-import type { CliHost } from "../cli-host.ts";
-import { main } from "../main.ts";
+import { createWorkspace } from "../../src/testing/sample-runtime.ts";
+import { runInProcess } from "../scenarios/run-command.ts";
 
 /** The command line in a project with the given files; nothing is written to the terminal. */
 async function run(arguments_: readonly string[], files: Readonly<Record<string, string>>) {
@@ -14,31 +13,8 @@ async function run(arguments_: readonly string[], files: Readonly<Record<string,
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, text);
   }
-  const written = { out: "", err: "" };
-  const output = (key: "out" | "err") => ({
-    write: (text: string) => {
-      written[key] += text;
-    },
-    isTerminal: false,
-    isColourAllowed: false,
-  });
-  const host: CliHost = {
-    stdout: output("out"),
-    stderr: output("err"),
-    stdin: { isTerminal: true, readAll: async () => "", lines: async function* () {} },
-    onInterrupt: () => () => undefined,
-    canAsk: false,
-    ask: async () => "",
-    endQuestions: () => undefined,
-    environment: {},
-    cwd: workspace.project,
-    home: join(workspace.root, "home"),
-    platform: "linux",
-    nodeVersion: "24.0.0",
-    version: () => "9.9.9",
-  };
-  const code = await main(arguments_, host);
-  return { code, ...written };
+  const place = { cwd: workspace.project, home: join(workspace.root, "home") };
+  return runInProcess(place, arguments_);
 }
 
 const ship =

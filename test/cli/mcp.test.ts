@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { CliHost, CliOutput } from "../cli-host.ts";
-import { main } from "../main.ts";
-import { takeMcpConfigs } from "../program/run-program.ts";
+import { takeMcpConfigs } from "../../src/apps/cli/program/run-program.ts";
+import { runInProcess } from "../scenarios/run-command.ts";
 
 function createWorld(files: Readonly<Record<string, unknown>> = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-mcp-")));
@@ -20,33 +19,8 @@ function createWorld(files: Readonly<Record<string, unknown>> = {}) {
     cwd,
     write,
     read: (path: string): unknown => JSON.parse(readFileSync(join(root, path), "utf8")),
-    async run(...arguments_: readonly string[]) {
-      const written = { out: "", err: "" };
-      const output = (key: "out" | "err"): CliOutput => ({
-        write: (text) => {
-          written[key] += text;
-        },
-        isTerminal: false,
-        isColourAllowed: false,
-        columns: 100,
-      });
-      const host: CliHost = {
-        stdout: output("out"),
-        stderr: output("err"),
-        stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
-        onInterrupt: () => () => {},
-        canAsk: false,
-        ask: async () => "",
-        endQuestions: () => {},
-        environment: {},
-        cwd,
-        home,
-        platform: "linux",
-        nodeVersion: "24.0.0",
-        version: () => "0.0.0",
-      };
-      return { code: await main(arguments_, host), ...written };
-    },
+    run: (...arguments_: readonly string[]) =>
+      runInProcess({ cwd, home }, arguments_, { environment: { COLUMNS: "100" } }),
   };
 }
 

@@ -2,9 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
-import type { CliHost, CliOutput } from "../cli-host.ts";
-import { main } from "../main.ts";
+import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import { runInProcess } from "../scenarios/run-command.ts";
 
 function createWorld() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-permissions-")));
@@ -20,34 +19,8 @@ function createWorld() {
       writeFileSync(join(root, path), typeof content === "string" ? content : JSON.stringify(content));
     },
     state: () => JSON.parse(readFileSync(join(home, ".claude.json"), "utf8")),
-    async run(arguments_: readonly string[], changes: Partial<CliHost> = {}) {
-      const written = { out: "", err: "" };
-      const output = (key: "out" | "err"): CliOutput => ({
-        write: (text) => {
-          written[key] += text;
-        },
-        isTerminal: false,
-        isColourAllowed: false,
-        columns: 100,
-      });
-      const host: CliHost = {
-        stdout: output("out"),
-        stderr: output("err"),
-        stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
-        onInterrupt: () => () => {},
-        canAsk: false,
-        ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
-        endQuestions: () => {},
-        environment: { PATH: process.env["PATH"] },
-        cwd,
-        home,
-        platform: "linux",
-        nodeVersion: "24.0.0",
-        version: () => "9.9.9",
-        ...changes,
-      };
-      return { code: await main(arguments_, host), ...written };
-    },
+    run: (arguments_: readonly string[], host: Partial<CliHost> = {}) =>
+      runInProcess({ cwd, home }, arguments_, { environment: { COLUMNS: "100" }, host }),
   };
 }
 

@@ -12,11 +12,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { RetinueError } from "../../foundation/retinue-error.ts";
-import { digestOf } from "../../permissions/grants/approval-record.ts";
-import { startFakeProvider } from "../../testing/fake-provider.ts";
-import type { CliHost, CliOutput } from "./cli-host.ts";
-import { main } from "./main.ts";
+import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import { digestOf } from "../../src/permissions/grants/approval-record.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { type Finished, runInProcess } from "../scenarios/run-command.ts";
 
 const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
 
@@ -24,13 +23,7 @@ interface World {
   readonly cwd: string;
   readonly home: string;
   write(path: string, text: string): void;
-  run(arguments_: readonly string[], changes?: Partial<CliHost>): Promise<Result>;
-}
-
-interface Result {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
+  run(arguments_: readonly string[], changes?: Partial<CliHost>): Promise<Finished>;
 }
 
 function createWorld(): World {
@@ -46,34 +39,16 @@ function createWorld(): World {
       mkdirSync(dirname(join(root, path)), { recursive: true });
       writeFileSync(join(root, path), text);
     },
-    async run(arguments_, changes = {}) {
-      const written = { out: "", err: "" };
-      const output = (key: "out" | "err"): CliOutput => ({
-        write: (text) => {
-          written[key] += text;
+    run: (arguments_, changes = {}) =>
+      runInProcess({ cwd, home }, arguments_, {
+        environment: { COLUMNS: "80" },
+        host: {
+          stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
+          platform: "linux",
+          version: () => "9.9.9",
+          ...changes,
         },
-        isTerminal: false,
-        isColourAllowed: false,
-        columns: 80,
-      });
-      const host: CliHost = {
-        stdout: output("out"),
-        stderr: output("err"),
-        stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
-        onInterrupt: () => () => {},
-        canAsk: false,
-        ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
-        endQuestions: () => {},
-        environment: { PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0" },
-        cwd,
-        home,
-        platform: "linux",
-        nodeVersion: "24.0.0",
-        version: () => "9.9.9",
-        ...changes,
-      };
-      return { code: await main(arguments_, host), ...written };
-    },
+      }),
   };
 }
 
