@@ -8,7 +8,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
     isolate: false,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // Under load a process may take seconds to do what takes milliseconds.
     expect: { poll: { timeout: 15_000, interval: 20 } },
     setupFiles: ["test/fixed-seed.ts"],
