@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, posix } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { longName } from "../src/apps/cli/program/option-entry.ts";
+import { longName } from "../src/apps/cli/program/command-entry.ts";
 import { projectCommands } from "../src/apps/cli/program/project-commands.ts";
 import { runOptions, sessionOptions } from "../src/apps/cli/program/run-options.ts";
 import { sessionCommands } from "../src/apps/cli/program/session-commands.ts";

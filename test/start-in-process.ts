@@ -1,12 +1,13 @@
 import { PassThrough, Writable } from "node:stream";
 import type { CliHost, CliOutput } from "../src/apps/cli/cli-host.ts";
+import { readAll } from "../src/apps/cli/create-real-host.ts";
 import { type EndSignal, interruptedBy } from "../src/apps/cli/end-signal.ts";
 import { main } from "../src/apps/cli/main.ts";
-import { readAll, readLines } from "../src/apps/cli/read-all.ts";
 import { allowsColour } from "../src/apps/cli/views/paint.ts";
 import { RetinueError } from "../src/foundation/retinue-error.ts";
+import { streamLines } from "../src/foundation/stream-lines.ts";
 import { version } from "../src/foundation/version.ts";
-import { findHome, withHome } from "../src/settings/find-home.ts";
+import { findHome, withHome } from "../src/settings/paths.ts";
 
 export interface InProcessStart {
   readonly cwd: string;
@@ -49,7 +50,7 @@ export function startInProcess(arguments_: readonly string[], options: InProcess
     stdin: {
       isTerminal: false,
       readAll: (given) => readAll(stdin, given),
-      lines: ({ signal }) => readLines(stdin, signal),
+      lines: ({ signal }) => streamLines(stdin, signal),
     },
     streams: () => ({ input: stdin, output: writableTo(out) }),
     onInterrupt(listener) {

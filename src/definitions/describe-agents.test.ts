@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { escapeLine } from "../conversation/escape-control-tags.ts";
 import { anyCharacter } from "../testing/any-character.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { describeAgents, oneLine, shorten, toolsPhrase } from "./describe-agents.ts";
+import { describeAgents, shorten, toolsPhrase } from "./describe-agents.ts";
 
 function agent(name: string, description: string, more: Partial<AgentDefinition> = {}): AgentDefinition {
   return { name, description, prompt: "", source: { scope: "project" }, written: {}, ...more };
@@ -138,7 +139,7 @@ describe("text made safe for one line", () => {
     ["\uD800broken", "\uFFFDbroken"],
     ["family 👨‍👩‍👧 stays", "family 👨‍👩‍👧 stays"],
   ])("%j becomes %j", (text, expected) => {
-    expect(oneLine(text)).toBe(expected);
+    expect(escapeLine(text)).toBe(expected);
   });
 
   it.each([

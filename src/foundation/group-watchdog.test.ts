@@ -1,9 +1,10 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { livingCommands } from "../testing/living-commands.ts";
 import { createGroupWatchdog } from "./spawn-process.ts";
 import { startProcess } from "./start-process.ts";
 
@@ -15,10 +16,9 @@ function createFolder(): string {
   return folder;
 }
 
-/** Living processes whose command line holds a text that only one test uses. */
-function living(marker: string): readonly string[] {
-  const lines = execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" }).split("\n");
-  return lines.filter((line) => line.includes(marker) && !line.startsWith("Z") && !line.includes("sh -c"));
+/** Living processes whose command line holds a text that only one test uses, without the shells that start them. */
+function living(marker: string): string[] {
+  return livingCommands(marker).filter((line) => !line.includes("sh -c"));
 }
 
 /** A process of its own that starts a command, says so, and waits; `onStart` is what it does before the command runs. */
@@ -89,9 +89,21 @@ test.skipIf(isWindows)("a command that cannot be written down is not run, and sa
 
 describe.skipIf(process.platform !== "linux")("the watchdog", () => {
   const dogs = (parent = process.pid): readonly string[] =>
-    execFileSync("ps", ["-o", "pid=,args=", "--ppid", String(parent)], { encoding: "utf8" })
-      .split("\n")
-      .flatMap((line) => (line.includes("retinue-watchdog") ? [line.trim().split(" ")[0] ?? ""] : []));
+    readdirSync("/proc").filter(
+      (pid) =>
+        /^\d+$/.test(pid) && read(pid, "cmdline").includes("retinue-watchdog") && parentOf(pid) === parent,
+    );
+  const parentOf = (pid: string) => {
+    const status = read(pid, "stat");
+    return Number(status.slice(status.lastIndexOf(")") + 2).split(" ")[1]);
+  };
+  const read = (pid: string, file: string) => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, "latin1");
+    } catch {
+      return "";
+    }
+  };
 
   test("leaves groups alone that were released, and goes when it has nothing to watch", async () => {
     const before = dogs().length;

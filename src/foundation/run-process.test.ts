@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { livingCommands } from "../testing/living-commands.ts";
 import { type RunRequest, runProcess } from "./run-process.ts";
 import { findGroupMembers } from "./spawn-process.ts";
 
@@ -25,12 +25,9 @@ function run(script: string, options: Partial<RunRequest> = {}) {
   });
 }
 
-/** Living processes whose command line holds a text that only one test uses. */
+/** Living processes whose command line holds a text that only one test uses, without the shells that start them. */
 function living(marker: string): string[] {
-  const lines = execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" }).split("\n");
-  return lines.filter(
-    (line) => line.includes(marker) && !line.startsWith("Z") && !line.includes("/bin/sh -c"),
-  );
+  return livingCommands(marker).filter((line) => !line.includes("sh -c"));
 }
 
 describe("a process that ends by itself", () => {

@@ -180,11 +180,11 @@ async function endMarkedProcesses(mark: string): Promise<number> {
   return found.length;
 }
 
-export function findMarkedProcesses(mark: string): readonly number[] {
+export function findMarkedProcesses(...marks: readonly string[]): readonly number[] {
   if (process.platform !== "linux") return [];
-  const wanted = `${hookMark}=${mark}`;
+  const wanted = new Set(marks.map((mark) => `${hookMark}=${mark}`));
   return processNames()
-    .filter((name) => variablesOf(name).includes(wanted))
+    .filter((name) => variablesOf(name).some((variable) => wanted.has(variable)))
     .map(Number);
 }
 

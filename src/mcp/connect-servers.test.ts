@@ -112,9 +112,9 @@ describe("servers and their tools", () => {
   });
 
   test("[MCP-1] a server that never answers fails at its limit and is ended", async () => {
-    const connections = await connected(unruly("mute", "mute"), { startLimitMs: 1_500 });
+    const connections = await connected(unruly("mute", "mute"), { startLimitMs: 500 });
     expect(connections.states()[0]?.status).toMatchObject({
-      reason: expect.stringContaining("did not answer within 1.5 s"),
+      reason: expect.stringContaining("did not answer within 0.5 s"),
     });
     for (const pid of await startedPids()) expect(findGroupMembers(pid)).toEqual([]);
   });
@@ -284,7 +284,7 @@ describe("calls", () => {
     expect(text.length).toBeLessThan(10_500);
     const [file = ""] = (outcome.data as { files: string[] }).files;
     expect(text).toContain(file);
-    expect(await readFile(file, "utf8")).toHaveLength(20_000_000);
+    expect(await readFile(file, "utf8")).toHaveLength(2_000_000);
   });
 
   test("[MCP-1] tools that change are offered after the next readiness, the others stay the same objects", async () => {

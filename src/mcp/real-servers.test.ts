@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { Server as McpServerObject } from "@modelcontextprotocol/server";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";
@@ -16,7 +16,7 @@ const programOf = (name: string) =>
   join(require.resolve(`@modelcontextprotocol/${name}/package.json`), "../dist/index.js");
 
 let workspace: Workspace;
-let opened: McpConnections[];
+let opened: McpConnections[] | undefined;
 let processes: ChildProcess[];
 
 beforeEach(async () => {
@@ -25,7 +25,8 @@ beforeEach(async () => {
   processes = [];
 });
 afterEach(async () => {
-  await Promise.all(opened.map((connections) => connections[Symbol.asyncDispose]()));
+  await Promise.all((opened ?? []).map((connections) => connections[Symbol.asyncDispose]()));
+  opened = undefined;
   await Promise.all(processes.map(stop));
   await workspace[Symbol.asyncDispose]();
 });
@@ -44,14 +45,14 @@ async function connect(
   const server: McpServer = { name: changes.name ?? "real", scope: "user", transport };
   const connections = connectServers([server], {
     environment: { PATH: process.env["PATH"] },
-    directory: workspace.project,
+    directory: changes.directory ?? workspace.project,
     startLimitMs: 30_000,
     callLimitMs: 30_000,
     maxResultCharacters: 10_000,
     graceMs: 500,
     ...changes,
   });
-  opened.push(connections);
+  opened?.push(connections);
   await connections.ready;
   expect(connections.states().map(({ status }) => status)).toEqual([
     expect.objectContaining({ type: "connected" }),
@@ -84,7 +85,7 @@ async function freePort(): Promise<number> {
 
 async function startEverything(mode: "sse" | "streamableHttp", port: number): Promise<ChildProcess> {
   const child = spawn(process.execPath, [programOf("server-everything"), mode], {
-    env: { PATH: process.env["PATH"], PORT: String(port) },
+    env: { ...process.env, PORT: String(port) },
     stdio: ["ignore", "ignore", "pipe"],
   });
   processes.push(child);
@@ -115,11 +116,62 @@ async function useEverything(connections: McpConnections): Promise<void> {
   expect(sum.text).toContain("5");
 }
 
-describe("the server that shows everything", () => {
-  test("[MCP-1] works over stdio: calls, progress, stopping in the middle", async () => {
-    await useEverything(await connect(stdio("server-everything", ["stdio"])));
+describe("the server that shows everything, over stdio", () => {
+  let place: Workspace;
+  let connections: McpConnections;
+
+  // One process for all of them: it keeps nothing of a call.
+  beforeAll(async () => {
+    place = await createWorkspace();
+    connections = await connect(stdio("server-everything", ["stdio"]), { directory: place.project });
+  });
+  afterAll(async () => {
+    await connections[Symbol.asyncDispose]();
+    await place[Symbol.asyncDispose]();
   });
 
+  test("[MCP-1] answers calls, shows their progress, and is stopped in the middle", async () => {
+    await useEverything(connections);
+  });
+
+  test("[MCP-1] gives images, links and structures as a model can take them", async () => {
+    const image = await workspace.call(toolNamed(connections, "get-tiny-image"), {});
+    expect(image.outcome.content).toContainEqual(
+      expect.objectContaining({
+        type: "image",
+        source: expect.objectContaining({ media_type: "image/png" }),
+      }),
+    );
+    const links = await workspace.call(toolNamed(connections, "get-resource-links"), { count: 2 });
+    expect(links.text).toContain("[link to the resource");
+    const structured = await workspace.call(toolNamed(connections, "get-structured-content"), {
+      location: "New York",
+    });
+    expect(structured.outcome.data).toMatchObject({
+      structuredContent: expect.objectContaining({ temperature: expect.anything() }),
+    });
+    const roots = await workspace.call(toolNamed(connections, "get-roots-list"), {});
+    expect(roots.text).toContain(place.project);
+  });
+
+  test("[MCP-1] its resources can be listed and read, and only where its server is given", async () => {
+    expect(connections.resourceTools(new Set(["other"]))).toEqual([]);
+    const [list, read] = connections.resourceTools();
+    if (list === undefined || read === undefined) throw new Error("no resource tools");
+    expect(connections.resourceTools()).toBe(connections.resourceTools(new Set(["real"])));
+    const lines = (await workspace.call(list, {})).text.split("\n");
+    const { uri } = JSON.parse(lines[0] ?? "") as { uri: string };
+    const text = await workspace.call(read, { server: "real", uri });
+    expect(text.isError).toBe(false);
+    expect(text.text).toContain(uri);
+    expect(await workspace.call(read, { server: "else", uri })).toMatchObject({ isError: true });
+    expect(await workspace.call(read, { server: "real", uri: "demo://nothing" })).toMatchObject({
+      isError: true,
+    });
+  });
+});
+
+describe("the server that shows everything, over HTTP", () => {
   test("[MCP-1] works over streamable HTTP, and after it was started anew its session is opened again", async () => {
     const port = await freePort();
     const first = await startEverything("streamableHttp", port);
@@ -151,44 +203,6 @@ describe("the server that shows everything", () => {
     await startEverything("sse", port);
     const echo = await workspace.call(toolNamed(connections, "echo"), { message: "back" });
     expect(echo).toMatchObject({ isError: false, text: expect.stringContaining("back") });
-  });
-
-  test("[MCP-1] gives images, links and structures as a model can take them", async () => {
-    const connections = await connect(stdio("server-everything"));
-    const image = await workspace.call(toolNamed(connections, "get-tiny-image"), {});
-    expect(image.outcome.content).toContainEqual(
-      expect.objectContaining({
-        type: "image",
-        source: expect.objectContaining({ media_type: "image/png" }),
-      }),
-    );
-    const links = await workspace.call(toolNamed(connections, "get-resource-links"), { count: 2 });
-    expect(links.text).toContain("[link to the resource");
-    const structured = await workspace.call(toolNamed(connections, "get-structured-content"), {
-      location: "New York",
-    });
-    expect(structured.outcome.data).toMatchObject({
-      structuredContent: expect.objectContaining({ temperature: expect.anything() }),
-    });
-    const roots = await workspace.call(toolNamed(connections, "get-roots-list"), {});
-    expect(roots.text).toContain(workspace.project);
-  });
-
-  test("[MCP-1] its resources can be listed and read, and only where its server is given", async () => {
-    const connections = await connect(stdio("server-everything"));
-    expect(connections.resourceTools(new Set(["other"]))).toEqual([]);
-    const [list, read] = connections.resourceTools();
-    if (list === undefined || read === undefined) throw new Error("no resource tools");
-    expect(connections.resourceTools()).toBe(connections.resourceTools(new Set(["real"])));
-    const lines = (await workspace.call(list, {})).text.split("\n");
-    const { uri } = JSON.parse(lines[0] ?? "") as { uri: string };
-    const text = await workspace.call(read, { server: "real", uri });
-    expect(text.isError).toBe(false);
-    expect(text.text).toContain(uri);
-    expect(await workspace.call(read, { server: "else", uri })).toMatchObject({ isError: true });
-    expect(await workspace.call(read, { server: "real", uri: "demo://nothing" })).toMatchObject({
-      isError: true,
-    });
   });
 });
 

@@ -8,12 +8,13 @@ import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
-import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { selectChain } from "../journal/select-chain.ts";
 import {
   choiceLines,
   type DecidingOptions,
+  type LoadedSession,
+  loadSession,
   optionLines,
   type SessionChoices,
 } from "../journal/session-choices.ts";
@@ -29,7 +30,7 @@ import {
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
-import { waitForOwner } from "../storage/wait-for-owner.ts";
+import { waitForOwner } from "../storage/owner-lock.ts";
 import { findChildAnswers } from "../tasks/recovery/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";

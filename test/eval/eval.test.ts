@@ -242,7 +242,7 @@ repetitions: 2
       ...{ passed: false, score: 0, reason: "<script>", turns: 1, durationMs: 1 },
     };
     const page = renderEvalPage({
-      ...{ version: 1, file: "e.yaml", planned: 1, done: 1, cost: 0 },
+      ...{ version: 1, file: "e.yaml", planned: 1, done: 1, costUsd: 0 },
       summaries: summarize([result]),
       results: [result],
     });

@@ -124,7 +124,7 @@ async function compare(sample: SampleRuntime, given: Written): Promise<void> {
   const { directory } = session.plan;
   for (const call of calls) {
     const [tool, input] = call;
-    const effect = toolFacts(tool)?.effect ?? "";
+    const effect = toolFacts.get(tool)?.effect ?? "";
     const decided = decide(await gatherCallFacts({ tool, effect, input }, { policy, directory }), policy);
     const explained = await explain(sample, options, call);
     expect({ call, ...explained, reason: withoutPlaces(explained.reason) }).toEqual({

@@ -1,35 +1,40 @@
 import { expect, test } from "vitest";
+import { childCount } from "../torture/children-script.ts";
 import { createRandom } from "../torture/random.ts";
 import { startTortureProvider } from "../torture/torture-provider.ts";
-import { type FamilyKill, torturedFamily } from "../torture/tortured-family.ts";
-import { type KillReport, torturedRun } from "../torture/tortured-run.ts";
+import { type FamilyKill, type FamilyMoment, torturedFamily } from "../torture/tortured-family.ts";
+import { type KillMoment, type KillReport, torturedRun } from "../torture/tortured-run.ts";
 import { type StormKill, torturedStorm } from "../torture/tortured-storm.ts";
 
 test("[TRN-2, TRN-3] runs that are killed again and again load, continue, and repeat no finished call", async () => {
   await using provider = await startTortureProvider();
   const random = createRandom(7);
   const kills: KillReport[] = [];
-  while (kills.length < 3) {
+  const moments: readonly KillMoment[] = ["tool", "stream", "transcript"];
+  while (kills.length < moments.length) {
     await torturedRun({
       provider,
       random,
-      mayKill: () => kills.length < 3,
+      mayKill: () => kills.length < moments.length,
+      nextMoment: () => moments[kills.length],
       report: (kill) => kills.push(kill),
     });
   }
   expect(kills.some(({ done }) => done.size > 0)).toBe(true);
 }, 60_000);
 
-test("[TRN-4, HKS-8] eight children that are killed with their parent again and again all finish, and do nothing twice", async () => {
+test("[TRN-4, HKS-8] children that are killed with their parent again and again all finish, and do nothing twice", async () => {
   await using provider = await startTortureProvider("children");
   const kills: FamilyKill[] = [];
+  const moments: readonly FamilyMoment[] = ["hook", "recovery"];
   const { starts } = await torturedFamily({
     provider,
     random: createRandom(11),
-    mayKill: () => kills.length < 2,
+    mayKill: () => kills.length < moments.length,
+    nextMoment: () => moments[kills.length],
     report: (kill) => kills.push(kill),
   });
-  expect(starts).toBeGreaterThanOrEqual(8);
+  expect(starts).toBeGreaterThanOrEqual(childCount);
 }, 120_000);
 
 test.skipIf(process.platform !== "linux")(

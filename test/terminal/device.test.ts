@@ -66,10 +66,11 @@ test("finished text is in the scrollback once and in order, through resizes whil
   });
   await pty.hasShown("line number 40 ");
   pty.resize(45, 24);
-  await pty.hasShown("line number 110 ");
+  await pty.shows(`\n${"─".repeat(44)}\n`);
   pty.resize(140, 30);
   await pty.shows("line number 299");
   await pty.isMissing("Working");
+  await pty.shows(`\n${"─".repeat(139)}\n`);
   const all = await pty.all();
   const numbers = all.flatMap((line) => /^line number (\d+) of/.exec(line)?.[1] ?? []).map(Number);
   expect(numbers).toEqual(lines.map((_, at) => at));

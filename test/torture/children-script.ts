@@ -1,10 +1,10 @@
 import type { Message } from "../../src/conversation/message.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedCall, StepAnswer } from "../../src/testing/script.ts";
-import { type Deed, doneDeeds, resultsOf } from "./torture-script.ts";
+import { type Deed, doneDeeds, isShort, resultsOf } from "./torture-script.ts";
 
-export const childCount = 8;
-const stepsPerChild = 7;
+export const childCount = isShort ? 4 : 8;
+const stepsPerChild = isShort ? 3 : 7;
 
 /** What child `k` does, answer by answer: mostly one call, sometimes three at the same time. */
 export function childPlan(child: number): readonly (readonly Deed[])[] {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { projectRoot } from "../project-files.ts";
 
-/** What is run with few file descriptors: one agent, one with eight children, and a program that embeds the library. */
+/** What is run with few file descriptors: one agent, one with children, and a program that embeds the library. */
 export const descriptorSubjects = ["alone", "children", "embedded"] as const;
 export type DescriptorSubject = (typeof descriptorSubjects)[number];
 

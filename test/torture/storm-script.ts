@@ -2,9 +2,9 @@ import type { Message, UserBlock } from "../../src/conversation/message.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedCall, StepAnswer } from "../../src/testing/script.ts";
 import { childCount, childOfCall, childOfConversation } from "./children-script.ts";
-import { type Deed, doneDeeds } from "./torture-script.ts";
+import { type Deed, doneDeeds, isShort } from "./torture-script.ts";
 
-const stepsPerChild = 4;
+const stepsPerChild = isShort ? 3 : 4;
 
 /** What child `k` does in a storm, answer by answer. */
 export function stormPlan(child: number): readonly (readonly Deed[])[] {

@@ -19,6 +19,7 @@ import { createKeeper, listLeftovers, listTranscripts, newestOf } from "./kept-f
 import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import { tearLastLine } from "./tear-last-line.ts";
 import type { TortureProvider } from "./torture-provider.ts";
+import { isShort } from "./torture-script.ts";
 
 /** When the process is killed; `recovery` is when it settles what the kill before has left. */
 export const familyMoments = ["start", "any", "stream", "tool", "transcript", "hook", "recovery"] as const;
@@ -30,13 +31,15 @@ export interface FamilyTorture {
   /** Asked before each start; false lets the run continue to its end. */
   readonly mayKill: () => boolean;
   readonly report: (kill: FamilyKill) => void;
+  /** When it is killed next; absent means at any moment. */
+  readonly nextMoment?: () => FamilyMoment | undefined;
 }
 
 export interface FamilyKill extends FamilyState {
   readonly moment: FamilyMoment;
 }
 
-/** A main agent with eight children in the background, killed and taken up again until no one kills it any more. */
+/** A main agent with children in the background, killed and taken up again until no one kills it any more. */
 export async function torturedFamily(options: FamilyTorture): Promise<HookCount> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-family-")));
   try {
@@ -57,7 +60,7 @@ async function runInFolder(place: Place, options: FamilyTorture): Promise<HookCo
   while (true) {
     const session = state.hasBegun ? ["--resume", place.sessionId] : ["--session-id", place.sessionId];
     const program = startProgram(place, session, options.provider.url);
-    const moment = options.mayKill() ? pick(options.random) : undefined;
+    const moment = options.mayKill() ? (options.nextMoment?.() ?? pick(options.random)) : undefined;
     if (moment !== undefined) await killAt(moment, program, { place, ...options });
     const { code, signal, output } = await program.ended;
     keeper.check(listTranscripts(place.transcript));
@@ -179,7 +182,7 @@ async function killAt(
 ): Promise<void> {
   const over = new AbortController();
   void ended.then(() => over.abort());
-  const times = Math.floor(random() * 30);
+  const times = Math.floor(random() * (isShort ? 8 : 30));
   const sizes = (): number => listTranscripts(place.transcript).reduce((sum, file) => sum + sizeOf(file), 0);
   const reached = async (): Promise<void> => {
     switch (moment) {

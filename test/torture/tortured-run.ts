@@ -20,6 +20,8 @@ export interface TortureOptions {
   /** Asked before each start; false lets the run continue to its end. */
   readonly mayKill: () => boolean;
   readonly report: (kill: KillReport) => void;
+  /** When it is killed next; absent means at any moment. */
+  readonly nextMoment?: () => KillMoment | undefined;
 }
 
 export interface KillReport extends SessionState {
@@ -28,7 +30,7 @@ export interface KillReport extends SessionState {
   readonly cutOff: number;
 }
 
-/** One run of thirty steps, killed and resumed until no one kills it any more. Throws when a promise is broken. */
+/** One run of many steps, killed and resumed until no one kills it any more. Throws when a promise is broken. */
 export async function torturedRun(options: TortureOptions): Promise<void> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-torture-")));
   try {
@@ -43,7 +45,7 @@ async function runInFolder(root: string, options: TortureOptions): Promise<void>
   let state = await checkSession(place);
   while (true) {
     const child = start(place, state.lines > 0, options.provider.url);
-    const moment = options.mayKill() ? pick(options.random) : undefined;
+    const moment = options.mayKill() ? (options.nextMoment?.() ?? pick(options.random)) : undefined;
     if (moment !== undefined) await killAt(moment, child, { place, ...options });
     const { code, signal, output } = await child.ended;
     const before = state;

@@ -50,7 +50,7 @@ export interface StormEnd {
   readonly unknownTasks: number;
 }
 
-/** A main agent with eight children, half of them in the background, stopped by any signal and resumed until it is done. */
+/** A main agent with children, half of them in the background, stopped by any signal and resumed until it is done. */
 export async function torturedStorm(storm: Storm): Promise<StormEnd> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-storm-")));
   const place = createPlace(root, storm);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
+import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { TaskView } from "../../tools/task-source.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { changeJson } from "../../settings/approve-mcp-servers.ts";
 import { staysInside } from "../../settings/write-local-rules.ts";
-import { hasEnded } from "../../tasks/task-state.ts";
+import { hasEnded } from "../../tasks/drive-task.ts";
 import { loadBytes } from "../../tools/builtin/open-file.ts";
 import { refused } from "./control-channel.ts";
 import { isBlocking, specificOf } from "./observed-hooks.ts";

@@ -1,8 +1,8 @@
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import type { TaskState } from "../../tasks/drive-task.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
-import type { TaskState } from "../../tasks/task-state.ts";
 import { describeCall } from "../cli/print/describe-call.ts";
 import { runningAgents } from "./background-commands.ts";
 import { type SdkMessage, type SdkMessageContext, sdkMessages } from "./sdk-messages.ts";

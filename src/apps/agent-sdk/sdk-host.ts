@@ -4,7 +4,7 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
-import { hasEnded } from "../../tasks/task-state.ts";
+import { hasEnded } from "../../tasks/drive-task.ts";
 import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
 import { type ObservedHooks, reportInstructions } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";

@@ -12,7 +12,7 @@ import type { SeenFile } from "../../tools/file-ledger.ts";
 import type { TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
-import type { TurnRights } from "../skills/skill-turn.ts";
+import type { TurnRights } from "../skills/agent-skills.ts";
 import {
   type AuthorizeDependencies,
   type AuthorizeWithHooks,

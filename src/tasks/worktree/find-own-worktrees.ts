@@ -129,27 +129,29 @@ async function whyChanged(git: WorktreeGit, own: OwnWorktree): Promise<string | 
   // Named outright, because the pointer in the folder is in the hands of the one that worked there.
   const inIt = (...words: string[]) =>
     git(mark.path, [`--git-dir=${administration}`, `--work-tree=${mark.path}`, ...words]);
-  const branch = `refs/heads/${mark.branch}`;
-  if (oneLine(await inIt("symbolic-ref", "--quiet", "HEAD")) !== branch)
-    return "another branch or commit is checked out in it";
-  const tip = oneLine(await inIt("rev-parse", "--verify", "--quiet", branch));
+  const words = ["--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--ignore-submodules=none"];
+  const status = await inIt("status", ...words);
+  if (status.type === "failed") return `its state could not be read (${status.reason})`;
+  const { head, tip, changes } = readStatus(status.text);
+  if (head !== mark.branch) return "another branch or commit is checked out in it";
   if (tip !== mark.base) {
-    const count = oneLine(await inIt("rev-list", "--count", `${mark.base}..${branch}`));
+    const count = oneLine(await inIt("rev-list", "--count", `${mark.base}..refs/heads/${mark.branch}`));
     return count === "1" ? "it holds 1 commit" : `it holds ${count ?? "other"} commits`;
   }
-  const status = await inIt(
-    "status",
-    "--porcelain=v1",
-    "-z",
-    "--untracked-files=all",
-    "--ignore-submodules=none",
-  );
-  if (status.type === "failed") return `its state could not be read (${status.reason})`;
-  if (status.text !== "") return "it holds uncommitted changes";
+  if (changes > 0) return "it holds uncommitted changes";
   if ((await readdir(join(administration, "modules")).catch(() => [])).length > 0) {
     return "it holds submodules of its own";
   }
   return whyUnreachable(git, own);
+}
+
+/** The branch and the commit that are checked out, and how many entries there are beside them. */
+function readStatus(text: string) {
+  const entries = text.split("\0").filter((entry) => entry !== "");
+  const header = (name: string) =>
+    entries.find((entry) => entry.startsWith(`# ${name} `))?.slice(`# ${name} `.length);
+  const changes = entries.filter((entry) => !entry.startsWith("# ")).length;
+  return { head: header("branch.head"), tip: header("branch.oid"), changes };
 }
 
 async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<Strange | undefined> {
@@ -158,8 +160,9 @@ async function whyEntangled(git: WorktreeGit, own: OwnWorktree): Promise<Strange
   if (list.type === "failed") return { reason: `git could not list the worktrees (${list.reason})` };
   const others = list.text
     .split("\n\n")
-    .map((entry) => entry.split("\n"))
-    .filter(([first]) => first?.startsWith("worktree ") === true && first !== `worktree ${mark.path}`);
+    // A path may hold a line break, so ours is recognised before the lines are taken apart.
+    .filter((entry) => entry.startsWith("worktree ") && !entry.startsWith(`worktree ${mark.path}\n`))
+    .map((entry) => entry.split("\n"));
   const nested = others.find(([first = ""]) => contains(mark.path, resolve(first.slice("worktree ".length))));
   if (nested !== undefined) return { reason: "another worktree lies in it" };
   const shares = others.some((lines) => lines.includes(`branch refs/heads/${mark.branch}`));

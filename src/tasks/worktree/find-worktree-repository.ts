@@ -13,8 +13,9 @@ export interface WorktreeRepository {
   readonly commonDirectory: string;
   /** The way from the root to the caller's folder; empty at the root. */
   readonly inside: string;
-  /** The commit that is checked out. */
+  /** The commit that is checked out, and its tree. */
   readonly head: string;
+  readonly headTree: string;
 }
 
 export type RepositoryAnswer =
@@ -25,28 +26,58 @@ export type RepositoryAnswer =
 export async function findWorktreeRepository(git: WorktreeGit, directory: string): Promise<RepositoryAnswer> {
   const folder = await findFolder(directory);
   if (folder === undefined) return refused(`${directory} is not a folder`);
-  const kind = await git(folder, ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]);
-  if (kind.type === "failed") return refused(whyNoRepository(kind, directory));
-  if (kind.text.trim().split("\n")[1] !== "true") {
-    const what = kind.text.startsWith("true") ? "in a bare repository" : "in git's own data";
-    return refused(`${directory} is ${what}, where no files are checked out; start in a working tree`);
-  }
-  const asked = ["--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
-  const answers = await Promise.all(asked.map((what) => git(folder, ["rev-parse", what])));
-  const failure = answers.find((answer) => answer.type === "failed");
-  if (failure?.type === "failed") return refused(failure.reason);
+  const found = (await askTogether(git, folder)) ?? (await askOneByOne(git, { folder, directory }));
+  if (typeof found === "string") return refused(found);
   const [top = "", gitDirectory = "", commonDirectory = ""] = await Promise.all(
-    answers.map((answer) => realpath(resolve(folder, oneLine(answer) ?? ""))),
+    found.places.map((place) => realpath(resolve(folder, place))),
   );
-  const head = await findCommit(git, top, "HEAD");
-  if (head === undefined) {
-    return refused(
-      git.signal.aborted ? "it was stopped" : `the repository ${top} has no commit yet; make a first commit`,
-    );
-  }
+  const { head, headTree } = found;
   const inside = relative(top, folder);
   const main = await findMain(git, { top, commonDirectory });
-  return { type: "found", repository: { top, main, gitDirectory, commonDirectory, inside, head } };
+  return { type: "found", repository: { top, main, gitDirectory, commonDirectory, inside, head, headTree } };
+}
+
+interface RepositoryFacts {
+  /** The root of the working tree, git's data of it, and git's data of the repository, as git names them. */
+  readonly places: readonly string[];
+  readonly head: string;
+  readonly headTree: string;
+}
+
+const placeOptions = ["--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
+const headNames = ["HEAD^{commit}", "HEAD^{tree}"];
+
+/** One process for the usual case; undefined where git refuses one of the questions or a path holds a line break. */
+async function askTogether(git: WorktreeGit, folder: string): Promise<RepositoryFacts | undefined> {
+  const answer = await git(folder, ["rev-parse", "--is-inside-work-tree", ...placeOptions, ...headNames]);
+  const [isInside, top = "", own = "", common = "", head = "", headTree = "", ...more] =
+    oneLine(answer)?.split("\n") ?? [];
+  if (isInside !== "true" || headTree === "" || more.length > 0) return undefined;
+  return { places: [top, own, common], head, headTree };
+}
+
+/** Each question by itself, so that the reason is known where git does not answer one. */
+async function askOneByOne(
+  git: WorktreeGit,
+  { folder, directory }: { readonly folder: string; readonly directory: string },
+): Promise<RepositoryFacts | string> {
+  const kind = await git(folder, ["rev-parse", "--is-bare-repository", "--is-inside-work-tree"]);
+  if (kind.type === "failed") return whyNoRepository(kind, directory);
+  if (kind.text.trim().split("\n")[1] !== "true") {
+    const what = kind.text.startsWith("true") ? "in a bare repository" : "in git's own data";
+    return `${directory} is ${what}, where no files are checked out; start in a working tree`;
+  }
+  const answers = await Promise.all(placeOptions.map((what) => git(folder, ["rev-parse", what])));
+  const failure = answers.find((answer) => answer.type === "failed");
+  if (failure?.type === "failed") return failure.reason;
+  const places = answers.map((answer) => oneLine(answer) ?? "");
+  const [head, headTree] = await Promise.all(
+    headNames.map(async (name) => oneLine(await verify(git, folder, name))),
+  );
+  if (head !== undefined && headTree !== undefined) return { places, head, headTree };
+  return git.signal.aborted
+    ? "it was stopped"
+    : `the repository ${places[0]} has no commit yet; make a first commit`;
 }
 
 /** Git answers relative to the real folder, whatever link led to it. */
@@ -56,19 +87,16 @@ async function findFolder(directory: string): Promise<string | undefined> {
   return found?.isDirectory() === true ? real : undefined;
 }
 
+function verify(git: WorktreeGit, directory: string, name: string): Promise<GitAnswer> {
+  return git(directory, ["rev-parse", "--verify", "--quiet", "--end-of-options", name]);
+}
+
 export async function findCommit(
   git: WorktreeGit,
   directory: string,
   name: string,
 ): Promise<string | undefined> {
-  const answer = await git(directory, [
-    "rev-parse",
-    "--verify",
-    "--quiet",
-    "--end-of-options",
-    `${name}^{commit}`,
-  ]);
-  return oneLine(answer);
+  return oneLine(await verify(git, directory, `${name}^{commit}`));
 }
 
 /** The commit of the default branch, as last fetched; without a remote, the local branch of the usual name. */

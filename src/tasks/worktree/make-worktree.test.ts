@@ -14,7 +14,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { cleanUpWorktrees, type WorktreeCleanup } from "../recovery/cleanup.ts";
 import { makeWorktree, type Worktree, type WorktreeRequest } from "./make-worktree.ts";
@@ -116,8 +116,13 @@ function userState(folder = shop): unknown {
   };
 }
 
+/** As git writes them down: no test packs them. */
 function branches(folder = shop): string[] {
-  return git(folder, "for-each-ref", "--format=%(refname:short)", "refs/heads").trim().split("\n");
+  const directory = join(folder, ".git/refs/heads");
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  return files.map(({ parentPath, name }) => relative(directory, join(parentPath, name))).sort();
 }
 
 function administrations(folder = shop): string[] {
@@ -222,6 +227,16 @@ describe("a worktree of the current state", () => {
     expect(read(path, "a.txt")).toBe("two\n");
     expect(await finish()).toMatchObject({ kept: false });
     expect(branches(long)).toEqual(["main"]);
+  });
+
+  it("is taken in a folder whose name holds a line break too", async () => {
+    const broken = join(root, "my\nshop");
+    await rename(shop, broken);
+    await put("a.txt", "two\n", broken);
+    const { path, finish } = await made({ directory: broken });
+    expect(path).toBe(join(broken, ".claude/worktrees/reviewer-a1"));
+    expect(read(path, "a.txt")).toBe("two\n");
+    expect(await finish()).toMatchObject({ kept: false });
   });
 
   it("takes a conflict along as the file shows it", async () => {
@@ -334,12 +349,15 @@ describe("the settings of worktrees", () => {
   it("folders to share are linked, do not count as a change, and outlive the worktree", async () => {
     await put("node_modules/pack/index.js", "x\n");
     await put("packages/a/node_modules/y.js", "y\n");
-    const symlinkDirectories = ["node_modules", "packages/a/node_modules", "src", "missing"];
+    await symlink("a", join(shop, "packages/linked"));
+    const behindLink = "packages/linked/node_modules";
+    const symlinkDirectories = ["node_modules", "packages/a/node_modules", "src", "missing", behindLink];
     const { path, finish } = await made({ settings: { symlinkDirectories } });
     expect(readlinkSync(join(path, "node_modules"))).toBe(join(shop, "node_modules"));
     expect(read(path, "packages/a/node_modules/y.js")).toBe("y\n");
     expect(lstatSync(join(path, "src")).isDirectory()).toBe(true);
     expect(existsSync(join(path, "missing"))).toBe(false);
+    expect(readlinkSync(join(path, "packages/linked"))).toBe("a");
     expect(git(path, "status", "--porcelain")).toBe("");
     expect(await finish()).toMatchObject({ kept: false });
     expect(read(shop, "node_modules/pack/index.js")).toBe("x\n");
@@ -445,7 +463,7 @@ describe("where the caller is", () => {
     expect(readdirSync(join(whole.path, "sub"))).toEqual([]);
     expect(await whole.finish()).toMatchObject({ kept: false });
     expect(branches(outer)).toEqual(["main"]);
-    expect(branches(join(outer, "sub"))).toEqual(["main"]);
+    expect(git(join(outer, "sub"), "branch", "--format=%(refname:short)")).toBe("main\n");
   });
 });
 

@@ -1,8 +1,8 @@
 // @io
 
 import { randomBytes } from "node:crypto";
-import { lstat, mkdir, realpath, rmdir } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { lstat, mkdir, readFile, realpath, rmdir } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
 import { createWholeFile, replaceWholeFile } from "../../storage/file-error.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
 import { runAlone } from "../run-alone.ts";
@@ -253,7 +253,7 @@ async function addWorktree(git: WorktreeGit, addition: WorktreeAddition): Promis
   }
   try {
     must(await act("worktree", "add", "--no-checkout", "--", path, plan.branch));
-    const administration = await findAdministration(git, path, commonDirectory);
+    const administration = await findAdministration(path, commonDirectory);
     const mark: WorktreeMark = {
       agentId: addition.agentId,
       token: randomBytes(12).toString("hex"),
@@ -297,10 +297,10 @@ async function isThere(path: string): Promise<boolean> {
   );
 }
 
-async function findAdministration(git: WorktreeGit, path: string, commonDirectory: string): Promise<string> {
-  const answer = await git(path, ["rev-parse", "--absolute-git-dir"], { isUnstoppable: true });
-  must(answer);
-  const found = await realpath(oneLine(answer) ?? path);
+/** Git has just written the pointer to its record of the worktree. */
+async function findAdministration(path: string, commonDirectory: string): Promise<string> {
+  const pointer = await readFile(join(path, ".git"), "utf8");
+  const found = await realpath(resolve(path, pointer.replace(/^gitdir: /, "").replace(/\r?\n$/, "")));
   if (contains(join(commonDirectory, "worktrees"), found)) return found;
   throw new Error(`git keeps its record of ${path} in ${found}, where none was expected`);
 }

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { thisProcess } from "../../storage/process-identity.ts";
 import { cleanUpWorktrees } from "../recovery/cleanup.ts";
@@ -92,10 +92,19 @@ const clean = (changes: object = {}) =>
 
 const namesIn = (folder: string) => (existsSync(join(shop, folder)) ? readdirSync(join(shop, folder)) : []);
 
+/** As git writes them down: no test packs them. */
+function branches(): string[] {
+  const directory = join(shop, ".git/refs/heads");
+  const files = readdirSync(directory, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  return files.map(({ parentPath, name }) => relative(directory, join(parentPath, name))).sort();
+}
+
 function left() {
   return {
     folders: namesIn(".claude/worktrees"),
-    branches: git("for-each-ref", "--format=%(refname:short)", "refs/heads").trim().split("\n"),
+    branches: branches(),
     records: namesIn(".git/worktrees"),
     own: namesIn(".git").filter((name) => name.includes("retinue")),
   };
@@ -138,7 +147,7 @@ async function killedAt(words: string, when: "before" | "after"): Promise<void> 
     });
     if (start.type === "made") await start.worktree.finish();`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
-    env: { ...environment, PATH: `${bin}:${process.env["PATH"]}` },
+    env: { ...process.env, ...environment, PATH: `${bin}:${process.env["PATH"]}` },
     stdio: "inherit",
   });
   expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);

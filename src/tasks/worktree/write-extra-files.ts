@@ -67,16 +67,12 @@ export async function makeFolders(root: string, way: string): Promise<boolean> {
 }
 
 async function linkFolders(git: WorktreeGit, { repository, path, links }: ExtraFiles): Promise<string[]> {
+  const folders: string[] = [];
+  for (const link of links) if (await isFolder(join(repository.top, link))) folders.push(link);
   const made: string[] = [];
-  for (const link of links) {
-    const source = join(repository.top, link);
-    const isFolder = await realpath(source).then(
-      (real) => lstat(real),
-      () => undefined,
-    );
-    if (isFolder?.isDirectory() !== true || !(await isIgnored(git, repository.top, link))) continue;
+  for (const link of await findIgnoredFolders(git, repository.top, folders)) {
     if (!(await makeFolders(path, dirname(link)))) continue;
-    const outcome = symlink(source, join(path, link), "junction");
+    const outcome = symlink(join(repository.top, link), join(path, link), "junction");
     if (
       await outcome.then(
         () => true,
@@ -88,9 +84,37 @@ async function linkFolders(git: WorktreeGit, { repository, path, links }: ExtraF
   return made;
 }
 
-async function isIgnored(git: WorktreeGit, top: string, path: string): Promise<boolean> {
-  const answer = await git(top, ["check-ignore", "--quiet", "--", path]);
-  return answer.type === "done";
+/** Also one that a link leads to. */
+async function isFolder(path: string): Promise<boolean> {
+  const found = await realpath(path).then(
+    (real) => lstat(real),
+    () => undefined,
+  );
+  return found?.isDirectory() === true;
+}
+
+/** Git refuses to answer at all where one of them lies behind a link; that one is not ignored, the others may be. */
+async function findIgnoredFolders(
+  git: WorktreeGit,
+  top: string,
+  folders: readonly string[],
+): Promise<readonly string[]> {
+  const together = await findIgnored(git, top, folders);
+  if (typeof together !== "string") return folders.filter((folder) => together.has(folder));
+  const apart = await Promise.all(folders.map((folder) => findIgnored(git, top, [folder])));
+  return apart.flatMap((answer) => (typeof answer === "string" ? [] : [...answer]));
+}
+
+async function findIgnored(
+  git: WorktreeGit,
+  top: string,
+  paths: readonly string[],
+): Promise<ReadonlySet<string> | string> {
+  if (paths.length === 0) return new Set();
+  const answer = await git(top, ["check-ignore", "-z", "--stdin"], { input: `${paths.join("\0")}\0` });
+  // Exit code 1 says that none of them is ignored.
+  if (answer.type === "failed") return answer.exitCode === 1 ? new Set() : answer.reason;
+  return new Set(answer.text.split("\0").filter((path) => path !== ""));
 }
 
 /** Files that are both named by the include file and ignored by git. */
@@ -102,11 +126,9 @@ async function findNamed(git: WorktreeGit, top: string): Promise<readonly string
   if (!hasList) return [];
   const listed = await git(top, ["ls-files", "--others", "--ignored", `--exclude-from=${includeFile}`, "-z"]);
   if (listed.type === "failed") return listed.reason;
-  if (listed.text === "") return [];
-  const ignored = await git(top, ["check-ignore", "-z", "--stdin"], { input: listed.text });
-  // Exit code 1 says that none of them is ignored.
-  if (ignored.type === "failed") return ignored.exitCode === 1 ? [] : ignored.reason;
-  return ignored.text.split("\0").filter((file) => file !== "" && !file.endsWith("/"));
+  const files = listed.text.split("\0").filter((file) => file !== "");
+  const ignored = await findIgnored(git, top, files);
+  return typeof ignored === "string" ? ignored : [...ignored].filter((file) => !file.endsWith("/"));
 }
 
 /** Never over a file that is there. A link is made anew to where it leads, because it may have been relative. */

@@ -20,6 +20,7 @@ export async function writeSnapshotCommit(
     const prepared = await prepareIndex(git, repository, variables);
     if (prepared.type === "failed") return prepared;
     const added = await addEverything(git, repository.top, variables);
+    if (added === "unchanged") return { type: "done", text: repository.head };
     if (added.type === "failed") return added;
     const tree = await git(repository.top, ["write-tree"], { variables });
     if (tree.type === "failed") return tree;
@@ -69,21 +70,33 @@ async function prepareIndex(
 }
 
 /** Repositories inside this one cannot be part of its commit, only be named by it, so they are left out. */
-async function addEverything(git: WorktreeGit, top: string, variables: Variables): Promise<GitAnswer> {
-  const untracked = await git(top, ["ls-files", "--others", "--exclude-standard", "-z"], { variables });
-  if (untracked.type === "failed") return untracked;
-  const nested = untracked.text.split("\0").filter((path) => path.endsWith("/"));
+async function addEverything(
+  git: WorktreeGit,
+  top: string,
+  variables: Variables,
+): Promise<GitAnswer | "unchanged"> {
+  const words = [
+    "--porcelain=v1",
+    "-z",
+    "--no-renames",
+    "--untracked-files=all",
+    "--ignore-submodules=dirty",
+  ];
+  const status = await git(top, ["status", ...words], { variables });
+  if (status.type === "failed") return status;
+  const entries = status.text.split("\0").filter((entry) => entry !== "");
+  const nested = entries.filter((entry) => /^\?\? .*\/$/s.test(entry)).map((entry) => entry.slice(3));
+  if (entries.length === nested.length) return "unchanged";
   const left = nested.map((path) => `:(top,exclude,literal)${path}`);
   return git(top, ["add", "--all", "--", ":/", ...left], { variables });
 }
 
 async function commitTree(
   git: WorktreeGit,
-  { top, head }: WorktreeRepository,
+  { top, head, headTree }: WorktreeRepository,
   { tree, message }: { readonly tree: string; readonly message: string },
 ): Promise<GitAnswer> {
-  const before = oneLine(await git(top, ["rev-parse", "--verify", "--quiet", `${head}^{tree}`]));
-  if (before === tree) return { type: "done", text: head };
+  if (headTree === tree) return { type: "done", text: head };
   const [name, email] = ["Retinue", "retinue@localhost"];
   const variables = {
     GIT_AUTHOR_NAME: name,

@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
 import { mkdir, mkdtemp, readFile, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { livingCommands } from "../../testing/living-commands.ts";
 import { createShells, type Shells } from "../command/shells.ts";
 import { createSessionFiles } from "../file-ledger.ts";
 import type { Tool, ToolContext } from "../tool.ts";
@@ -51,11 +51,6 @@ function context(changes: Partial<ToolContext> = {}): ToolContext {
 async function run(tool: Tool, command: string, given: Partial<ToolContext> = {}, input: object = {}) {
   const outcome = await tool.call({ command, ...input }, context(given));
   return { text: String(outcome.content), isError: outcome.isError ?? false, data: outcome.data };
-}
-
-function living(marker: string): string[] {
-  const lines = execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" }).split("\n");
-  return lines.filter((line) => line.includes(marker) && !line.startsWith("Z"));
 }
 
 describe("what a command gives back", () => {
@@ -269,13 +264,13 @@ describe("a command that is ended", () => {
     expect(text).toMatch(/^begun\nThe command was ended after 800 ms/);
     expect(isError).toBe(true);
     expect(data).toMatchObject({ interrupted: true });
-    expect(living("sleep 72001.5")).toEqual([]);
+    expect(livingCommands("sleep 72001.5")).toEqual([]);
   });
 
   test("although it ignores SIGTERM leaves nothing", async () => {
     const command = "trap '' TERM; (trap '' TERM; exec sleep 72002.5) & sleep 72002.5";
     expect((await run(createBash(), command, {}, { timeout: 800 })).text).toContain("ended after 800 ms");
-    expect(living("sleep 72002.5")).toEqual([]);
+    expect(livingCommands("sleep 72002.5")).toEqual([]);
   });
 
   test("by an abort is interrupted", async () => {
@@ -290,14 +285,14 @@ describe("a command that is ended", () => {
     const { text, data } = await pending;
     expect(text).toBe("begun\nThe command was interrupted before it ended.");
     expect(data).toMatchObject({ interrupted: true });
-    expect(living("sleep 72003.5")).toEqual([]);
+    expect(livingCommands("sleep 72003.5")).toEqual([]);
   });
 
   test("takes along what it left in the background, and says so", async () => {
     const { text, isError } = await run(createBash(), "sleep 72004.5 & echo started");
     expect(text).toMatch(/^started\nProcesses it had left behind were ended \(1\)/);
     expect(isError).toBe(false);
-    expect(living("sleep 72004.5")).toEqual([]);
+    expect(livingCommands("sleep 72004.5")).toEqual([]);
   });
 });
 
@@ -317,7 +312,7 @@ describe("a command in the background", () => {
     expect(shells.find("b00000001")).toMatchObject({ state: "running", owner: "main" });
     await shells[Symbol.asyncDispose]();
     expect(await readFile(join(root, "output", "b00000001.output"), "utf8")).toMatch(/^(hello\n)?$/);
-    expect(living("sleep 72005.5")).toEqual([]);
+    expect(livingCommands("sleep 72005.5")).toEqual([]);
   });
 
   test("is refused where background tasks are switched off", async () => {

@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFile, symlink, truncate, utimes } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { livingCommands } from "../../testing/living-commands.ts";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { specificationOf } from "../json-schema-of.ts";
 import { createGrepTool } from "./create-grep-tool.ts";
@@ -186,8 +187,7 @@ test("Grep that is stopped in the middle leaves no process behind", async () => 
   const running = space.call(tool, { pattern: "(a|b)+ [^c]", output_mode: "count" }, context);
   setImmediate(() => controller.abort(new Error("stopped")));
   await expect(running).rejects.toThrow("stopped");
-  const processes = execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" }).split("\n");
-  expect(processes.filter((line) => line.includes(space.root) && !line.startsWith("Z"))).toEqual([]);
+  expect(livingCommands(space.root)).toEqual([]);
 });
 
 describe("Grep explains", () => {

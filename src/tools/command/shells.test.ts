@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { livingCommands } from "../../testing/living-commands.ts";
 import type { TaskView } from "../task-source.ts";
 import { createShells, type ShellRequest, type Shells } from "./shells.ts";
 
@@ -49,11 +49,6 @@ function request(command: string, changes: Partial<ShellRequest> = {}): ShellReq
   };
 }
 
-function living(marker: string): string[] {
-  const lines = execFileSync("ps", ["-eo", "stat=,args="], { encoding: "utf8" }).split("\n");
-  return lines.filter((line) => line.includes(marker) && !line.startsWith("Z"));
-}
-
 /** Resolves when the shell's output holds a text; the test's own limit ends a wait that is that do not exist. */
 async function untilWritten(id: string, text: string): Promise<void> {
   while (!(await shells.output(id)).includes(text)) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -89,7 +84,7 @@ describe("a background shell", () => {
     await shells.stop(id);
     expect(shells.find(id)).toMatchObject({ state: "stopped" });
     expect(await shells.output(id)).toBe("begun\n");
-    expect(living("sleep 73002.5")).toEqual([]);
+    expect(livingCommands("sleep 73002.5")).toEqual([]);
     await shells.stop(id);
     expect(endings).toHaveLength(1);
   });
@@ -98,7 +93,7 @@ describe("a background shell", () => {
     const id = await start("sleep 73003.5", { timeLimitMs: 50 });
     await shells.ended(id);
     expect(shells.find(id)).toMatchObject({ state: "timed-out" });
-    expect(living("sleep 73003.5")).toEqual([]);
+    expect(livingCommands("sleep 73003.5")).toEqual([]);
   });
 
   test("that cannot be started says why", async () => {
@@ -149,7 +144,7 @@ describe("the shells of a session", () => {
     await shells[Symbol.asyncDispose]();
     await beginning;
     expect(shells.list().map(({ state }) => state)).toEqual(["stopped", "stopped"]);
-    expect(living("sleep 73006.")).toEqual([]);
+    expect(livingCommands("sleep 73006.")).toEqual([]);
     expect(await shells.start(request("true"))).toMatchObject({ type: "refused" });
   });
 });

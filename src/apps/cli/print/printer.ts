@@ -1,26 +1,22 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
+import { plural } from "../../../foundation/diagnostic.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
-import type { RunPlan } from "../../../planning/plan-tools.ts";
-import type { Session } from "../../../runtime/session.ts";
-import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
-import type { TaskEvent } from "../../../tasks/task-manager.ts";
-import type { TaskState } from "../../../tasks/task-state.ts";
+import type { RunPlan, Session, TaskEvent, TaskState } from "../../../runtime/session.ts";
+import { sessionRecord } from "../../../runtime/session-record.ts";
 import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
 import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
+import { onlyCalls } from "../../agent-sdk/create-task-messages.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { endingAdvice, refusalForPeople } from "../views/ending-advice.ts";
 import { createPaint } from "../views/paint.ts";
-import { plural } from "../views/render-diagnostics.ts";
 import { harmlessLines, stripControlCharacters } from "../views/strip-control-characters.ts";
-import { createChildMessages } from "./create-child-messages.ts";
 import { describeCall } from "./describe-call.ts";
 import { createModelTally } from "./model-tally.ts";
+import { keySourceOf } from "./open-print-session.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
-import { keySourceOf } from "./refuse-offline.ts";
 import { failureMessage, resultMessage } from "./result-message.ts";
 
 /** What is printed of a session, in one of the output formats. */
@@ -78,7 +74,7 @@ export function createPrinter(
   const children = createChildMessages({
     ...context,
     text: request.childText,
-    outputFile: outputFiles(session),
+    outputFile: sessionRecord(session).outputOf,
   });
   return {
     begin: () => line(initMessage(session, keySourceOf(session, host.environment), context)),
@@ -118,11 +114,6 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
 /** What a model says: as it is for programs, and for a terminal without what that would act on. */
 export function answerText(text: string, { isTerminal }: CliOutput): string {
   return isTerminal ? harmlessLines(text) : text;
-}
-
-function outputFiles({ plan, discovered }: Session): (agentId: string) => string {
-  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  return (agentId) => agentOutputFile(files, agentId);
 }
 
 /** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */
@@ -194,4 +185,89 @@ function describeDenials({ denials }: RunEnding): string {
   const tools = [...new Set(denials.map(({ call }) => call.name))].join(",");
   const count = denials.length === 1 ? "1 call was" : `${denials.length} calls were`;
   return `${count} not allowed; unless a rule or the definition denies it, --allowedTools "${tools}" allows it.`;
+}
+
+interface ChildMessageOptions extends MessageContext {
+  /** What children say and think, too. */
+  readonly text: boolean;
+  readonly outputFile: (agentId: string) => string;
+}
+
+/** What the stream shows of child agents: their start, each tool call, their end, and what they do. */
+function createChildMessages(options: ChildMessageOptions): (news: TaskEvent) => readonly OutputMessage[] {
+  const started = new Set<string>();
+  return ({ event, state }) => {
+    const run = `${state.id} ${state.startedAt}`;
+    const isNew = !started.has(run);
+    started.add(run);
+    const report = (subtype: string, fields: object): OutputMessage => ({
+      type: "system",
+      subtype,
+      task_id: state.id,
+      ...(state.callId === undefined ? {} : { tool_use_id: state.callId }),
+      ...fields,
+      session_id: options.sessionId,
+      uuid: options.uuid(),
+    });
+    return [
+      ...(isNew ? [report("task_started", startOf(state))] : []),
+      ...spoken(event, state, options),
+      ...(event.type === "call-started" ? [report("task_progress", progressOf(event, state))] : []),
+      ...(event.type === "run-ended" ? [report("task_notification", endOf(event, state, options))] : []),
+    ];
+  };
+}
+
+function startOf({ description, agentType, background }: TaskState) {
+  return { description, subagent_type: agentType, is_backgrounded: background, spawn_depth: 1 };
+}
+
+function progressOf({ call }: Extract<RunEvent, { type: "call-started" }>, state: TaskState) {
+  return {
+    description: state.description,
+    subagent_type: state.agentType,
+    usage: usageOf(state),
+    last_tool_name: call.name,
+    summary: describeCall(call),
+  };
+}
+
+function endOf(
+  { ending }: Extract<RunEvent, { type: "run-ended" }>,
+  state: TaskState,
+  { outputFile }: ChildMessageOptions,
+) {
+  return {
+    status: ending.status === "partial" ? "completed" : ending.status,
+    reason: ending.reason,
+    output_file: outputFile(state.id),
+    summary: `Agent ${JSON.stringify(state.description)}: ${ending.status}`,
+    usage: usageOf(state),
+  };
+}
+
+function usageOf({ usage, toolUses, startedAt, lastSignAt }: TaskState) {
+  return {
+    total_tokens: contextTokens(usage) + usage.outputTokens,
+    tool_uses: toolUses,
+    duration_ms: Math.round(lastSignAt - startedAt),
+  };
+}
+
+/** The child's own messages, marked as such; without `text` only its calls and their results. */
+function spoken(event: RunEvent, state: TaskState, options: ChildMessageOptions): readonly OutputMessage[] {
+  const shown = options.text ? event : onlyCalls(event);
+  if (shown === undefined) return [];
+  const context = {
+    sessionId: options.sessionId,
+    uuid: options.uuid,
+    ...(state.callId === undefined ? {} : { parentToolUseId: state.callId }),
+  };
+  return messagesOf(shown, { replay: false }, context).map((message) => ({
+    ...message,
+    agent_id: state.id,
+    ...(message.type === "system"
+      ? {}
+      : { subagent_type: state.agentType, task_description: state.description }),
+  }));
 }
