@@ -57,7 +57,7 @@ const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
  * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to no one. Everything else,
  * such as a full disk, ends the work and is reported at its end.
  */
-function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
+export function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
   const closing = new AbortController();
   const fail = (error: unknown): void => {
     const name = stream === process.stdout ? "stdout" : "stderr";
