@@ -24,6 +24,7 @@ export function createAnswerStream(
   let head: AnswerHead | undefined;
   let ids: string[] = [];
   let askedAt = 0;
+  const thinking = createThinkingCount();
   const here = (): SdkMessageContext => ({ ...context, sessionId: context.sessionId() });
   const show = (streamed: JsonRecord | undefined, more: JsonRecord = {}): readonly SdkMessage[] =>
     streamed === undefined || !context.partial ? [] : [{ ...partialMessage(streamed, here()), ...more }];
@@ -39,6 +40,8 @@ export function createAnswerStream(
       ids = [];
       return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
     }
+    if (event.type === "thinking-delta")
+      return [...thinking.take(event.text, here()), ...show(streamEvent(event))];
     if (event.type !== "block-ended" || head === undefined) return show(streamEvent(event));
     const { index, block } = event;
     const isSigned = block.type === "thinking" && block.signature !== "";
@@ -53,6 +56,7 @@ export function createAnswerStream(
       switch (event.type) {
         case "turn-started":
           askedAt = Date.now();
+          thinking.begin();
           return [];
         case "model-streamed":
           return takeStreamed(event.event);
@@ -70,6 +74,30 @@ export function createAnswerStream(
         default:
           return [];
       }
+    },
+  };
+}
+
+/** Estimated tokens between two messages about them, so that a long thought is not thousands of messages. */
+const thinkingStep = 50;
+
+/** Reports about how much a model has thought so far: four characters are a token. */
+function createThinkingCount() {
+  let characters = 0;
+  let reported = 0;
+  return {
+    begin(): void {
+      characters = 0;
+      reported = 0;
+    },
+    take(text: string, { sessionId, uuid }: SdkMessageContext): readonly SdkMessage[] {
+      characters += text.length;
+      const estimated = Math.ceil(characters / 4);
+      const delta = estimated - reported;
+      if (delta === 0 || (reported > 0 && delta < thinkingStep)) return [];
+      reported = estimated;
+      const counts = { estimated_tokens: estimated, estimated_tokens_delta: delta };
+      return [{ type: "system", subtype: "thinking_tokens", ...counts, uuid: uuid(), session_id: sessionId }];
     },
   };
 }

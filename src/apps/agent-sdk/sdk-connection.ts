@@ -13,10 +13,12 @@ import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
 import { type AnswerStream, createAnswerStream } from "./answer-stream.ts";
 import { type BackgroundCommands, createBackgroundCommands } from "./background-commands.ts";
+import { type AnswerContinuation, createAnswerContinuation } from "./continue-answer.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { DeferredCall, HookReports } from "./host-hooks.ts";
 import { createLivePolicy, type LivePolicy, type SavedDestination } from "./live-policy.ts";
+import { createLongCommands, type LongCommands } from "./long-commands.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
 import type { HostServers, OpenSdkSession } from "./open-sdk-session.ts";
 import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
@@ -63,8 +65,12 @@ export interface SdkConnection {
   readonly childPrompts: Map<string, string>;
   /** Commands that run in the background. */
   readonly commands: BackgroundCommands;
+  /** Commands that agents wait for. */
+  readonly longCommands: LongCommands;
   /** Files that the host says the main agent knows, by real path. */
   readonly seenFiles: Map<string, SeenFile>;
+  /** Decides which answers are continued. */
+  readonly continuation: AnswerContinuation;
   /** Texts of hooks that the model reads next. */
   readonly hookContexts: string[];
   /** Ends the connection with an error. */
@@ -75,6 +81,12 @@ export interface SdkConnection {
   initialized: string | undefined;
   /** Why no session can be opened. */
   startFailure: unknown;
+  /** What the session is called, where a person or the host has named it. */
+  title: string | undefined;
+  /** The ids that the host gave the prompts of the running turn. */
+  turnIds: readonly string[];
+  /** Prompts of the host that it was notified of. */
+  readonly queued: Set<string>;
   /** The id that the transcript's line of the next prompt gets. */
   promptId: string | undefined;
   /** What the running turn has come to. */
@@ -85,8 +97,6 @@ export interface SdkConnection {
   isDenialFinal: boolean;
   /** A callback wants the run to end after this turn. */
   isStopWanted: boolean;
-  /** The call of AskUserQuestion that is being answered. */
-  questionCall: string | undefined;
 }
 
 export function createSdkConnection(given: CommandContext, options: ServeOptions): SdkConnection {
@@ -127,16 +137,25 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     answers: answersOf(() => connection, request.partial),
     childPrompts: new Map(),
     commands: commandsOf(() => connection),
+    longCommands: createLongCommands({
+      emit: (message) => channel.send(message),
+      sessionId: () => sessionIdOf(connection),
+    }),
     seenFiles: new Map(),
+    continuation: createAnswerContinuation({
+      notice: (text) => channel.send(informational(text, sessionIdOf(connection), "notice")),
+    }),
     hookContexts: [],
     stop: new AbortController(),
     warn,
     initialize: noInitialize,
     initialized: undefined,
     startFailure: undefined,
+    title: undefined,
+    turnIds: [],
+    queued: new Set(),
     promptId: undefined,
     lastEvent: undefined,
-    questionCall: undefined,
     isStopWanted: false,
     deferred: undefined,
     isDenialFinal: false,
@@ -208,6 +227,7 @@ function hostOf(connection: Lazy): SdkHost {
     begins({ uuid }) {
       const { checkpoints } = connection();
       connection().promptId = uuid;
+      connection().continuation.begin();
       checkpoints?.begin(uuid);
     },
     refuse(session) {
@@ -225,7 +245,6 @@ async function followEvent(connection: SdkConnection, event: RunEvent | undefine
   if (event?.type !== "call-started") return;
   const { checkpoints, host, context } = connection;
   await checkpoints?.keep(event.call, host.current()?.session.plan.directory ?? context.host.cwd);
-  if (event.call.name === "AskUserQuestion") connection.questionCall = event.call.id;
 }
 
 const defaultHookTimeoutMs = 60_000;

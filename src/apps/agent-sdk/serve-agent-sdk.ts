@@ -13,7 +13,7 @@ import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { readPromptMessage } from "./prompt-queue.ts";
 import { type Initialize, readInitialize } from "./read-initialize.ts";
 import { createSessionTotals, resultMessage } from "./result-message.ts";
-import { endingOf } from "./run-turn.ts";
+import { announcePrompt, endingOf } from "./run-turn.ts";
 import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
@@ -56,8 +56,9 @@ function createHandlers(connection: SdkConnection): ControlHandlers {
     },
     user(line) {
       const prompt = readPromptMessage(line);
-      if (typeof prompt === "string") invalid(prompt);
-      else queue.add(prompt);
+      if (typeof prompt === "string") return invalid(prompt);
+      if (prompt.uuid !== undefined) announcePrompt(connection, prompt.uuid, "queued");
+      queue.add(prompt);
     },
     invalid,
   };
@@ -73,6 +74,7 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
   try {
     const initialize = readInitialize(given);
     connection.initialize = initialize;
+    connection.title = initialize.title;
     for (const event of neverCalled(initialize.hooks))
       context.host.stderr.write(`retinue: callbacks for ${event} are never called here.\n`);
     choices.perTaskStopAffordance = initialize.perTaskStopAffordance;

@@ -1,7 +1,8 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import type { McpTransport } from "../../mcp/mcp-server.ts";
 import { refused } from "./control-channel.ts";
 import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
-import { serverStatus } from "./init-message.ts";
+import { serverScope, serverSource, serverStatus } from "./init-message.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { type HostServerConfig, readServerConfig } from "./read-initialize.ts";
 
@@ -26,11 +27,12 @@ export function serverRequests(
 }
 
 function describeServers({ session }: OpenSdkSession): readonly JsonRecord[] {
-  return session.mcpServers().map(({ name, scope, status }) => ({
+  return session.mcpServers().map(({ name, scope, status, transport }) => ({
     name,
     status: serverStatus[status.type],
-    scope: scope === "program" ? "sdk" : scope,
-    source: scope === "program" ? "sdk" : scope,
+    scope: serverScope(scope),
+    source: serverSource({ scope, ...(transport === undefined ? {} : { transport }) }),
+    ...(transport === undefined ? {} : { transport: transport.type, ...configOf(transport) }),
     ...(status.type === "connected" ? { serverInfo: { name, version: status.version ?? "" } } : {}),
     ...("reason" in status ? { error: status.reason } : {}),
     tools: session.plan.tools
@@ -38,6 +40,18 @@ function describeServers({ session }: OpenSdkSession): readonly JsonRecord[] {
       .filter((tool) => tool.startsWith(`mcp__${name.replace(/[^A-Za-z0-9_-]/g, "_")}__`))
       .map((tool) => ({ name: tool.split("__").slice(2).join("__"), annotations: {} })),
   }));
+}
+
+/** How a server is reached; never the values of its variables and headers. */
+function configOf(transport: McpTransport): JsonRecord {
+  if (transport.type === "sdk") return {};
+  const { type } = transport;
+  return {
+    config:
+      type === "stdio"
+        ? { type, command: transport.command, args: transport.args }
+        : { type, url: transport.url },
+  };
 }
 
 async function setServers(value: unknown, { host, choices }: ControlRequestOptions): Promise<JsonRecord> {
