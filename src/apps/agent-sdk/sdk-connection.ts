@@ -148,17 +148,8 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     hookContexts: [],
     stop: new AbortController(),
     warn,
-    initialize: noInitialize,
-    initialized: undefined,
-    startFailure: undefined,
-    title: undefined,
-    turnIds: [],
     queued: new Set(),
-    promptId: undefined,
-    lastEvent: undefined,
-    isStopWanted: false,
-    deferred: undefined,
-    isDenialFinal: false,
+    ...unusedState(),
     observed() {
       observed ??= observedHooksOf(connection);
       return observed;
@@ -167,6 +158,22 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   for (const rule of managed.ask)
     void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
   return connection;
+}
+
+/** What is remembered of a host, before it has said anything. */
+function unusedState() {
+  return {
+    initialize: noInitialize,
+    initialized: undefined,
+    startFailure: undefined,
+    title: undefined,
+    turnIds: [],
+    promptId: undefined,
+    lastEvent: undefined,
+    isStopWanted: false,
+    deferred: undefined,
+    isDenialFinal: false,
+  };
 }
 
 function reportsOf(connection: Lazy, channel: ControlChannel): HookReports {
