@@ -16,7 +16,8 @@ export interface InitFacts {
   readonly uuid: string;
   /** The ids that the host gave the prompts of this turn. */
   readonly promptIds?: readonly string[];
-  readonly betas?: readonly string[];
+  /** Commands besides those of the session and its skills. */
+  readonly commands?: readonly { readonly name: string }[];
 }
 
 /** The message that begins each turn: what the session is now. */
@@ -35,7 +36,11 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     })),
     model: facts.model,
     permissionMode: facts.mode,
-    slash_commands: [...builtinCommands.map(({ name }) => name), ...commandNames(skills)],
+    slash_commands: [
+      ...builtinCommands.map(({ name }) => name),
+      ...commandNames(skills),
+      ...(facts.commands ?? []).map(({ name }) => name),
+    ],
     apiKeySource: facts.apiKeySource,
     claude_code_version: followedVersion,
     retinue_version: version,
@@ -53,7 +58,6 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     additional_directories: plan.policy.workingDirectories.filter((folder) => folder !== plan.directory),
     fast_mode_state: "off",
     effort: plan.effort?.value ?? null,
-    ...(facts.betas === undefined || facts.betas.length === 0 ? {} : { betas: facts.betas }),
     ...(facts.promptIds === undefined || facts.promptIds.length === 0
       ? {}
       : { user_message_uuids: facts.promptIds }),

@@ -34,7 +34,8 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
     before === undefined
       ? initialize.hooks
       : initialize.hooks.filter(({ event }) => event !== "SessionStart");
-  return openSdkSession(
+  connection.mcp = undefined;
+  const opened = await openSdkSession(
     {
       context,
       options,
@@ -60,6 +61,8 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
     },
     connection.stop.signal,
   );
+  await connection.serverPrompts.load(connection.stop.signal);
+  return opened;
 }
 
 /** Files that children change are kept before their calls run; those of the main agent when a call starts. */
@@ -173,6 +176,9 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
         uuid: randomUUID(),
         session_id: sessionIdOf(connection),
       }),
+    serversConnected(connections) {
+      connection.mcp = connections;
+    },
     continueAnswer: connection.continuation.continueAnswer,
     attendsBackground: true,
     childrenInBackground: true,

@@ -4,8 +4,6 @@ import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { keySourceOf } from "../cli/print/refuse-offline.ts";
-import { noteChildPrompt } from "./create-task-messages.ts";
-import { describeCommands, initMessage } from "./init-message.ts";
 import {
   answerLocally,
   commandOf,
@@ -15,7 +13,9 @@ import {
   localEnding,
   localMessage,
   promptText,
-} from "./local-commands.ts";
+} from "./answer-locally.ts";
+import { noteChildPrompt } from "./create-task-messages.ts";
+import { describeCommands, initMessage } from "./init-message.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import type { QueuedPrompt } from "./prompt-queue.ts";
@@ -38,7 +38,7 @@ export async function runTurn(
   { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
 ): Promise<void> {
   const { options, state } = context;
-  const prompt = {
+  const first = {
     ...given,
     uuid: given.uuid ?? randomUUID(),
     verbatim: given.verbatim || isUnknownCommand(given, session),
@@ -47,13 +47,15 @@ export async function runTurn(
   const controller = new AbortController();
   const running: Turn = { controller, inTools: false, startedAt: Date.now(), userMessages: 0 };
   state.turn = running;
-  const begin = createBeginning(session, prompt, context);
+  const begin = createBeginning(session, first, context);
   if (given.uuid !== undefined) announcePrompt(options.connection(), given.uuid, "started");
   const local = answerLocally(given, session, localFacts(session, context));
-  if (local !== undefined) return finishLocally(session, local, { ...running, context, prompt, begin });
-  options.begins(prompt);
+  if (local !== undefined)
+    return finishLocally(session, local, { ...running, context, prompt: first, begin });
+  options.begins(first);
   try {
     options.refuse(session.session);
+    const prompt = await withServerPrompt(first, { context, signal });
     const held = await expansionRefusal(session, prompt, { context, signal });
     if (held !== undefined) {
       begin();
@@ -81,7 +83,7 @@ export async function runTurn(
     finishTurn(session, endingOf(error), {
       ...running,
       context,
-      prompt,
+      prompt: first,
       isInterrupted,
       inTools: false,
     });
@@ -89,6 +91,21 @@ export async function runTurn(
     state.turn = undefined;
     void options.reached(undefined);
   }
+}
+
+/** What a prompt of an MCP server says takes the place of its name. */
+async function withServerPrompt<Prompt extends QueuedPrompt>(
+  prompt: Prompt,
+  { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
+): Promise<Prompt> {
+  const [name = "", words = ""] = commandOf(withoutMark(prompt)) ?? [];
+  const content = context.options.connection().serverPrompts.expand(name, words, signal);
+  return content === undefined ? prompt : { ...prompt, content: await content, verbatim: true };
+}
+
+/** A prompt of a server is no command of the session, so it was marked as plain words. */
+function withoutMark({ content, line }: QueuedPrompt): Pick<QueuedPrompt, "content" | "verbatim"> {
+  return { content, verbatim: line["client_composed"] === true };
 }
 
 /** Callbacks hear of a command before it is put in the place of its name, and may hold it back. */
@@ -197,7 +214,8 @@ function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context:
 
 /** What a program may want to know again of a session that was opened: its title and its commands. */
 function describeChanges({ session }: OpenSdkSession, { options }: TurnContext): readonly SdkMessage[] {
-  const { title } = options.connection();
+  const { title, serverPrompts } = options.connection();
+  const commands = [...describeCommands(session.skills), ...serverPrompts.commands()];
   const system = (subtype: string, fields: JsonRecord): SdkMessage => ({
     type: "system",
     subtype,
@@ -207,15 +225,16 @@ function describeChanges({ session }: OpenSdkSession, { options }: TurnContext):
   });
   const hasServers = session.mcpServers().some(({ transport }) => (transport?.type ?? "sdk") !== "sdk");
   return [
-    ...(hasServers ? [system("commands_changed", { commands: describeCommands(session.skills) })] : []),
+    ...(hasServers ? [system("commands_changed", { commands })] : []),
     ...(title === undefined ? [] : [system("session_title_changed", { title })]),
   ];
 }
 
 export function initOf(session: OpenSdkSession, { options }: TurnContext): SdkMessage {
-  const { policy, choices, context, turnIds } = options.connection();
+  const { policy, choices, context, turnIds, serverPrompts } = options.connection();
   return initMessage(session.session, {
     promptIds: turnIds,
+    commands: serverPrompts.commands(),
     mode: policy.mode() ?? session.initialMode,
     model: choices.model ?? session.session.plan.model.value,
     apiKeySource: keySourceOf(session.session, context.host.environment),

@@ -4,6 +4,7 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
+import type { McpConnections } from "../../mcp/mcp-connections.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
@@ -11,9 +12,13 @@ import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/p
 import { refuseKeyless, refuseOffline } from "../cli/print/refuse-offline.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
-import { type AnswerStream, createAnswerStream } from "./answer-stream.ts";
+import {
+  type AnswerContinuation,
+  type AnswerStream,
+  createAnswerContinuation,
+  createAnswerStream,
+} from "./answer-stream.ts";
 import { type BackgroundCommands, createBackgroundCommands } from "./background-commands.ts";
-import { type AnswerContinuation, createAnswerContinuation } from "./continue-answer.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { DeferredCall, HookReports } from "./host-hooks.ts";
@@ -26,6 +31,7 @@ import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { type Initialize, noInitialize } from "./read-initialize.ts";
 import { createSdkHost, type SdkHost } from "./sdk-host.ts";
 import { informational, programResult } from "./sdk-messages.ts";
+import { createServerPrompts, type ServerPrompts } from "./server-prompts.ts";
 
 export type ServeOptions = PrintOptions & AgentSdkOptions;
 
@@ -65,6 +71,9 @@ export interface SdkConnection {
   readonly childPrompts: Map<string, string>;
   /** Commands that run in the background. */
   readonly commands: BackgroundCommands;
+  /** The MCP servers of the session, where there are any. */
+  mcp: Pick<McpConnections, "request" | "prompts"> | undefined;
+  readonly serverPrompts: ServerPrompts;
   /** Commands that agents wait for. */
   readonly longCommands: LongCommands;
   /** Files that the host says the main agent knows, by real path. */
@@ -137,6 +146,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     answers: answersOf(() => connection, request.partial),
     childPrompts: new Map(),
     commands: commandsOf(() => connection),
+    serverPrompts: createServerPrompts(() => connection.mcp),
     longCommands: createLongCommands({
       emit: (message) => channel.send(message),
       sessionId: () => sessionIdOf(connection),
@@ -166,6 +176,7 @@ function unusedState() {
     initialize: noInitialize,
     initialized: undefined,
     startFailure: undefined,
+    mcp: undefined,
     title: undefined,
     turnIds: [],
     promptId: undefined,

@@ -5,8 +5,8 @@ import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { hasEnded } from "../../tasks/task-state.ts";
+import { localEnding } from "./answer-locally.ts";
 import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
-import { localEnding } from "./local-commands.ts";
 import { type ObservedHooks, reportInstructions } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
@@ -33,6 +33,7 @@ export interface SdkHostOptions {
     | "isDenialFinal"
     | "host"
     | "longCommands"
+    | "serverPrompts"
     | "queued"
     | "startedAt"
     | "title"

@@ -2,7 +2,7 @@ import type { ModelEvent, UserMessage } from "../../conversation/message.ts";
 import type { HookWatch } from "../../hooks/hook-runner.ts";
 import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
 import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
-import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
+import type { McpConnectionOptions, McpConnections } from "../../mcp/mcp-connections.ts";
 import type { Model, ServerTool } from "../../model/model.ts";
 import { ModelError } from "../../model/model-error.ts";
 import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
@@ -263,6 +263,8 @@ export interface LiveControls {
   readonly continueAnswer?: LoopPorts["continueAnswer"];
   /** Answers what MCP servers want to know of the person; absent means that no one can be asked. */
   readonly elicit?: McpConnectionOptions["ask"];
+  /** Called with the session's MCP servers when they are connected. */
+  readonly serversConnected?: (connections: Pick<McpConnections, "request" | "prompts">) => void;
   /** Files that the main agent knows without having read them, by real path. */
   readonly seenFile?: (path: string) => SeenFile | undefined;
   /** The host answers for children in the background too, so they may ask and have the tools of its servers. */

@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { textOf } from "../../conversation/message.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import { describeContext } from "./describe-context.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
+import { describeContext } from "./requests/describe-context.ts";
 import { localReason, type SessionTotals } from "./result-message.ts";
 import { type SdkMessage, sdkUsage } from "./sdk-messages.ts";
 

@@ -1,5 +1,5 @@
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import type { OpenSdkSession } from "./open-sdk-session.ts";
+import type { JsonRecord } from "../../../foundation/json-record.ts";
+import type { OpenSdkSession } from "../open-sdk-session.ts";
 
 /** Estimates: four characters are a token. */
 function tokensOf(value: unknown): number {

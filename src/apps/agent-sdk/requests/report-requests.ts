@@ -1,20 +1,20 @@
 import { isUtf8 } from "node:buffer";
 import { open, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import { formatRule } from "../../permissions/rules/parse-rule.ts";
-import { refused } from "./control-channel.ts";
-import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
-import { describeContext } from "./describe-context.ts";
+import type { JsonRecord } from "../../../foundation/json-record.ts";
+import { formatRule } from "../../../permissions/rules/parse-rule.ts";
+import { describeCost } from "../answer-locally.ts";
+import { refused } from "../control-channel.ts";
 import {
   describeAgents,
   describeCommands,
   describeModels,
   followedVersion,
   serverStatus,
-} from "./init-message.ts";
-import { describeCost } from "./local-commands.ts";
-import type { OpenSdkSession } from "./open-sdk-session.ts";
+} from "../init-message.ts";
+import type { OpenSdkSession } from "../open-sdk-session.ts";
+import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
+import { describeContext } from "./describe-context.ts";
 
 /** Requests that only ask what there is, or read it again. */
 export function reportRequests(

@@ -1,17 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { open as openFile, realpath, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import { changeJson } from "../../settings/approve-mcp-servers.ts";
-import { staysInside } from "../../settings/write-local-rules.ts";
-import { hasEnded } from "../../tasks/task-state.ts";
-import { loadBytes } from "../../tools/builtin/open-file.ts";
-import { refused } from "./control-channel.ts";
-import { isBlocking, specificOf } from "./observed-hooks.ts";
+import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
+import { changeJson } from "../../../settings/approve-mcp-servers.ts";
+import { staysInside } from "../../../settings/write-local-rules.ts";
+import { hasEnded } from "../../../tasks/task-state.ts";
+import { loadBytes } from "../../../tools/builtin/open-file.ts";
+import { refused } from "../control-channel.ts";
+import { isBlocking, specificOf } from "../observed-hooks.ts";
+import { announcePrompt } from "../run-turn.ts";
+import type { Choices, SdkConnection } from "../sdk-connection.ts";
+import { commandOutput } from "../sdk-messages.ts";
 import { reportRequests } from "./report-requests.ts";
-import { announcePrompt } from "./run-turn.ts";
-import type { Choices, SdkConnection } from "./sdk-connection.ts";
-import { commandOutput } from "./sdk-messages.ts";
 import { serverRequests } from "./server-requests.ts";
 
 export type ControlRequestOptions = Pick<
@@ -31,6 +31,7 @@ export type ControlRequestOptions = Pick<
   | "channel"
   | "queued"
   | "longCommands"
+  | "mcp"
 >;
 
 export type ControlHandler = (
