@@ -286,8 +286,16 @@ export function findSteeringSetting(repository: string): string | undefined {
   return undefined;
 }
 
+/** The same for the repository around a folder. */
+export function findSteeringSettingAround(folder: string): string | undefined {
+  const repository = findRepository(folder);
+  return repository === undefined ? undefined : findSteeringSetting(repository);
+}
+
 function findGitDirectory(repository: string): string | undefined {
   const place = posix.join(repository, ".git");
+  // A bare one, or git's own folder.
+  if (!exists(place)) return repository;
   const link = read(place);
   if (link === undefined) return place;
   const target = /^gitdir: (.+)$/m.exec(link)?.[1]?.trim();

@@ -146,6 +146,7 @@ async function planChild(
     agentName: planned.plan.agent.name,
     settings: wished.settings,
     environment: { PATH: process.env["PATH"], HOME: roots.H },
+    trusted: true,
     signal: AbortSignal.timeout(60_000),
   });
   if (made.type === "refused") return { type: "refused" };

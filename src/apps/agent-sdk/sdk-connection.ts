@@ -134,13 +134,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     host: hostOf(() => connection),
     policy: policyOf(() => connection, managed.mayBypass),
     reports: reportsOf(() => connection, channel),
-    choices: {
-      model: undefined,
-      effort: thinkingTokens,
-      servers: { configured: {}, inProcess: [], disabled: new Set() },
-      settings: {},
-      perTaskStopAffordance: false,
-    },
+    choices: firstChoices(thinkingTokens),
     checkpoints: keepsFiles ? createFileCheckpoints(() => checkpointFolder(connection)) : undefined,
     lineIds: new WeakMap(),
     answers: answersOf(() => connection, request.partial),
@@ -168,6 +162,16 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   for (const rule of managed.ask)
     void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
   return connection;
+}
+
+function firstChoices(effort: Choices["effort"]): Choices {
+  return {
+    model: undefined,
+    effort,
+    servers: { configured: {}, inProcess: [], disabled: new Set() },
+    settings: {},
+    perTaskStopAffordance: false,
+  };
 }
 
 /** What is remembered of a host, before it has said anything. */
