@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { AgentLimits } from "../definitions/agent-limits.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
@@ -115,7 +116,13 @@ export function planRights(
   const { tools } = grant;
   const policy = childPolicy(above, {
     ...wishes,
-    tools: { anchor: parent.directory, tools, ...memory.scope, ...grant.exclusions },
+    tools: {
+      anchor: parent.directory,
+      tools,
+      ...memory.scope,
+      ...grant.exclusions,
+      ...(definition.onlyReads === undefined ? {} : { onlyReads: true }),
+    },
   });
   return {
     type: "granted",
@@ -358,6 +365,8 @@ export function inWorktree<Plan extends Pick<RunPlan, "policy" | "directory">>(
   const { policy } = plan;
   const rules = (list: readonly PolicyRule[]): readonly PolicyRule[] =>
     list.flatMap((rule) => withCopy(rule, place));
+  const restricting = (list: readonly PolicyRule[]): readonly PolicyRule[] =>
+    list.flatMap((rule) => [...withCopy(rule, place), ...movedRule(rule, place, policy.home)]);
   const scopes = policy.toolScopes?.map((scope) => ({
     ...scope,
     anchor: counterpart(scope.anchor, place) ?? scope.anchor,
@@ -368,8 +377,8 @@ export function inWorktree<Plan extends Pick<RunPlan, "policy" | "directory">>(
     policy: {
       ...policy,
       allow: rules(policy.allow),
-      ask: rules(policy.ask),
-      deny: rules(policy.deny),
+      ask: restricting(policy.ask),
+      deny: restricting(policy.deny),
       workingDirectories: [place.directory, ...(place.directory === place.path ? [] : [place.path])],
       ...(scopes === undefined ? {} : { toolScopes: scopes }),
     },
@@ -379,6 +388,22 @@ export function inWorktree<Plan extends Pick<RunPlan, "policy" | "directory">>(
 function withCopy(rule: PolicyRule, place: WorktreePlace): readonly PolicyRule[] {
   const anchor = counterpart(rule.anchor, place);
   return anchor === undefined ? [rule] : [rule, { ...rule, anchor }];
+}
+
+/** A rule about a place in the repository that is written with its full path, for the same place in the worktree. */
+function movedRule(policyRule: PolicyRule, place: WorktreePlace, home: string): readonly PolicyRule[] {
+  const { rule } = policyRule;
+  const { specifier } = rule;
+  if (specifier.type !== "path" || (specifier.anchor !== "root" && specifier.anchor !== "home")) return [];
+  const path = posix.join(specifier.anchor === "root" ? "/" : home, specifier.pattern);
+  const moved = counterpart(path, place);
+  if (moved === undefined) return [];
+  return [
+    {
+      ...policyRule,
+      rule: { ...rule, specifier: { ...specifier, anchor: "root", pattern: moved.slice(1) } },
+    },
+  ];
 }
 
 /** The place in the worktree that corresponds to one in the repository. */
