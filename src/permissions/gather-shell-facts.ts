@@ -2,7 +2,13 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
-import { absolutePath, findRealLocation, gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
+import {
+  absolutePath,
+  copyFinderOf,
+  findRealLocation,
+  gatherPathFact,
+  type PathEnvironment,
+} from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
@@ -42,8 +48,14 @@ function trackedPaths(
   world: PathEnvironment,
 ): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
   const repository = repositories.find(root);
-  const exclusions = repository === undefined ? [] : gitExclusions(world.policy, repository);
-  return repository === undefined || exclusions.length === 0 ? undefined : { repository, exclusions };
+  if (repository === undefined) return undefined;
+  const trees = copyFinderOf(world).of(posix.join(repository, ".git"));
+  const exclusions = gitExclusions(
+    world.policy,
+    repository,
+    trees.map(({ tree }) => tree),
+  );
+  return exclusions.length === 0 ? undefined : { repository, exclusions };
 }
 
 interface UnitContext {
