@@ -185,7 +185,8 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
   const given = [...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)];
   writer.beside([...given, ...titleLines]);
-  const { custom } = readSessionTitles(loaded?.records ?? []);
+  // A copy gets its title from the session it was made of; that is no news to the one who made it.
+  const { custom } = readSessionTitles(from === sessionId ? (loaded?.records ?? []) : []);
   if (custom !== undefined) options.observer?.titled?.(custom);
   return {
     history: loaded?.messages ?? [],

@@ -11,7 +11,7 @@ export interface LongCommands {
 }
 
 /** A command that takes longer than this is worth showing. */
-const longMs = 2_000;
+const longMs = 3_000;
 
 interface Running {
   readonly timer: NodeJS.Timeout;

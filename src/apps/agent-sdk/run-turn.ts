@@ -223,7 +223,9 @@ function describeChanges({ session }: OpenSdkSession, { options }: TurnContext):
     uuid: randomUUID(),
     session_id: session.plan.sessionId,
   });
-  const hasServers = session.mcpServers().some(({ transport }) => (transport?.type ?? "sdk") !== "sdk");
+  const hasServers = session
+    .mcpServers()
+    .some(({ transport, status }) => transport?.type !== "sdk" && status.type === "connected");
   return [
     ...(hasServers ? [system("commands_changed", { commands })] : []),
     ...(title === undefined ? [] : [system("session_title_changed", { title })]),
