@@ -181,7 +181,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
         expect(resumed.messages).toEqual(appendUserMessage(loaded.messages, prompt));
         expect(resumed.unrecorded).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: 80 },
     );
   });
 
@@ -219,7 +219,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
       fc.property(fc.array(line), (lines) => {
         expect(refusalOf(rebuildConversation(lines).messages)).toBeUndefined();
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 });

@@ -30,6 +30,8 @@ export interface TranscriptObserver {
   readonly appended?: ((lines: readonly string[]) => void) | undefined;
   /** A title the session is given at its start. */
   readonly title?: string | undefined;
+  /** Called with the title that a resumed session was given earlier. */
+  readonly titled?: (title: string) => void;
 }
 
 /** Where the lines go. */

@@ -97,11 +97,8 @@ export function planRights(
     background,
   };
   const rights = withSkill(childPolicy(above, wishes), request.skill);
-  const search: SearchFacts = {
-    maySearch: allowsSearch(rights),
-    model: model.id,
-    canSearch: facts.canSearch?.(model) !== false,
-  };
+  const canSearch = facts.canSearch?.(model) !== false;
+  const search: SearchFacts = { maySearch: canSearch && allowsSearch(rights), model: model.id, canSearch };
   const planned = planTools({
     ...facts,
     definition: memory.definition,

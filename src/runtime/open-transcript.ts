@@ -19,6 +19,7 @@ import {
   type SessionChoices,
 } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
+import { readSessionTitles } from "../journal/session-title.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
 import {
@@ -101,9 +102,16 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     });
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new RetinueError("session-missing", `There is no session ${what} in this folder.${near}`, {
+  const missing = isSessionUuid(choice.resume)
+    ? `No conversation found with session ID: ${choice.resume}, in this folder.`
+    : `There is no session ${what} in this folder.`;
+  throw new RetinueError("session-missing", `${missing}${near}`, {
     advice: "Write the id or title of one, or continue the newest.",
   });
+}
+
+function isSessionUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 export interface OpenOptions extends ChosenSession {
@@ -177,6 +185,8 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
   const given = [...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)];
   writer.beside([...given, ...titleLines]);
+  const { custom } = readSessionTitles(loaded?.records ?? []);
+  if (custom !== undefined) options.observer?.titled?.(custom);
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
@@ -300,7 +310,7 @@ function openLog(
     return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
     if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
-    throw new RetinueError("session-exists", `There is a session ${sessionId} already.`, {
+    throw new RetinueError("session-exists", `Session ID ${sessionId} is already in use.`, {
       advice: "Resume it, or choose another id.",
       cause: error,
     });

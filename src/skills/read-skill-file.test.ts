@@ -276,7 +276,7 @@ describe("[SKL-1] any text is read without a throw", () => {
         expect(typeof skill.description).toBe("string");
         expect(JSON.parse(JSON.stringify(skill))).toEqual(skill);
       }),
-      { numRuns: 300 },
+      { numRuns: 80 },
     );
   });
 });

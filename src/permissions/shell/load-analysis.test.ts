@@ -241,7 +241,7 @@ describe("[PRM-9] any text at all", () => {
         expect(analysis.exactText).toBe(command.trim());
         expect(await analyze(command)).toEqual(analysis);
       }),
-      { numRuns: 600 },
+      { numRuns: 120 },
     );
   });
 
@@ -298,7 +298,7 @@ describe("[PRM-9] a composition has the commands of its parts", () => {
         for (const each of [a, b])
           for (const { written } of (await analyze(each)).units) expect(found).toContain(written);
       }),
-      { numRuns: 400 },
+      { numRuns: 100 },
     );
   });
 });
