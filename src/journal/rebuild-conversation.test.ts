@@ -139,7 +139,7 @@ function transcriptOf(
     },
     ids: { uuid: counter("uuid-", text.length) },
     now: () => 0,
-    facts: () => ({ sessionId: "s", cwd: "/w", version: "1", entrypoint: "cli" }),
+    facts: { sessionId: "s", cwd: "/w", version: "1", entrypoint: "cli" },
     leaf: before.leaf,
   });
   for (const event of eventsOf(messages)) writer.record(event);

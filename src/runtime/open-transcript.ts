@@ -120,7 +120,7 @@ export interface OpenOptions extends ChosenSession {
   readonly transcripts: string;
   readonly ids: IdSource;
   readonly now: () => number;
-  readonly facts: () => TranscriptFacts;
+  readonly facts: TranscriptFacts;
   readonly plan: RunPlan;
   readonly choices: SessionChoices & DecidingOptions;
   readonly keeping: Keeping;
@@ -145,17 +145,19 @@ export interface Keeping {
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
   const { transcripts, sessionId, from, ids } = options;
   if (!options.isKept) {
-    const left = from === undefined ? undefined : await load(transcripts, from, options);
+    const left =
+      from === undefined ? undefined : await load(sessionFiles(transcripts, from).transcript, options);
     reportDamage(from, left?.damage, options.keeping);
     const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
-  await waitForFile(sessionFiles(transcripts, sessionId).transcript, options.keeping);
+  const file = sessionFiles(transcripts, sessionId).transcript;
+  await waitForFile(file, options.keeping);
   const fork =
     from !== undefined && from !== sessionId
       ? await forkSession({ transcripts, from, to: sessionId, ids })
       : undefined;
-  const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId, options);
+  const read = await (from === undefined ? loadWithoutWords : load)(file, options);
   reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
   const calls = read?.inFlight.map(({ call }) => call) ?? [];
   const known = await findChildAnswers(calls, { transcripts, sessionId });
@@ -164,7 +166,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     read === undefined || known.size === 0
       ? read
       : { ...read, ...rebuildConversation(read.records, { known, ...untilOf(options) }) };
-  const log = await retryWhileScarce(() => openLog(options, loaded?.length ?? 0));
+  const log = await retryWhileScarce(() => openLog(file, options, loaded?.length ?? 0));
   const writer = createTranscriptWriter({
     log,
     ids,
@@ -223,8 +225,8 @@ export function writeUnrecorded(
   writer.record({ type: "user-added", message, origin: "tool-results" });
 }
 
-async function load(transcripts: string, sessionId: string, options: LoadOptions): Promise<LoadedSession> {
-  const loaded = await loadSession(sessionFiles(transcripts, sessionId).transcript, untilOf(options));
+async function load(file: string, options: LoadOptions): Promise<LoadedSession> {
+  const loaded = await loadSession(file, untilOf(options));
   refuseMissingLine(loaded, options);
   return loaded;
 }
@@ -303,11 +305,11 @@ export async function closeLog(log: AppendLog, { notice }: Pick<Keeping, "notice
 }
 
 function openLog(
-  { transcripts, sessionId, keeping: { durability, takeOver = false } }: OpenOptions,
+  file: string,
+  { sessionId, keeping: { durability, takeOver = false } }: OpenOptions,
   expectLength: number,
 ): AppendLog {
   try {
-    const file = sessionFiles(transcripts, sessionId).transcript;
     return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
     if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
@@ -319,8 +321,8 @@ function openLog(
 }
 
 /** A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id. */
-async function loadWithoutWords(transcripts: string, sessionId: string): Promise<LoadedSession | undefined> {
-  const left = await load(transcripts, sessionId, {}).catch(() => undefined);
+async function loadWithoutWords(file: string): Promise<LoadedSession | undefined> {
+  const left = await load(file, {}).catch(() => undefined);
   return left?.records.length === 0 ? left : undefined;
 }
 

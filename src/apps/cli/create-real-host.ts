@@ -20,14 +20,15 @@ const leaveMs = 1_000;
 export function createRealHost(): CliHost {
   const home = findHome(process.env);
   const environment = withHome(process.env, home);
+  const outputs = createRealOutputs();
   return {
-    ...createRealOutputs(),
+    ...outputs,
     stdin: createInput(),
     streams: () => ({ input: process.stdin, output: process.stdout }),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true && !isContinuousIntegration(environment),
-    ...createQuestions(allowsColour(process.stdout.isTTY === true, environment)),
+    ...createQuestions(outputs.stdout.isColourAllowed),
     environment,
     cwd: findWorkingFolder(),
     home,
