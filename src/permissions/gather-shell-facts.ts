@@ -2,12 +2,13 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
+import { gatherGitFiles } from "./gather-git-files.ts";
 import { absolutePath, findRealLocation, gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
-import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
+import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Looks up what the commands of a shell call would touch. */
 export async function gatherShellFacts(command: string, world: PathEnvironment): Promise<ShellFacts> {
@@ -16,7 +17,7 @@ export async function gatherShellFacts(command: string, world: PathEnvironment):
   const tracked = hasReadRules(world) ? trackedPaths(root, repositories, world) : undefined;
   const analysis = await loadAnalysis(command, { home: world.home, directory: world.directory, ...tracked });
   const [units, redirects, listed] = await Promise.all([
-    Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
+    Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories, analysis }))),
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
     Promise.all(analysis.listed.map((operand) => gatherOperand(operand, [], world))),
   ]);
@@ -50,18 +51,22 @@ interface UnitContext {
   readonly world: PathEnvironment;
   readonly root: string;
   readonly repositories: Repositories;
+  readonly analysis: ShellAnalysis;
 }
 
 async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFacts> {
   const { world } = context;
   const sources = unit.operands.filter(({ use }) => use === "read");
   const operands = await Promise.all(unit.operands.map((operand) => gatherOperand(operand, sources, world)));
-  const [named, program, place] = await Promise.all([
+  const { root, repositories, analysis } = context;
+  const repository = unit.tree === undefined ? undefined : repositories.find(root);
+  const [named, listed, program, place] = await Promise.all([
     gatherNamedFiles(unit, world),
+    gatherGitFiles(unit, { world, repository, analysis }),
     gatherProgram(unit, world),
     gatherPlace(unit, context),
   ]);
-  const paths = [...operands.flat(), ...named];
+  const paths = [...operands.flat(), ...named, ...listed];
   return { paths: [...paths, ...emptied(unit, paths, world)], ...program, ...place };
 }
 

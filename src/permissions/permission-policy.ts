@@ -167,7 +167,12 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     );
   const open = (reason: string): ShellGrant => ({ type: "open", reason });
   const touches = (by: Occasion): ShellGrant | undefined => {
-    const refused = facts.paths.find((path) => !mayTouch(path, context, by));
+    const isExact = context.exact !== undefined || (rule !== undefined && isExactRule(rule));
+    const refused = facts.paths.find(
+      (path) => !(isExact && path.isUnlisted === true) && !mayTouch(path, context, by),
+    );
+    if (refused?.isUnlisted === true)
+      return open(`it is not known which files ${shown} would ${verbs[refused.use]}: ${refused.unknown}`);
     return refused === undefined
       ? undefined
       : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
@@ -197,6 +202,10 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
       };
   }
   return open(unit.reason ?? unit.exactOnly ?? `no rule allows ${shown}`);
+}
+
+function isExactRule({ rule: { specifier } }: PolicyRule): boolean {
+  return specifier.type === "command" && specifier.match === "exact";
 }
 
 /** Why a command is asked about because of where it would run. */

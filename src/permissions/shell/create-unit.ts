@@ -68,6 +68,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(judged?.pinnedHead !== undefined && { pinnedHead: judged.pinnedHead }),
     ...(judged?.urls !== undefined && { urls: judged.urls }),
     ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
+    ...(judged?.tree !== undefined && { tree: judged.tree }),
     ...(started.length > 0 && { started }),
   };
   if (limited !== undefined)
