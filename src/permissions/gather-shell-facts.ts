@@ -3,6 +3,7 @@ import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
+import { gatherNamedFiles } from "./gather-named-files.ts";
 import { absolutePath, findRealLocation, gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
@@ -60,23 +61,24 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFa
   const operands = await Promise.all(unit.operands.map((operand) => gatherOperand(operand, sources, world)));
   const { root, repositories, analysis } = context;
   const repository = unit.tree === undefined ? undefined : repositories.find(root);
-  const [named, listed, program, place] = await Promise.all([
+  const [texts, named, listed, program, place] = await Promise.all([
+    gatherTexts(unit, world),
     gatherNamedFiles(unit, world),
     gatherGitFiles(unit, { world, repository, analysis }),
     gatherProgram(unit, world),
     gatherPlace(unit, context),
   ]);
-  const paths = [...operands.flat(), ...named, ...listed];
+  const paths = [...operands.flat(), ...texts, ...named, ...listed];
   return { paths: [...paths, ...emptied(unit, paths, world)], ...program, ...place };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
-async function gatherNamedFiles(
-  { words, operands, readOnly }: ShellUnit,
+async function gatherTexts(
+  { words, operands, readOnly, namesFiles }: ShellUnit,
   world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
-  if (operands.length > 0 || readOnly || program === undefined) return [];
+  if (operands.length > 0 || readOnly || program === undefined || namesFiles !== undefined) return [];
   if (takesText.has(program.text) || !world.policy.deny.some(({ rule }) => rule.specifier.type === "path"))
     return [];
   const named = rest.filter(({ text, literal }) => literal && text !== "" && !text.startsWith("-"));
@@ -84,7 +86,7 @@ async function gatherNamedFiles(
 }
 
 /** Commands whose words are more often texts than files. */
-const takesText: ReadonlySet<string> = new Set("echo printf git gh npm pnpm yarn export declare".split(" "));
+const takesText: ReadonlySet<string> = new Set("echo printf git export declare".split(" "));
 
 /** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
 function emptied(

@@ -169,10 +169,14 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
   const touches = (by: Occasion): ShellGrant | undefined => {
     const isExact = context.exact !== undefined || (rule !== undefined && isExactRule(rule));
     const refused = facts.paths.find(
-      (path) => !(isExact && path.isUnlisted === true) && !mayTouch(path, context, by),
+      (path) =>
+        !(isExact && (path.isUnlisted === true || path.isGuess !== undefined)) &&
+        !mayTouch(path, context, by),
     );
     if (refused?.isUnlisted === true)
       return open(`it is not known which files ${shown} would ${verbs[refused.use]}: ${refused.unknown}`);
+    if (refused?.isGuess !== undefined)
+      return open(`${shown} may use ${refused.forms[0]}, which is outside the working directories`);
     return refused === undefined
       ? undefined
       : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
@@ -243,13 +247,16 @@ type Occasion = "granted" | "linking" | "reading" | "redirect";
 /** How the command came to be allowed decides what it may touch without a rule of its own. */
 function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
   if (isDevice(path)) return true;
-  if (path.use === "read" && by === "granted") return true;
+  if (path.use === "read" && by === "granted" && path.isGuess === undefined) return true;
   if (path.unknown === undefined && isWithin(path, context.policy)) {
     if (path.use === "read" || by === "granted" || by === "linking" || context.policy.mode === "acceptEdits")
       return true;
   }
+  const uses = path.isGuess === undefined ? [path] : [path, { ...path, use: "write" as const }];
   return context.policy.allow.some((rule) =>
-    matchesPath(rule, path, { use: "grant", policy: context.policy, homes: context.homes }),
+    uses.some((use) =>
+      matchesPath(rule, use, { use: "grant", policy: context.policy, homes: context.homes }),
+    ),
   );
 }
 

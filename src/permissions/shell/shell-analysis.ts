@@ -58,6 +58,11 @@ export interface ShellUnit {
   readonly urls?: UrlUse;
   /** It shows what version control holds, under any path: the paths that rules deny are left out of what it shows. */
   readonly showsTracked?: true;
+  /**
+   * Its use of the files among its words is not known: `any` programs may also obey or write what is outside the
+   * working directories; `code` is run by an interpreter, which may do anything in any case.
+   */
+  readonly namesFiles?: "any" | "code";
   /** How git uses files that its words need not name. */
   readonly tree?: readonly TreeStep[];
   /** Words that may be a command which this one starts, from any of them on. */

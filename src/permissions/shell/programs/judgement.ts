@@ -26,6 +26,8 @@ export interface Judgement {
   readonly anywhere?: boolean;
   readonly urls?: UrlUse;
   readonly showsTracked?: true;
+  /** Its use of the files among its words is not known: see the unit. */
+  readonly namesFiles?: "any" | "code";
   /** How git uses files that the words need not name. */
   readonly tree?: readonly TreeStep[];
   /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
