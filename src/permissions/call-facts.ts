@@ -22,6 +22,10 @@ export interface PathFact {
   readonly use: PathUse;
   /** Why the path can only be guessed; the forms are then guesses. */
   readonly unknown?: string;
+  /** It is named among the words of a program whose use of it is not known: as the value of an option, or otherwise. */
+  readonly isGuess?: "option" | "operand";
+  /** git changes files that it cannot list before; a rule that names the whole command covers them. */
+  readonly isUnlisted?: boolean;
   /** The file has other names somewhere that cannot be listed. */
   readonly hasOtherNames?: boolean;
   /** It is part of what git would take for a repository. */

@@ -12,7 +12,10 @@ export interface PathEnvironment {
   readonly home: string;
   readonly platform: string;
   /** Its rules speak of files that must also be known under their other names. */
-  readonly policy: Pick<PermissionPolicy, "deny" | "ask" | "home" | "workingDirectories" | "platform">;
+  readonly policy: Pick<
+    PermissionPolicy,
+    "deny" | "ask" | "home" | "workingDirectories" | "platform" | "trusted"
+  >;
 }
 
 export interface WrittenPath {

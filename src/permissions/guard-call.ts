@@ -1,8 +1,11 @@
 import { commandRights } from "../foundation/command-rights.ts";
 import { type CallFacts, isDevice, type KnownCall, type PathFact, touchedPaths } from "./call-facts.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
-import { protectionOf } from "./protection-of.ts";
+import { protectionOf, protectsName } from "./protection-of.ts";
 import { refuseByScopes, staysIn } from "./refuse-by-scopes.ts";
+import { grantsUnit } from "./rules/grants-unit.ts";
+import { matchesPath } from "./rules/matches-call.ts";
+import { formatRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/shell-analysis.ts";
 
 /** What holds for a call whatever rules and modes say. */
@@ -145,7 +148,36 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
     if (path.hasOtherNames === true)
       return `${path.forms[0]} has other names, and writing to it changes those too`;
   }
-  return trackedRead(facts) ?? linkedRead(facts, policy);
+  return trackedRead(facts) ?? linkedRead(facts, policy) ?? namedProtected(facts, policy);
+}
+
+/** A program whose use of files is not known may write one that is protected, or that a rule keeps from being edited. */
+function namedProtected({ shell }: CallFacts, policy: PermissionPolicy): string | undefined {
+  for (const [at, unit] of (shell?.analysis.units ?? []).entries()) {
+    const guesses = (shell?.units[at]?.paths ?? []).filter(({ isGuess }) => isGuess !== undefined);
+    const isNamed =
+      guesses.length > 0 &&
+      policy.allow.some(
+        ({ rule: { specifier } }) =>
+          specifier.type === "command" &&
+          specifier.match === "exact" &&
+          (grantsUnit(specifier, unit) || specifier.text === shell?.analysis.exactText),
+      );
+    if (isNamed) continue;
+    const program = unit.words[0]?.text;
+    for (const { forms, isGuess } of guesses) {
+      const why = forms
+        .map((form) => protectsName(form, policy.platform))
+        .find((found) => found !== undefined);
+      if (why !== undefined) return `${program} may write ${forms[0]}, which is protected: ${why}`;
+      const denied = policy.deny.find((rule) =>
+        matchesPath(rule, { forms, use: "write" }, { use: "restrict", policy }),
+      );
+      if (denied !== undefined && isGuess === "option")
+        return `${program} may write ${forms[0]}, which the rule ${formatRule(denied.rule)} denies`;
+    }
+  }
+  return undefined;
 }
 
 /** What version control holds may be a file that rules forbid, and here it cannot be left out. */

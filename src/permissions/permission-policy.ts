@@ -170,7 +170,16 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     );
   const open = (reason: string): ShellGrant => ({ type: "open", reason });
   const touches = (by: Occasion): ShellGrant | undefined => {
-    const refused = facts.paths.find((path) => !mayTouch(path, context, by));
+    const isExact = context.exact !== undefined || (rule !== undefined && isExactRule(rule));
+    const refused = facts.paths.find(
+      (path) =>
+        !(isExact && (path.isUnlisted === true || path.isGuess !== undefined)) &&
+        !mayTouch(path, context, by),
+    );
+    if (refused?.isUnlisted === true)
+      return open(`it is not known which files ${shown} would ${verbs[refused.use]}: ${refused.unknown}`);
+    if (refused?.isGuess !== undefined)
+      return open(`${shown} may use ${refused.forms[0]}, which is outside the working directories`);
     return refused === undefined
       ? undefined
       : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
@@ -204,6 +213,10 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
       };
   }
   return open(unit.reason ?? unit.exactOnly ?? `no rule allows ${shown}`);
+}
+
+function isExactRule({ rule: { specifier } }: PolicyRule): boolean {
+  return specifier.type === "command" && specifier.match === "exact";
 }
 
 /** Why a command is asked about because of where it would run. */
@@ -241,14 +254,17 @@ type Occasion = "granted" | "linking" | "reading" | "redirect";
 /** How the command came to be allowed decides what it may touch without a rule of its own. */
 function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
   if (isDevice(path)) return true;
-  if (path.use === "read" && by === "granted") return true;
+  if (path.use === "read" && by === "granted" && path.isGuess === undefined) return true;
   if (path.unknown === undefined && isWithin(path, context.policy)) {
     if (path.use === "read" || by === "granted" || by === "linking") return true;
     if (context.policy.mode === "acceptEdits" && mayEdit(path, context)) return true;
   }
   if ((by === "redirect" || by === "reading") && !mayEdit(path, context)) return false;
+  const uses = path.isGuess === undefined ? [path] : [path, { ...path, use: "write" as const }];
   return context.policy.allow.some((rule) =>
-    matchesPath(rule, path, { use: "grant", policy: context.policy, homes: context.homes }),
+    uses.some((use) =>
+      matchesPath(rule, use, { use: "grant", policy: context.policy, homes: context.homes }),
+    ),
   );
 }
 

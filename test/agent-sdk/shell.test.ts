@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { Command } from "commander";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { addAgentSdkOptions } from "../../src/apps/agent-sdk/agent-sdk-options.ts";
-import { addOptions } from "../../src/apps/cli/program/option-entry.ts";
+import { addOptions } from "../../src/apps/cli/program/command-entry.ts";
 import { runOptions, sessionOptions } from "../../src/apps/cli/program/run-options.ts";
 import { textOf } from "../../src/conversation/message.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
