@@ -183,10 +183,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     throw error;
   }
   writer.plan(journalPlan(options.plan), "with-next");
-  const { title } = options.observer ?? {};
-  const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
-  const given = [...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)];
-  writer.beside([...given, ...titleLines]);
+  writer.beside(openingLines(options));
   // A copy gets its title from the session it was made of; that is no news to the one who made it.
   const { custom } = readSessionTitles(from === sessionId ? (loaded?.records ?? []) : []);
   if (custom !== undefined) options.observer?.titled?.(custom);
@@ -203,6 +200,16 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
           mail: deliveredMail(loaded.records),
         }),
   };
+}
+
+/** What a session was opened with, beside its conversation. */
+function openingLines({ sessionId, from, choices, observer }: OpenOptions) {
+  const title = from === undefined ? observer?.title : undefined;
+  return [
+    ...choiceLines(sessionId, choices),
+    ...optionLines(sessionId, choices),
+    ...(title === undefined ? [] : [customTitleLine(sessionId, title)]),
+  ];
 }
 
 /** Nothing of a conversation is left out without a word. */

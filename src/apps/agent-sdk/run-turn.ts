@@ -22,7 +22,7 @@ import type { QueuedPrompt } from "./prompt-queue.ts";
 import { failureMessage, isHeldBack, localReason, resultMessage } from "./result-message.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
-import { informational, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
+import { informational, interruptedMessage, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
 
 /** What a turn works with: the host's options, what it remembers, and how it sends. */
 export interface TurnContext {
@@ -386,16 +386,5 @@ export function endingOf(error: unknown): RunEnding {
     error: `${message}${advice}`,
     denials: [],
     totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
-  };
-}
-
-function interruptedMessage(sessionId: string, inTools: boolean): SdkMessage {
-  const text = inTools ? "[Request interrupted by user for tool use]" : "[Request interrupted by user]";
-  return {
-    type: "user",
-    message: { role: "user", content: [{ type: "text", text }] },
-    parent_tool_use_id: null,
-    session_id: sessionId,
-    uuid: randomUUID(),
   };
 }

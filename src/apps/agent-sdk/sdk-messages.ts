@@ -310,3 +310,14 @@ export function informational(
     session_id: sessionId,
   };
 }
+
+export function interruptedMessage(sessionId: string, inTools: boolean): SdkMessage {
+  const text = inTools ? "[Request interrupted by user for tool use]" : "[Request interrupted by user]";
+  return {
+    type: "user",
+    message: { role: "user", content: [{ type: "text", text }] },
+    parent_tool_use_id: null,
+    session_id: sessionId,
+    uuid: randomUUID(),
+  };
+}
