@@ -59,9 +59,12 @@ function builtin(path: string): string {
   return `globalThis.process.getBuiltinModule(${JSON.stringify(path)})`;
 }
 
+/** `default` has a line of its own; the others make Node load its whole HTTP client when they are only looked at. */
+const notTaken = new Set(["default", "WebSocket", "CloseEvent", "MessageEvent"]);
+
 function builtinModule(path: string): string {
   const whole: object = process.getBuiltinModule(path) ?? {};
-  const names = Object.keys(whole).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== "default");
+  const names = Object.keys(whole).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && !notTaken.has(name));
   const isSlow = path.endsWith("crypto");
   // What no one imports is left out by the bundler, because picking is marked as pure.
   const exported = names.map((name) => {
@@ -75,6 +78,23 @@ function builtinModule(path: string): string {
   const take = `const whole = () => ${builtin(path)};\nconst pick = (name) => whole()[name];`;
   return [take, "export default /* @__PURE__ */ whole();", ...exported].join("\n");
 }
+
+/** Gives the official SDK headers that do not load Node's own HTTP client, which no request goes through. */
+const plainHeaders: Plugin = {
+  name: "plain-headers",
+  setup({ onLoad }) {
+    onLoad({ filter: /@anthropic-ai\/sdk\/.*\.mjs$/ }, ({ path }) => {
+      const source = readFileSync(path, "utf8");
+      const from = JSON.stringify(`${root}/src/model/plain-headers.ts`);
+      const lines = [
+        ...(/\bHeaders\b/.test(source) ? [`import { PlainHeaders as Headers } from ${from};`] : []),
+        // Requests to models are JSON: nothing is ever a form.
+        ...(/\bFormData\b/.test(source) ? ["const FormData = { [Symbol.hasInstance]: () => false };"] : []),
+      ];
+      return lines.length === 0 ? undefined : { contents: [...lines, source].join("\n"), loader: "js" };
+    });
+  },
+};
 
 /** The licences of the packages whose code is part of what is built. */
 function writeLicences(files: readonly Metafile[]): void {
@@ -107,7 +127,7 @@ const libraryGroups: readonly ChunkGroup[] = [
   { name: "index", roots: ["src/index.ts"] },
   { name: "run", roots: firstRun },
 ];
-const printing = ["src/apps/cli/print/run-print.ts", "src/apps/cli/read-all.ts", ...firstRun];
+const printing = ["src/apps/cli/print/run-print.ts", ...firstRun];
 /** Every start needs the first, every command that reads definitions or settings the second, every run the third. */
 const commandGroups: readonly ChunkGroup[] = [
   { name: "main", roots: ["src/apps/cli/main.ts", "src/apps/cli/program/run-program.ts"] },
@@ -155,7 +175,7 @@ const built = await Promise.all([
     minifyWhitespace: true,
     // The first finds its binary beside itself; the others are there only for those who name a store.
     external: ["@vscode/ripgrep", "pg", "@dbos-inc/dbos-sdk"],
-    plugins: [requiredBuiltins, plainBuiltins],
+    plugins: [requiredBuiltins, plainBuiltins, plainHeaders],
     banner: {
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
     },

@@ -135,12 +135,12 @@ function writeEval({ root }: Shop): string {
       ...(model === "sonnet" || at === 0 ? {} : { reason: "The check ended with 1: 41 files" }),
       status: "completed",
       endedBy: "end_turn",
-      cost: model === "sonnet" ? 0.021 : 0.004,
+      costUsd: model === "sonnet" ? 0.021 : 0.004,
       turns: 3,
       durationMs: 4200,
     })),
   );
-  const report = { version: 1, file: "eval.yaml", planned: 4, done: 4, cost: 0.05, results } as const;
+  const report = { version: 1, file: "eval.yaml", planned: 4, done: 4, costUsd: 0.05, results } as const;
   const file = join(root, "eval.html");
   writeFileSync(file, renderEvalPage({ ...report, summaries: summarize(results) }));
   return file;

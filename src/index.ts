@@ -31,8 +31,8 @@ export type { ChildOptions, SpawnOptions } from "./runtime/options/spawn-options
 export type { OutputSchema } from "./runtime/options/typed-output.ts";
 export type { AgentHandle, AgentResult, RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { Session } from "./runtime/session.ts";
+export type { TaskState } from "./tasks/drive-task.ts";
 export type { TaskManager } from "./tasks/task-manager.ts";
-export type { TaskState } from "./tasks/task-state.ts";
 export type { ToolEffect } from "./tools/grants/builtin-tools.ts";
 export type { ToolHost } from "./tools/tool.ts";
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";

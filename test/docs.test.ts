@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   cpSync,
@@ -12,14 +13,18 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, posix } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { longName } from "../src/apps/cli/program/option-entry.ts";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { longName } from "../src/apps/cli/program/command-entry.ts";
 import { projectCommands } from "../src/apps/cli/program/project-commands.ts";
 import { runOptions, sessionOptions } from "../src/apps/cli/program/run-options.ts";
 import { sessionCommands } from "../src/apps/cli/program/session-commands.ts";
 import { toolAliases } from "../src/foundation/tool-table.ts";
 import { builtinTools } from "../src/tools/grants/builtin-tools.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
+import { type Ended, runPrograms } from "./run-programs.ts";
+import type { AtEnd } from "./scenarios/run-command.ts";
+import { type CommandServer, startCommandServer } from "./start-command-server.ts";
 
 const pages = [
   ...["README.md", "ARCHITECTURE.md", "AGENTS.md", "GLOSSARY.md", "CHANGELOG.md"].map((path) => ({
@@ -38,8 +43,23 @@ describe("examples on the pages do what the pages say", () => {
     expect(runnable.filter(({ output }) => output !== undefined)).toHaveLength(outputs);
   });
 
-  test.each(runnable.map((block) => [block.place, block] as const))("%s", (_, block) => {
-    const { status, stdout, stderr } = run(block);
+  let server: CommandServer;
+  beforeAll(async () => {
+    server = await startCommandServer();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const programs = runnable.filter(({ language }) => language === "ts");
+  let ended: Promise<readonly Ended[]> | undefined;
+  /** All programs run in one process, and each shell line in one of its own. */
+  const run = async (block: Block): Promise<Ended> => {
+    if (block.language === "sh") return runLines(block, server);
+    ended ??= runTogether(programs);
+    return (await ended)[programs.indexOf(block)] ?? { status: null, stdout: "", stderr: "It did not run." };
+  };
+
+  test.each(runnable.map((block) => [block.place, block] as const))("%s", async (_, block) => {
+    const { status, stdout, stderr } = await run(block);
     const expectedStatus = Number(/exit=(\d+)/.exec(block.mark)?.[1] ?? 0);
     expect({ status, stderr: status === expectedStatus ? "" : stderr }).toEqual({
       status: expectedStatus,
@@ -244,30 +264,62 @@ function readBlocks({ path, text }: ProjectFile): Block[] {
   });
 }
 
-/** A program in a project of its own, or a shell line with `retinue` on the path. */
-function run({ language, text }: Block): { status: number | null; stdout: string; stderr: string } {
+/** Programs in projects of their own, that have the package installed. */
+async function runTogether(blocks: readonly Block[]): Promise<readonly Ended[]> {
+  const ends: (() => void | PromiseLike<void>)[] = [];
+  try {
+    const programs = blocks.map(({ text: code }) => {
+      const folder = createFolder((end) => ends.push(end));
+      writeFileSync(join(folder, "example.ts"), code);
+      return {
+        file: join(folder, "example.ts"),
+        cwd: join(folder, "examples/workspace"),
+        home: join(folder, "home"),
+      };
+    });
+    return await runPrograms(programs, environmentOf(""));
+  } finally {
+    for (const end of ends) await end();
+  }
+}
+
+/** Lines that need a process: the exporter of a library writes to the process's own stdout, past the command. */
+const needsProcess = /OTEL_TRACES_EXPORTER/;
+
+/** Lines of a shell with `retinue` on the path: the built command on the first page, and where its process matters. */
+async function runLines({ place, text: lines }: Block, server: CommandServer): Promise<Ended> {
   const folder = createFolder();
-  const cwd = join(folder, "examples/workspace");
-  const file = join(folder, `example.${language}`);
-  writeFileSync(file, text);
-  const [program, arguments_] = language === "ts" ? [process.execPath, [file]] : ["sh", ["-e", file]];
-  return spawnSync(program, arguments_, {
-    cwd,
-    encoding: "utf8",
-    env: {
-      HOME: join(folder, "home"),
-      PATH: [join(folder, "bin"), process.env["PATH"]].join(delimiter),
-      COLUMNS: "80",
-      RETINUE_LOCAL_MODELS: "0",
-      // Compiling the library anew for each example is most of the time that they take.
-      NODE_COMPILE_CACHE: join(tmpdir(), "retinue-examples-cache"),
-    },
+  const isBuilt = place.startsWith("README.md") || needsProcess.test(lines);
+  const built = `#!/bin/sh\nexec "${process.execPath}" "${join(projectRoot, "bin/retinue.js")}" "$@"\n`;
+  const command = join(folder, "bin/retinue");
+  writeFileSync(command, isBuilt ? built : server.command);
+  chmodSync(command, 0o755);
+  writeFileSync(join(folder, "example.sh"), lines);
+  const child = spawn("sh", ["-e", join(folder, "example.sh")], {
+    cwd: join(folder, "examples/workspace"),
+    env: environmentOf(folder),
+    stdio: ["ignore", "pipe", "pipe"],
   });
+  const [stdout, stderr, [status]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, "close") as Promise<[number | null]>,
+  ]);
+  return { status, stdout, stderr };
+}
+
+function environmentOf(folder: string): Readonly<Record<string, string>> {
+  return {
+    HOME: join(folder, "home"),
+    PATH: [join(folder, "bin"), process.env["PATH"]].join(delimiter),
+    COLUMNS: "80",
+    RETINUE_LOCAL_MODELS: "0",
+  };
 }
 
 /** The examples, an empty home, and this package as one that was installed. */
-function createFolder(): string {
-  const folder = temporaryFolder("retinue-docs-");
+function createFolder(atEnd: AtEnd = onTestFinished): string {
+  const folder = temporaryFolder("retinue-docs-", atEnd);
   for (const name of ["home", "bin", "node_modules"]) mkdirSync(join(folder, name));
   cpSync(join(projectRoot, "examples"), join(folder, "examples"), { recursive: true });
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
@@ -276,18 +328,12 @@ function createFolder(): string {
   for (const name of ["@types", "zod"]) {
     symlinkSync(join(projectRoot, "node_modules", name), join(folder, "node_modules", name), "junction");
   }
-  const command = join(folder, "bin/retinue");
-  writeFileSync(
-    command,
-    `#!/bin/sh\nexec "${process.execPath}" "${join(projectRoot, "bin/retinue.js")}" "$@"\n`,
-  );
-  chmodSync(command, 0o755);
   return folder;
 }
 
-function temporaryFolder(prefix: string): string {
+function temporaryFolder(prefix: string, atEnd: AtEnd = onTestFinished): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), prefix)));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 

@@ -1,25 +1,13 @@
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir } from "node:os";
 import { basename, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { lintDefinition } from "../src/definitions/lint-definition.ts";
 import { parseAgentDefinition } from "../src/definitions/parse-agent-definition.ts";
 import { projectRoot } from "./project-files.ts";
+import { type Ended, runPrograms } from "./run-programs.ts";
 
 const folder = join(projectRoot, "examples");
-
-function run(program: string): { status: number | null; lines: string[] } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, program)], {
-    encoding: "utf8",
-    env: {
-      ...process.env,
-      RETINUE_LOCAL_MODELS: "0",
-      NODE_COMPILE_CACHE: join(tmpdir(), "retinue-examples-cache"),
-    },
-  });
-  return { status, lines: `${stdout}${stderr}`.trimEnd().split("\n") };
-}
 
 /** What each program must print among its lines. */
 const expected: Readonly<Record<string, { readonly status?: number; readonly lines: readonly string[] }>> = {
@@ -110,10 +98,19 @@ describe("the example programs use the package as its users do", () => {
     expect(texts.filter((text) => !/from "retinue[/"]/.test(text) || text.includes("../src"))).toEqual([]);
   });
 
-  test.each(Object.entries(expected))("%s prints what it should", (program, { status = 0, lines }) => {
-    const result = run(program);
-    expect(result.lines).toEqual(expect.arrayContaining([...lines]));
-    expect(result.status).toBe(status);
+  let ended: Promise<readonly Ended[]> | undefined;
+  const runAll = () =>
+    runPrograms(
+      Object.keys(expected).map((name) => ({ file: join(folder, name), cwd: projectRoot, home: homedir() })),
+      { ...process.env, RETINUE_LOCAL_MODELS: "0" },
+    );
+
+  test.each(Object.entries(expected))("%s prints what it should", async (program, { status = 0, lines }) => {
+    ended ??= runAll();
+    const result = (await ended)[Object.keys(expected).indexOf(program)];
+    const printed = `${result?.stdout}${result?.stderr}`.trimEnd().split("\n");
+    expect(printed).toEqual(expect.arrayContaining([...lines]));
+    expect(result?.status).toBe(status);
   });
 });
 

@@ -1,5 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -10,6 +13,7 @@ import * as testing from "../src/testing/index.ts";
 import { ownImports } from "./import-rules.ts";
 import { projectRoot, readProjectFile } from "./project-files.ts";
 import { packageOf, readImports } from "./read-imports.ts";
+import { createPlace, runCommand } from "./scenarios/run-command.ts";
 
 /** A name added here is a promise to users: it stays until a major version. */
 const exportedNames = ["RetinueError", "createRuntime", "defineAgent", "defineTool", "isRetinueError"];
@@ -172,6 +176,24 @@ describe("loading stays light", () => {
     expect(imports.map(({ kind, specifier }) => `${kind} ${specifier}`)).toEqual([
       "dynamic ../dist/cli/main.js",
     ]);
+  });
+
+  test("a run that asks the model does not load Node's own HTTP client, which nothing goes through", async () => {
+    const server = createServer((_, response) => response.writeHead(401).end("{}")).listen(0, "127.0.0.1");
+    onTestFinished(() => void server.close());
+    await once(server, "listening");
+    const place = createPlace();
+    const hook = `process.on("exit", () => process._rawDebug("loaded " + process.moduleLoadList.join(" ")));`;
+    const { code, err } = await runCommand(place, ["-p", "hi"], {
+      environment: {
+        ANTHROPIC_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+        ANTHROPIC_API_KEY: "key",
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+      },
+    });
+    expect(code).toBe(1);
+    expect(err).toContain("NativeModule http");
+    expect(err).not.toContain("undici");
   });
 
   test.each([

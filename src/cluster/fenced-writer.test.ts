@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createFencedWriter } from "./fenced-writer.ts";
+import { createFencedWriter } from "./activate-agent.ts";
 import { type JsonValue, type Log, logConflict } from "./store.ts";
 
 /** A log that can lose its last records, as a server does that crashes before they are on the disk. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { parseModelReference } from "../model/model-reference.ts";
+import { parseModelReference } from "../model/select-subagent-model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { SessionOptions } from "../runtime/options/runtime-options.ts";

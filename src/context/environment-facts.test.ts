@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { environmentText } from "./build-system-prompt.ts";
-import { gatherEnvironment } from "./gather-environment.ts";
+import { gatherEnvironment } from "./gather-git-state.ts";
 
 describe("[SPN-3] facts of the environment", () => {
   it("are gathered from the machine and what is passed in", async () => {

@@ -1,7 +1,7 @@
 // @io
-
 import { execFile } from "node:child_process";
-import { isAbsolute, join, resolve } from "node:path";
+import { release, type } from "node:os";
+import { basename, isAbsolute, join, resolve } from "node:path";
 import { isScarce, retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import { findSteeringSetting } from "../permissions/gather-shell-facts.ts";
@@ -9,13 +9,15 @@ import { hardenedGit } from "../permissions/shell/programs/hardened-git.ts";
 import { findRepositoryRoot } from "../settings/trust-store.ts";
 import {
   bounded,
+  type EnvironmentFacts,
   type GitState,
+  localDate,
   readBranchName,
   readCommits,
   readHeadFile,
   readStatus,
 } from "./build-system-prompt.ts";
-import { loadBeginning } from "./load-instruction-text.ts";
+import { loadBeginning } from "./find-instruction-files.ts";
 
 export interface GitQuestion {
   readonly directory: string;
@@ -229,4 +231,30 @@ function outcome(error: (Error & { code?: unknown; killed?: boolean }) | null, s
     return { type: "output", text: stdout.slice(0, stdout.lastIndexOf("\n") + 1), isCut: true };
   }
   return { type: error.killed === true ? "late" : "failed" };
+}
+
+interface EnvironmentQuestion {
+  readonly directory: string;
+  readonly additionalDirectories?: readonly string[];
+  readonly platform: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly now: Date;
+  /** The id of the model that will answer. */
+  readonly model?: string;
+}
+
+/** Reads what a prompt says about the machine. Starts no program. */
+export async function gatherEnvironment(question: EnvironmentQuestion): Promise<EnvironmentFacts> {
+  const { directory, additionalDirectories = [], platform, environment, now, model } = question;
+  const shell = environment["SHELL"] ?? environment["ComSpec"];
+  return {
+    directory,
+    additionalDirectories,
+    isRepository: (await findRepositoryRoot(directory)) !== undefined,
+    platform,
+    systemVersion: `${type()} ${release()}`,
+    ...(shell === undefined || shell === "" ? {} : { shell: basename(shell.replaceAll("\\", "/")) }),
+    date: localDate(now),
+    ...(model === undefined ? {} : { model }),
+  };
 }

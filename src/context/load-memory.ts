@@ -7,7 +7,7 @@ import { withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { Paths } from "../settings/paths.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
-import { loadDecidedBeginning } from "./load-instruction-text.ts";
+import { loadDecidedBeginning } from "./find-instruction-files.ts";
 import { type MemoryPlace, memoryDirectoryName, memoryFile } from "./memory-place.ts";
 import { beginningOf, type MemoryAbsence, type MemoryBeginning, memoryText } from "./memory-text.ts";
 

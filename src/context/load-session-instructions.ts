@@ -4,12 +4,22 @@ import { readFrontmatter } from "../definitions/read-frontmatter.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
 import {
+  type ConditionalRule,
+  type InstructionFile,
+  type Instructions,
+  noInstructions,
+} from "./build-system-prompt.ts";
+import {
+  cutText,
   findInstructionFiles,
   type InstructionCandidate,
   type InstructionPlaces,
   isInside,
+  loadInstructionText,
+  loadRealPath,
+  loadRealPaths,
+  type RealPath,
 } from "./find-instruction-files.ts";
 import { findImports, type ImportReference, readMarkdownLines } from "./import-references.ts";
 import {
@@ -25,26 +35,25 @@ import {
   totalSizeDiagnostic,
   unclearPathsDiagnostic,
 } from "./instruction-diagnostics.ts";
-import {
-  type ConditionalRule,
-  type InstructionFile,
-  type Instructions,
-  noInstructions,
-} from "./instructions.ts";
-import { cutText, loadInstructionText, loadRealPath } from "./load-instruction-text.ts";
 import { matchesGlob } from "./matches-glob.ts";
 
 /** The instruction files of a place, as its settings and variables want them. */
 export function loadSessionInstructions(
   { paths, settings }: Pick<DiscoveredAgents, "paths" | "settings">,
-  environment: Readonly<Record<string, string | undefined>>,
-  mayLoad: MayLoad | undefined,
-  sources?: readonly ("user" | "project" | "local")[],
+  {
+    disabled,
+    mayLoad,
+    sources,
+  }: {
+    readonly disabled: boolean;
+    readonly mayLoad: MayLoad | undefined;
+    readonly sources?: readonly ("user" | "project" | "local")[] | undefined;
+  },
 ): Promise<Instructions> {
   const { claudeMdExcludes: excludes } = settings.settings.plain;
   return loadInstructions({
     ...paths,
-    disabled: readEnvironment(environment).options.claudeMdDisabled === true,
+    disabled,
     ...(excludes === undefined ? {} : { excludes }),
     ...(mayLoad === undefined ? {} : { mayLoad }),
     ...(sources === undefined ? {} : { sources }),
@@ -70,8 +79,12 @@ export interface InstructionOptions extends InstructionPlaces {
 export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
   if (options.disabled === true) return noInstructions;
   const { candidates, diagnostics } = await findInstructionFiles(options);
-  const reading = await createReading(options, diagnostics);
-  for (const candidate of candidates) await reading.take(candidate, { depth: 0 });
+  const [reading, paths] = await Promise.all([
+    createReading(options, diagnostics),
+    loadRealPaths(candidates.map(({ file }) => file)),
+  ]);
+  for (const [at, candidate] of candidates.entries())
+    await reading.take(candidate, { depth: 0, real: paths[at] });
   return reading.instructions();
 }
 
@@ -81,6 +94,8 @@ interface Origin {
   readonly importedBy?: string;
   readonly spot?: ImportSpot;
   readonly reference?: ImportReference;
+  /** Where its links lead, where that is known already. */
+  readonly real?: RealPath | undefined;
   /** The files that led here, by their real paths. */
   readonly chain?: readonly string[];
 }
@@ -94,7 +109,7 @@ interface Reading {
   readonly seen: Set<string>;
   readonly isExcluded: ReturnType<typeof createExclusion>;
   /** The person's own configuration folder, links followed. */
-  readonly ownConfiguration: Awaited<ReturnType<typeof loadRealPath>>;
+  readonly ownConfiguration: RealPath;
   readonly userId: number | undefined;
   readonly withinTotal: (text: string, file: string) => string | undefined;
 }
@@ -127,7 +142,7 @@ async function createReading(options: InstructionOptions, found: readonly Diagno
 
 async function take(candidate: InstructionCandidate, origin: Origin, reading: Reading): Promise<void> {
   const { diagnostics, seen, userId } = reading;
-  const real = await loadRealPath(candidate.file);
+  const real = origin.real ?? (await loadRealPath(candidate.file));
   if (real.type !== "real") return reportFailure(real, origin, diagnostics);
   if (reading.isExcluded(candidate.kind, [candidate.file, real.path])) return;
   if (seen.has(real.path)) return reportLoop(real.path, origin, diagnostics);

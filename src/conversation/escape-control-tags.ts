@@ -27,3 +27,16 @@ export function escapeControlTags(text: string): string {
 export function escapeName(name: string): string {
   return escapeControlTags(name.replace(/\p{Cc}/gu, "\uFFFD"));
 }
+
+export function escapeNames(names: readonly string[]): readonly string[] {
+  return names.map(escapeName);
+}
+
+/** One line of text that can neither hide anything nor pose as the runtime. */
+export function escapeLine(text: string): string {
+  return escapeControlTags(text.replace(/\s+/gu, " ")).replace(/ {2,}/g, " ").trim();
+}
+
+export function escapeLines(texts: readonly string[]): readonly string[] {
+  return texts.map(escapeLine);
+}

@@ -48,3 +48,12 @@ export function costOf(usage: Usage, price: Price): number {
     million
   );
 }
+
+export function wireUsage(usage: Usage) {
+  return {
+    input_tokens: usage.inputTokens,
+    cache_creation_input_tokens: usage.cacheWriteTokens,
+    cache_read_input_tokens: usage.cacheReadTokens,
+    output_tokens: usage.outputTokens,
+  };
+}

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { escapeLine } from "../conversation/escape-control-tags.ts";
+import { anyCharacter } from "../testing/any-character.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { describeAgents, oneLine, shorten, toolsPhrase } from "./describe-agents.ts";
+import { describeAgents, shorten, toolsPhrase } from "./describe-agents.ts";
 
 function agent(name: string, description: string, more: Partial<AgentDefinition> = {}): AgentDefinition {
   return { name, description, prompt: "", source: { scope: "project" }, written: {}, ...more };
@@ -69,7 +71,7 @@ describe("the list of agents for a model [AGT-2]", () => {
   });
 
   it("keeps every agent on its own line whatever is in names and descriptions", () => {
-    const word = fc.string({ unit: "binary", maxLength: 80 });
+    const word = fc.string({ unit: anyCharacter, maxLength: 80 });
     fc.assert(
       fc.property(fc.array(fc.tuple(word, word), { maxLength: 6 }), (pairs) => {
         const { text } = describeAgents(pairs.map(([name, description]) => agent(name, description)));
@@ -137,7 +139,7 @@ describe("text made safe for one line", () => {
     ["\uD800broken", "\uFFFDbroken"],
     ["family 👨‍👩‍👧 stays", "family 👨‍👩‍👧 stays"],
   ])("%j becomes %j", (text, expected) => {
-    expect(oneLine(text)).toBe(expected);
+    expect(escapeLine(text)).toBe(expected);
   });
 
   it.each([

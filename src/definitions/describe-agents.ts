@@ -1,4 +1,4 @@
-import { escapeControlTags } from "../conversation/escape-control-tags.ts";
+import { escapeLines } from "../conversation/escape-control-tags.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 
 export interface DescribeAgentsOptions {
@@ -26,7 +26,7 @@ export function describeAgents(
   agents: readonly AgentDefinition[],
   options: DescribeAgentsOptions = {},
 ): AgentsDescription {
-  const lines = agents.map(lineOf);
+  const lines = withPlainTexts(agents).map(lineOf);
   const text = lines.map(printLine).join("\n");
   const { maxCharacters = Number.POSITIVE_INFINITY } = options;
   if (text.length <= maxCharacters) return { text, shortened: [] };
@@ -43,10 +43,18 @@ export function describeAgents(
 }
 
 /** `All tools`, `All tools except …`, the list, or `None`. */
-export function toolsPhrase(definition: Pick<AgentDefinition, "tools" | "disallowedTools">): string {
-  const denied = (definition.disallowedTools ?? []).map(oneLine).filter((entry) => entry !== "");
+export function toolsPhrase({ tools, disallowedTools = [] }: ToolLists): string {
+  const denied = escapeLines(disallowedTools);
+  return phraseOf({ disallowedTools: denied, ...(tools === undefined ? {} : { tools: escapeLines(tools) }) });
+}
+
+type ToolLists = Pick<AgentDefinition, "tools" | "disallowedTools">;
+
+/** The same for lists whose entries can be shown. */
+function phraseOf({ tools, disallowedTools = [] }: ToolLists): string {
+  const denied = disallowedTools.filter((entry) => entry !== "");
   if (denied.includes("*")) return "None";
-  const listed = definition.tools?.map(oneLine).filter((entry) => entry !== "");
+  const listed = tools?.filter((entry) => entry !== "");
   if (listed === undefined || listed.includes("*")) {
     return denied.length === 0 ? "All tools" : `All tools except ${denied.join(", ")}`;
   }
@@ -55,11 +63,6 @@ export function toolsPhrase(definition: Pick<AgentDefinition, "tools" | "disallo
   const names = kept.map(toolName);
   const narrowed = denied.filter((entry) => entry.includes("(") && names.includes(toolName(entry)));
   return `${kept.join(", ")}${narrowed.length === 0 ? "" : ` except ${narrowed.join(", ")}`}`;
-}
-
-/** One line of text that can neither hide anything nor pose as the runtime. */
-export function oneLine(text: string): string {
-  return escapeControlTags(text.replace(/\s+/gu, " ")).replace(/ {2,}/g, " ").trim();
 }
 
 /** At most `limit` characters, cut between words where one is near, never inside a character. */
@@ -72,12 +75,43 @@ export function shorten(text: string, limit: number): string {
   return `${words.trimEnd()}…`;
 }
 
-function lineOf(definition: AgentDefinition): Line {
-  const sees = definition.forkContext === true ? "; sees the conversation so far" : "";
+/** What is shown of an agent, as it can be shown. */
+interface PlainAgent extends ToolLists {
+  readonly name: string;
+  readonly description: string;
+  readonly forkContext: boolean;
+}
+
+function withPlainTexts(agents: readonly AgentDefinition[]): readonly PlainAgent[] {
+  const idOf = ({ source, name }: AgentDefinition): string => source.id ?? name;
+  const texts = [
+    ...new Set(
+      agents.flatMap((agent) => [
+        idOf(agent),
+        agent.description,
+        ...(agent.tools ?? []),
+        ...(agent.disallowedTools ?? []),
+      ]),
+    ),
+  ];
+  const plain = escapeLines(texts);
+  const byText = new Map(texts.map((text, at) => [text, plain[at] ?? ""]));
+  const shown = (text: string): string => byText.get(text) ?? "";
+  return agents.map((agent) => ({
+    name: shown(idOf(agent)),
+    description: shown(agent.description),
+    forkContext: agent.forkContext === true,
+    ...(agent.tools === undefined ? {} : { tools: agent.tools.map(shown) }),
+    ...(agent.disallowedTools === undefined ? {} : { disallowedTools: agent.disallowedTools.map(shown) }),
+  }));
+}
+
+function lineOf(agent: PlainAgent): Line {
+  const sees = agent.forkContext ? "; sees the conversation so far" : "";
   return {
-    name: oneLine(definition.source.id ?? definition.name),
-    description: oneLine(definition.description),
-    ending: `(Tools: ${toolsPhrase(definition)}${sees})`,
+    name: agent.name,
+    description: agent.description,
+    ending: `(Tools: ${phraseOf(agent)}${sees})`,
   };
 }
 

@@ -12,6 +12,10 @@ export interface AgentFiles {
 const maxFiles = 20_000;
 const deepest = 16;
 
+export function findAgentFilesIn(paths: readonly string[]): readonly AgentFiles[] {
+  return paths.map(findAgentFiles);
+}
+
 /** All Markdown files below a path, or the path itself if it is one, in a stable order. A missing path has none. */
 export function findAgentFiles(path: string): AgentFiles {
   const files: string[] = [];

@@ -1,12 +1,15 @@
 import type { Diagnostic, DocumentPath, Issue, Place } from "../foundation/diagnostic.ts";
 import { shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { type AliasTable, shippedAliases } from "../model/alias-table.ts";
-import { parseModelReference, resolveModelReference } from "../model/model-reference.ts";
+import {
+  type AliasTable,
+  parseModelReference,
+  resolveModelReference,
+  shippedAliases,
+} from "../model/select-subagent-model.ts";
 import { builtinTools } from "../tools/grants/builtin-tools.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
-import { resolveToolName } from "../tools/grants/split-entries.ts";
-import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import { parseToolEntry, resolveToolName } from "../tools/grants/tool-entry.ts";
 import { grantTools } from "../tools/grants/tool-grants.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import { rateDescription } from "./rate-description.ts";

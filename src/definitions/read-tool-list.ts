@@ -1,6 +1,5 @@
 import type { Severity } from "../foundation/diagnostic.ts";
-import { rejoinEntries, splitEntries } from "../tools/grants/split-entries.ts";
-import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import { parseToolEntry, rejoinEntries, splitEntries } from "../tools/grants/tool-entry.ts";
 import { type FrontmatterField, isMapping } from "./read-frontmatter.ts";
 
 interface ToolsReport {

@@ -58,3 +58,21 @@ export function placeText(
 export function hasErrors(diagnostics: readonly { readonly severity: Severity }[]): boolean {
   return diagnostics.some((diagnostic) => diagnostic.severity === "error");
 }
+
+export function countBySeverity(diagnostics: readonly Diagnostic[]): Readonly<Record<Severity, number>> {
+  const counts = { error: 0, warning: 0, note: 0 };
+  for (const { severity } of diagnostics) counts[severity] += 1;
+  return counts;
+}
+
+/** `2 errors, 1 warning`; what there is none of is left out. */
+export function describeCounts(counts: Readonly<Record<Severity, number>>): string {
+  const words = (["error", "warning", "note"] as const)
+    .filter((severity) => counts[severity] > 0)
+    .map((severity) => plural(counts[severity], severity));
+  return words.length === 0 ? "no problems" : words.join(", ");
+}
+
+export function plural(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

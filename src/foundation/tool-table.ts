@@ -260,12 +260,8 @@ export type ToolName = (typeof rows)[number]["name"];
 
 export const toolTable: readonly (ToolFacts & { readonly name: ToolName })[] = rows;
 
-const byName: ReadonlyMap<string, ToolFacts> = new Map(rows.map((row) => [row.name, row]));
-
-/** What the table declares about a tool, by its current name. */
-export function toolFacts(name: string): ToolFacts | undefined {
-  return byName.get(name);
-}
+/** What the table declares about each tool, by its current name. */
+export const toolFacts: ReadonlyMap<string, ToolFacts> = new Map(rows.map((row) => [row.name, row]));
 
 /** Tools of Claude Code that this product has under no name, with their old names. */
 const absentTools: readonly (readonly [name: string, ...oldNames: string[]])[] = [

@@ -1,10 +1,18 @@
 import { addUsage } from "../conversation/usage.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
-import { interruptedReason } from "../tasks/task-state.ts";
+import { interruptedReason } from "../tasks/drive-task.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
-import { readSystemLine } from "./read-answer.ts";
+import {
+  bounded,
+  boundedLine,
+  defined,
+  numberField,
+  readSystemLine,
+  recordField,
+  textField,
+  timeOf,
+} from "./read-answer.ts";
 import { answersForDeadProcess } from "./read-call.ts";
-import { bounded, boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
 import { createRunClock, type RunClock } from "./run-clock.ts";
 import { createStepList, type StepList } from "./step-list.ts";
 import { totalsOf } from "./totals-of.ts";

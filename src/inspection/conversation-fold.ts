@@ -2,9 +2,8 @@ import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
 import type { CallStep, Step } from "./inspection.ts";
-import { readSystemLine } from "./read-answer.ts";
+import { bounded, defined, readSystemLine, textField, timeOf } from "./read-answer.ts";
 import { readCall, settleCall } from "./read-call.ts";
-import { bounded, defined, textField, timeOf } from "./read-line.ts";
 
 /** One thing that was said or done in an agent's conversation, with its text in full up to a generous limit. */
 export type ConversationEntry =

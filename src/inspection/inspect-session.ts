@@ -10,7 +10,7 @@ import type {
   Step,
   ToolShare,
 } from "./inspection.ts";
-import { boundedLine, defined } from "./read-line.ts";
+import { boundedLine, defined } from "./read-answer.ts";
 import { addTotals, noTotals } from "./totals-of.ts";
 
 export interface SessionParts {

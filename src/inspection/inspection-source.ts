@@ -15,7 +15,7 @@ import { loadChildMeta } from "../tasks/recovery/find-tasks.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
 import type { InspectedAct, Inspection } from "./inspection.ts";
-import { bounded, boundedLine, defined, recordField, textField, timeOf } from "./read-line.ts";
+import { bounded, boundedLine, defined, recordField, textField, timeOf } from "./read-answer.ts";
 
 /** Reads a file of JSON lines in pieces, and the next time only what was added. */
 export interface LineSource {

@@ -2,9 +2,17 @@ import type { JsonRecord } from "../foundation/json-record.ts";
 import { readAssistantBlocks, readUserBlocks } from "../journal/read-assistant-blocks.ts";
 import { lineKey } from "../journal/transcript-usage.ts";
 import type { CallStep, Step, TurnStep } from "./inspection.ts";
-import { readAnswer } from "./read-answer.ts";
+import {
+  bounded,
+  boundedLine,
+  defined,
+  numberField,
+  readAnswer,
+  recordField,
+  textField,
+  timeOf,
+} from "./read-answer.ts";
 import { type OpenCall, readCall, settleCall } from "./read-call.ts";
-import { bounded, boundedLine, defined, numberField, recordField, textField, timeOf } from "./read-line.ts";
 
 /** Makes steps of lines, in their order. */
 export interface StepList {

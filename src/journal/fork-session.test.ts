@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openAppendLog } from "../storage/append-log.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { forkSession } from "./fork-session.ts";
-import { loadSession } from "./load-session.ts";
+import { loadSession } from "./session-choices.ts";
 
 const from = "00000000-0000-4000-8000-00000000000a";
 const to = "00000000-0000-4000-8000-00000000000b";

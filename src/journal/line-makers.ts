@@ -1,5 +1,6 @@
 import type { TextBlock, ToolResultBlock, UserBlock } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { wireUsage } from "../conversation/usage.ts";
 import {
   assistantLine,
   compactBoundaryLine,
@@ -9,7 +10,6 @@ import {
   type TranscriptFacts,
   type UserLineFields,
   userLine,
-  wireUsage,
 } from "./transcript-facts.ts";
 
 export type Answer = Extract<RunEvent, { type: "assistant-answered" }>;

@@ -1,4 +1,14 @@
+// @io
+
+import { readFile } from "node:fs/promises";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { parseLines, type ReadLinesOptions, readLines } from "../storage/read-lines.ts";
+import {
+  type RebuildOptions,
+  type RebuiltConversation,
+  rebuildConversation,
+} from "./rebuild-conversation.ts";
+import { findDamage, type TranscriptDamage } from "./transcript-damage.ts";
 
 /** What the caller of a session named, and a later call that continues with it need not name again. */
 export interface SessionChoices {
@@ -17,7 +27,7 @@ export function choiceLines(sessionId: string, { agent, model }: SessionChoices)
 }
 
 /** The kinds of these lines; existing viewers know the first, only this product writes the second. */
-export const choiceTypes = { agent: "agent-setting", model: "retinue-model" } as const;
+const choiceTypes = { agent: "agent-setting", model: "retinue-model" } as const;
 
 /** What one line says of a choice. */
 export function readChoice(kind: keyof typeof choiceTypes, record: JsonRecord): string | undefined {
@@ -72,4 +82,46 @@ function pickOptions(options: JsonRecord): DecidingOptions {
 function isPlain(value: unknown): boolean {
   if (Array.isArray(value)) return value.every((entry) => typeof entry === "string");
   return ["string", "number", "boolean"].includes(typeof value);
+}
+
+export interface LoadedSession extends RebuiltConversation {
+  readonly records: readonly JsonRecord[];
+  /** What `openAppendLog` takes as the expected length, so that nothing written meanwhile is overlooked. */
+  readonly length: number;
+  /** What of it could not be read or is not there. */
+  readonly damage: TranscriptDamage;
+}
+
+/** Reads a transcript and makes its conversation again; throws a RetinueError only when the file cannot be read. */
+export async function loadSession(
+  file: string,
+  options: ReadLinesOptions & RebuildOptions = {},
+): Promise<LoadedSession> {
+  const read = await readLines(file, options);
+  const { values, length } = read;
+  return { ...rebuildConversation(values, options), records: values, length, damage: findDamage(read) };
+}
+
+/** The choices a transcript keeps. A file that cannot be read says nothing; who opens it hears why. */
+export async function findChoices(file: string): Promise<SessionChoices> {
+  const bytes = await readFile(file).catch(() => Buffer.alloc(0));
+  const agent = lastChoice(bytes, "agent");
+  const model = lastChoice(bytes, "model");
+  return { ...(agent === undefined ? {} : { agent }), ...(model === undefined ? {} : { model }) };
+}
+
+/** Looks from the end for the kind's mark and reads only lines that have it, since a transcript can be long. */
+function lastChoice(bytes: Buffer, kind: keyof typeof choiceTypes): string | undefined {
+  const mark = `"type":"${choiceTypes[kind]}"`;
+  let at = bytes.lastIndexOf(mark);
+  while (at !== -1) {
+    const start = bytes.lastIndexOf("\n", at) + 1;
+    const end = bytes.indexOf("\n", at);
+    const [record] = parseLines(bytes.subarray(start, end === -1 ? bytes.length : end)).values;
+    const choice = record === undefined ? undefined : readChoice(kind, record);
+    if (choice !== undefined) return choice;
+    if (start === 0) return undefined;
+    at = bytes.lastIndexOf(mark, start - 1);
+  }
+  return undefined;
 }

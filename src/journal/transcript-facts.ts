@@ -1,6 +1,6 @@
 import type { AssistantBlock, StopReason, UserMessage } from "../conversation/message.ts";
 import type { AllowedCall, AskedSummary, UsedApproval } from "../conversation/run-event.ts";
-import type { Usage } from "../conversation/usage.ts";
+import { type Usage, wireUsage } from "../conversation/usage.ts";
 
 /** What every line of a conversation says about its session. */
 export interface TranscriptFacts {
@@ -200,15 +200,6 @@ export function tagLine(sessionId: string, tag: string) {
 /** The title of a conversation as old files have it. */
 export function summaryLine(summary: string, leafUuid: string) {
   return { type: "summary", summary, leafUuid };
-}
-
-export function wireUsage(usage: Usage) {
-  return {
-    input_tokens: usage.inputTokens,
-    cache_creation_input_tokens: usage.cacheWriteTokens,
-    cache_read_input_tokens: usage.cacheReadTokens,
-    output_tokens: usage.outputTokens,
-  };
 }
 
 function treePart({ parentUuid }: LinePlace, { agentId }: TranscriptFacts) {

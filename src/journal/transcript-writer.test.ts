@@ -8,7 +8,7 @@ import type { AssistantMessage, ToolResultBlock, UserMessage } from "../conversa
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import { openAppendLog } from "../storage/append-log.ts";
-import { loadSession } from "./load-session.ts";
+import { loadSession } from "./session-choices.ts";
 import type { TranscriptFacts } from "./transcript-facts.ts";
 import { createTranscriptWriter } from "./transcript-writer.ts";
 

@@ -30,6 +30,8 @@ export interface TranscriptObserver {
   readonly appended?: ((lines: readonly string[]) => void) | undefined;
   /** A title the session is given at its start. */
   readonly title?: string | undefined;
+  /** Called with the title that a resumed session was given earlier. */
+  readonly titled?: (title: string) => void;
 }
 
 /** Where the lines go. */
@@ -92,7 +94,7 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
       return chain.leaf();
     },
     record: (event) => {
-      calls.notify(event);
+      if (callEvents.has(event.type)) calls.notify(event);
       if (event.type === "assistant-answered") writeAnswer(event);
       if (event.type === "call-finished") records.finish(event);
       if (event.type === "user-added")
@@ -118,6 +120,13 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
     tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
   };
 }
+
+/** What says how calls go. */
+const callEvents: ReadonlySet<RunEvent["type"]> = new Set([
+  "assistant-answered",
+  "call-started",
+  "call-finished",
+]);
 
 /** The lines of a conversation, each of which names the one before it. */
 interface LineChain {

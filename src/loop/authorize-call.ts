@@ -2,7 +2,7 @@ import type { ToolUseBlock } from "../conversation/message.ts";
 import type { UsedApproval } from "../conversation/run-event.ts";
 import { isRecord, kindOf } from "../foundation/json-record.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
-import { resolveToolName } from "../tools/grants/split-entries.ts";
+import { resolveToolName } from "../tools/grants/tool-entry.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { AuthorizeOptions, LoopPorts } from "./loop-ports.ts";
 

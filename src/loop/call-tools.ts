@@ -1,8 +1,8 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
-import { type AsyncQueue, createAsyncQueue } from "../foundation/async-queue.ts";
+import { type AsyncQueue, createAsyncQueue } from "../foundation/feed.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
-import { repeatsOf } from "../tools/repeats-of.ts";
+import { repeatsOf } from "../tools/json-schema-of.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
 import { type AuthorizedCall, authorizeCall, findTool, type RefusedCall } from "./authorize-call.ts";
 import type { LoopPorts } from "./loop-ports.ts";

@@ -7,8 +7,8 @@ import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
 import { type CompactionOutcome, compactConversation } from "./compact-conversation.ts";
 import type { CompactionPort, LoopPorts } from "./loop-ports.ts";
+import type { Tally } from "./run-agent-loop.ts";
 import { readForSummary, withSummaryQuestion } from "./summarize-by-rule.ts";
-import type { Tally } from "./tally.ts";
 
 interface CompactorParts {
   readonly ports: Pick<LoopPorts, "model" | "compaction" | "now" | "recordRequest">;

@@ -7,7 +7,7 @@ import {
   noRepetition,
   type RoundNature,
   withRepetitionNote,
-} from "./repetition.ts";
+} from "./create-rounds.ts";
 
 let made = 0;
 

@@ -9,17 +9,15 @@ import {
   type UserBlock,
   type UserMessage,
 } from "../conversation/message.ts";
-import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { costOf } from "../conversation/usage.ts";
+import type { PermissionDenial, RunEnding, RunEvent, RunTotals } from "../conversation/run-event.ts";
+import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { ModelRequest } from "../model/model.ts";
-import { specificationsOf } from "../tools/json-schema-of.ts";
-import { repeatsOf } from "../tools/repeats-of.ts";
+import { repeatsOf, specificationsOf } from "../tools/json-schema-of.ts";
 import { findTool, offeredTools } from "./authorize-call.ts";
 import { type Compactor, createCompactor } from "./compactor.ts";
 import { createRounds } from "./create-rounds.ts";
 import { endingOfCause, type LimitReached, type LoopInput, type LoopPorts } from "./loop-ports.ts";
 import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./take-model-turn.ts";
-import { createTally, type Tally } from "./tally.ts";
 
 /**
  * Runs one agent to its end: asks the model, runs what it calls, and continues until it stops. Yields everything that
@@ -96,6 +94,11 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       if (asked) return { status: "partial", reason: "no_result", error: silenceError };
       asked = true;
       yield* add(conversation, silenceQuestion, "system");
+      continue;
+    }
+    const further = ports.continueAnswer?.(answer);
+    if (further !== undefined) {
+      yield* add(conversation, further, "system");
       continue;
     }
     const ending = endOf(answer, ports.limits?.shortened());
@@ -311,4 +314,61 @@ function lastResult(messages: readonly Message[]): string {
       ? content
       : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
   return text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
+}
+
+/** Sums of one run while it continues. */
+export interface Tally {
+  turns(): number;
+  /** The last words of the run, whatever it did after them. */
+  lastText(): string;
+  addText(text: string): void;
+  addTurn(usage: Usage, modelMs: number, cost: number | undefined): void;
+  /** A model call that is no turn of the agent. */
+  addAside(usage: Usage, modelMs: number, cost: number | undefined): void;
+  addCalls(count: number, denials: readonly PermissionDenial[]): void;
+  result(): { readonly totals: RunTotals; readonly denials: readonly PermissionDenial[] };
+}
+
+export function createTally(now: () => number): Tally {
+  const start = now();
+  const denials: PermissionDenial[] = [];
+  let usage = noUsage;
+  let lastText = "";
+  let turns = 0;
+  let toolUses = 0;
+  let modelMs = 0;
+  let cost: number | undefined = 0;
+  const addAside: Tally["addAside"] = (callUsage, callMs, callCost) => {
+    usage = addUsage(usage, callUsage);
+    modelMs += callMs;
+    // One call of unknown price makes the sum unknown; a partial sum would be believed.
+    cost = cost === undefined || callCost === undefined ? undefined : cost + callCost;
+  };
+  return {
+    turns: () => turns,
+    lastText: () => lastText,
+    addText(text) {
+      if (text.trim() !== "") lastText = text;
+    },
+    addTurn(turnUsage, turnMs, turnCost) {
+      turns += 1;
+      addAside(turnUsage, turnMs, turnCost);
+    },
+    addAside,
+    addCalls(count, denied) {
+      toolUses += count;
+      denials.push(...denied);
+    },
+    result: () => ({
+      totals: {
+        usage,
+        turns,
+        toolUses,
+        durationMs: now() - start,
+        modelMs,
+        ...(cost === undefined ? {} : { costUsd: cost }),
+      },
+      denials,
+    }),
+  };
 }

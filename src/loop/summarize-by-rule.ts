@@ -78,7 +78,7 @@ const running: IsTool = ({ subject }) => subject === "command";
 
 /** Also under the old names that transcripts hold. */
 function isTool({ name }: AnsweredCall["call"], kind: IsTool): boolean {
-  const facts = toolFacts(canonicalToolName(name));
+  const facts = toolFacts.get(canonicalToolName(name));
   return facts !== undefined && kind(facts);
 }
 
@@ -86,7 +86,7 @@ function filesOf(calls: readonly AnsweredCall[], kind: IsTool): readonly string[
   const files = calls
     .filter(({ call, result }) => isTool(call, kind) && result?.is_error !== true)
     .flatMap(({ call }) => {
-      const { pathFields = [] } = toolFacts(canonicalToolName(call.name)) ?? {};
+      const { pathFields = [] } = toolFacts.get(canonicalToolName(call.name)) ?? {};
       return pathFields.flatMap((field) => inputText(call, field) ?? []);
     });
   return [...new Set(files)].slice(-maxFiles).map((file) => briefLine(file, 300));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import { createAsyncQueue } from "../foundation/async-queue.ts";
+import { createAsyncQueue } from "../foundation/feed.ts";
 import { createStopwatch } from "../foundation/stopwatch.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { endingOfCause } from "./loop-ports.ts";

@@ -3,7 +3,7 @@ import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Stopwatch, WaitClock } from "../foundation/stopwatch.ts";
 import { endingOfCause, limitError } from "./loop-ports.ts";
-import { createTally } from "./tally.ts";
+import { createTally } from "./run-agent-loop.ts";
 
 /** Without any event: reported after the first time, stopped after the second. */
 export interface SilenceLimit {
@@ -60,7 +60,7 @@ export async function* watchRun(
       if (news.step.done === true) return;
       yield news.step.value;
       // What the reader did meanwhile is no one's silence.
-      life.lastSign = watch.stopwatch.elapsed();
+      if (watch.silence !== undefined) life.lastSign = watch.stopwatch.elapsed();
       next = iterator.next();
     }
   } finally {

@@ -2,12 +2,13 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import type { WaitClock } from "../foundation/stopwatch.ts";
 import { createAiSdkModel } from "./ai-sdk/create-ai-sdk-model.ts";
 import { createAnthropicModel } from "./anthropic/anthropic-sender.ts";
-import { createCoolDowns, type WaitClock } from "./cool-down.ts";
 import type { Model } from "./model.ts";
 import { describeBody, ModelError } from "./model-error.ts";
 import { withRetry } from "./model-factory.ts";
+import { createCoolDowns } from "./request-gate.ts";
 
 const servers: Server[] = [];
 afterEach(() => {

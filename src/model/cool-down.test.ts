@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { createCoolDowns, type WaitClock } from "./cool-down.ts";
+import type { WaitClock } from "../foundation/stopwatch.ts";
+import { createCoolDowns } from "./request-gate.ts";
 
 const { signal } = new AbortController();
 

@@ -2,6 +2,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isRecord } from "../foundation/json-record.ts";
 import { maxErrorBody } from "./model-error.ts";
+import { PlainHeaders } from "./plain-headers.ts";
 
 type Fetch = typeof globalThis.fetch;
 type Send = (url: URL, init: SendInit) => ClientRequest;
@@ -34,7 +35,7 @@ export function createHttpFetch(): Fetch {
     const send = await senderFor(url.protocol);
     signal?.throwIfAborted();
     const body = bytesOf(init.body);
-    const headers = Object.fromEntries(new Headers(init.headers));
+    const headers = Object.fromEntries(new PlainHeaders(init.headers));
     headers["content-length"] = String(body.length);
     const method = init.method ?? "GET";
     return toResponse(await exchange(() => send(url, { method, headers }), body, signal), url);
@@ -129,8 +130,8 @@ function toResponse(message: IncomingMessage, url: URL): Response {
   return response as unknown as Response;
 }
 
-function readHeaders(raw: readonly string[]): Headers {
-  const headers = new Headers();
+function readHeaders(raw: readonly string[]): PlainHeaders {
+  const headers = new PlainHeaders();
   for (let index = 0; index + 1 < raw.length; index += 2)
     headers.append(raw[index] ?? "", raw[index + 1] ?? "");
   return headers;

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { costOf } from "../conversation/usage.ts";
-import { shippedAliases } from "./alias-table.ts";
-import { lookUpModel, shippedModels } from "./look-up-model.ts";
-import { readModelOverrides } from "./read-model-overrides.ts";
+import { lookUpModel, readModelOverrides, shippedModels } from "./look-up-model.ts";
+import { shippedAliases } from "./select-subagent-model.ts";
 
 describe("lookUpModel [MDL-2]", () => {
   test.each([

@@ -2,8 +2,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sleep } from "../foundation/abortable.ts";
-import { createCoolDowns } from "./cool-down.ts";
 import { chooseAdapter, createModelFactory, type ModelFactoryOptions } from "./model-factory.ts";
+import { createCoolDowns } from "./request-gate.ts";
 
 describe("chooseAdapter [MDL-3] [MDL-4]", () => {
   test.each<[{ id: string; provider?: string }, Record<string, string>, boolean, string, string]>([

@@ -1,12 +1,11 @@
+import type { WaitClock } from "../foundation/stopwatch.ts";
 import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
-import type { CoolDown, CoolDowns, WaitClock } from "./cool-down.ts";
 import { createHttpFetch } from "./create-http-fetch.ts";
 import type { LoadPackage } from "./create-package-loader.ts";
-import { lookUpModel } from "./look-up-model.ts";
+import { findOverride, lookUpModel, readModelOverrides } from "./look-up-model.ts";
 import type { Model, ModelEvent } from "./model.ts";
 import { ModelError } from "./model-error.ts";
-import { findOverride, readModelOverrides } from "./read-model-overrides.ts";
-import type { GatePass, RequestGate, RequestGates } from "./request-gate.ts";
+import type { CoolDown, CoolDowns, GatePass, RequestGate, RequestGates } from "./request-gate.ts";
 import type { ChosenModel } from "./select-subagent-model.ts";
 import type { StallLimits } from "./stall-watch.ts";
 

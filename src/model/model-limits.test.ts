@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { shippedAliases } from "./alias-table.ts";
-import { refuseModel } from "./model-limits.ts";
+import { refuseModel, shippedAliases } from "./select-subagent-model.ts";
 
 const opus = { id: String(shippedAliases.get("opus")) };
 

@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { aliasTable } from "./alias-table.ts";
-import { type ModelReference, parseModelReference, resolveModelReference } from "./model-reference.ts";
+import {
+  aliasTable,
+  type ModelReference,
+  parseModelReference,
+  resolveModelReference,
+} from "./select-subagent-model.ts";
 
 describe("parseModelReference [DEF-12]", () => {
   test.each<[string, ModelReference]>([

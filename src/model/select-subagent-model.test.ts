@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { aliasTable } from "./alias-table.ts";
-import { selectMainModel, selectSubagentModel } from "./select-subagent-model.ts";
+import { aliasTable, selectMainModel, selectSubagentModel } from "./select-subagent-model.ts";
 
 const parent = { id: "claude-opus-4-8" };
 

@@ -1,5 +1,5 @@
-import { type AliasTable, shippedAliases } from "./alias-table.ts";
-import { type ModelReference, parseModelReference, resolveModelReference } from "./model-reference.ts";
+import { matchesPattern } from "../foundation/match-pattern.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
 
 /** A model that can be asked. Without a provider it is the one that serves by default. */
 export interface ChosenModel {
@@ -18,7 +18,7 @@ export type ModelOrigin =
   | "settings"
   | "default";
 
-export interface ModelMention {
+interface ModelMention {
   readonly origin: ModelOrigin;
   readonly written: string;
 }
@@ -40,7 +40,7 @@ interface SelectOptions {
   readonly isPlanning?: boolean;
 }
 
-export interface SubagentMentions extends SelectOptions {
+interface SubagentMentions extends SelectOptions {
   readonly call?: string | undefined;
   readonly definition?: string | undefined;
   /** CLAUDE_CODE_SUBAGENT_MODEL; leave it out for agents it does not speak for. */
@@ -65,7 +65,7 @@ export function selectSubagentModel(mentions: SubagentMentions): ModelSelection 
   return select(all, last, mentions, parent);
 }
 
-export interface MainMentions extends SelectOptions {
+interface MainMentions extends SelectOptions {
   readonly flag?: string | undefined;
   /** The model of the definition the main agent runs as. */
   readonly definition?: string | undefined;
@@ -170,4 +170,199 @@ function isInherit({ written }: ModelMention): boolean {
 
 function writtenForm({ id, provider }: ChosenModel): string {
   return provider === undefined ? id : `${provider}/${id}`;
+}
+
+/** What a `model` field names, before anything is looked up. */
+export type ModelReference =
+  | { readonly type: "inherit" }
+  | { readonly type: "alias"; readonly alias: string; readonly suffix?: string }
+  /** `nearest` is an alias the text is a letter or two away from. */
+  | { readonly type: "id"; readonly id: string; readonly nearest?: string }
+  | { readonly type: "provider"; readonly provider: string; readonly model: string }
+  | { readonly type: "unclear"; readonly why: string; readonly nearest?: string };
+
+/** The model to ask. Without a provider it is the one that serves by default. */
+type ResolvedModel =
+  | { readonly type: "inherit" }
+  | { readonly type: "model"; readonly id: string; readonly provider?: string }
+  | { readonly type: "unclear"; readonly why: string; readonly nearest?: string };
+
+/** Reads a `model` field. A text that could be an id is one: which ids exist, only the provider knows. */
+export function parseModelReference(text: string, aliases: AliasTable = shippedAliases): ModelReference {
+  const written = text.trim();
+  if (written.toLowerCase() === "inherit") return { type: "inherit" };
+  // Never an id of a provider: what is said to it must not leave the machine.
+  if (written.toLowerCase() === "offline") return { type: "provider", provider: "offline", model: "offline" };
+  const alias = readAlias(written, aliases);
+  if (alias !== undefined) return alias;
+  const why = whyUnclear(written);
+  if (why !== undefined) return { type: "unclear", why, ...nearestFamily(written, aliases) };
+  const slash = written.indexOf("/");
+  if (slash === -1 || written.startsWith("arn:"))
+    return { type: "id", id: written, ...nearMiss(written, aliases) };
+  const provider = written.slice(0, slash);
+  const model = written.slice(slash + 1);
+  if (model === "" || !/^[A-Za-z][\w.-]*$/.test(provider)) {
+    return { type: "unclear", why: `"${shorten(written)}" is not of the form provider/model` };
+  }
+  return { type: "provider", provider: provider.toLowerCase(), model };
+}
+
+interface ResolveOptions {
+  readonly aliases?: AliasTable;
+  /** Whether the agent is in plan mode; some aliases differ there. */
+  readonly isPlanning?: boolean;
+}
+
+/** Follows aliases until a model is reached. A full id passes through unchanged. */
+export function resolveModelReference(
+  reference: ModelReference,
+  options: ResolveOptions = {},
+): ResolvedModel {
+  const aliases = options.aliases ?? shippedAliases;
+  const seen = new Set<string>();
+  let current = reference;
+  let suffix = "";
+  while (current.type === "alias") {
+    suffix ||= current.suffix ?? "";
+    const target = aliases.get(current.alias);
+    if (target === undefined || seen.has(current.alias)) return deadEnd(current.alias, target === undefined);
+    seen.add(current.alias);
+    const next = typeof target === "string" ? target : target[options.isPlanning ? "planning" : "otherwise"];
+    current = parseModelReference(next, aliases);
+  }
+  switch (current.type) {
+    case "id":
+      return { type: "model", id: withSuffix(current.id, suffix) };
+    case "provider":
+      return { type: "model", id: withSuffix(current.model, suffix), provider: current.provider };
+    default:
+      return current;
+  }
+}
+
+function readAlias(written: string, aliases: AliasTable): ModelReference | undefined {
+  const [, name = "", suffix] = /^([^[\]]*)(\[[^[\]]*\])?$/.exec(written.toLowerCase()) ?? [];
+  if (!aliases.has(name)) return undefined;
+  return { type: "alias", alias: name, ...(suffix === undefined ? {} : { suffix }) };
+}
+
+function whyUnclear(written: string): string | undefined {
+  const shown = `"${shorten(written)}"`;
+  if (written === "") return "the text is empty";
+  if (/[|,]/.test(written)) return `${shown} offers several models; name one`;
+  if (/[{}<>$]/.test(written)) return `${shown} looks like a placeholder that was not filled in`;
+  if (/\s/.test(written)) return `${shown} contains spaces, so it cannot be a model alias or id`;
+  return undefined;
+}
+
+/** "Claude Sonnet 4" surely means one family; a text with two of them means nothing for sure. */
+function nearestFamily(written: string, aliases: AliasTable): { nearest?: string } {
+  const words = new Set(
+    written
+      .slice(0, 500)
+      .toLowerCase()
+      .split(/[^a-z0-9]+/),
+  );
+  const named = [...aliases.keys()].filter((alias) => words.has(alias));
+  return named.length === 1 && named[0] !== undefined ? { nearest: named[0] } : {};
+}
+
+function nearMiss(written: string, aliases: AliasTable): { nearest?: string } {
+  if (!/^[A-Za-z]+$/.test(written)) return {};
+  const nearest = nearestName(written, [...aliases.keys(), "inherit"]);
+  return nearest === undefined ? {} : { nearest };
+}
+
+function deadEnd(alias: string, isMissing: boolean): ResolvedModel {
+  const why = isMissing
+    ? `there is no model alias "${alias}"`
+    : `the model alias "${alias}" leads back to itself; let it name a model id`;
+  return { type: "unclear", why };
+}
+
+function withSuffix(id: string, suffix: string): string {
+  return suffix === "" || id.endsWith(suffix) ? id : `${id}${suffix}`;
+}
+
+function shorten(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+/** What an alias means: a model id, another alias, or one of two by whether the agent is planning. */
+export type AliasTarget = string | { readonly planning: string; readonly otherwise: string };
+
+export type AliasTable = ReadonlyMap<string, AliasTarget>;
+
+/** The table as shipped. Ids change with every model release: settings and environment override each line. */
+export const shippedAliases: AliasTable = new Map<string, AliasTarget>([
+  ["sonnet", "claude-sonnet-5"],
+  ["opus", "claude-opus-5"],
+  ["haiku", "claude-haiku-5-5"],
+  ["fable", "claude-fable-5"],
+  ["default", "sonnet"],
+  ["best", "opus"],
+  ["opusplan", { planning: "opus", otherwise: "sonnet" }],
+]);
+
+interface AliasSources {
+  /** The process environment, or the part of it that a caller wants heard. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Aliases from settings: a name and what it means. New names are allowed. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+}
+
+/** The shipped table with what settings say laid over it, and what the environment says over that. */
+export function aliasTable({ environment = {}, settings = {} }: AliasSources = {}): AliasTable {
+  const table = new Map(shippedAliases);
+  for (const [name, target] of Object.entries(settings)) {
+    override(table, name.trim().toLowerCase(), target);
+  }
+  for (const [variable, alias] of aliasVariables) {
+    if (Object.hasOwn(environment, variable)) override(table, alias, environment[variable]);
+  }
+  return table;
+}
+
+/** An empty value says nothing, and neither does an alias that is said to be itself. */
+function override(table: Map<string, AliasTarget>, alias: string, target: unknown): void {
+  if (typeof target !== "string" || alias === "" || alias === "inherit") return;
+  const text = target.trim();
+  if (text !== "" && text.toLowerCase() !== alias) table.set(alias, text);
+}
+
+const aliasVariables: readonly (readonly [string, string])[] = [
+  ["ANTHROPIC_DEFAULT_SONNET_MODEL", "sonnet"],
+  ["ANTHROPIC_DEFAULT_OPUS_MODEL", "opus"],
+  ["ANTHROPIC_DEFAULT_HAIKU_MODEL", "haiku"],
+  ["ANTHROPIC_DEFAULT_FABLE_MODEL", "fable"],
+  ["ANTHROPIC_DEFAULT_MODEL", "default"],
+];
+
+/** Which models settings let agents use; an absent list limits nothing. */
+export interface ModelLimits {
+  readonly available?: readonly string[];
+  readonly denied?: readonly string[];
+}
+
+/** Why a model may not be used, or undefined. An entry is an id, an alias, `provider/model`, or one with stars. */
+export function refuseModel(
+  model: ChosenModel,
+  { available, denied }: ModelLimits,
+  aliases: AliasTable,
+): string | undefined {
+  const name = model.provider === undefined ? model.id : `${model.provider}/${model.id}`;
+  const names = (entry: string): boolean => isNamed(model, entry.trim(), aliases);
+  if (denied?.some(names)) return `Settings forbid the model ${name} (deniedModels).`;
+  if (available === undefined || available.some(names)) return undefined;
+  return `Settings do not list the model ${name} (availableModels: ${available.join(", ")}).`;
+}
+
+function isNamed({ id, provider }: ChosenModel, entry: string, aliases: AliasTable): boolean {
+  const own = [id, ...(provider === undefined ? [] : [`${provider}/${id}`])].map((name) =>
+    name.toLowerCase(),
+  );
+  if (own.some((name) => matchesPattern(entry.toLowerCase(), name))) return true;
+  const resolved = resolveModelReference(parseModelReference(entry, aliases), { aliases });
+  return resolved.type === "model" && resolved.id === id && resolved.provider === provider;
 }

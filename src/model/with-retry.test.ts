@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createCoolDowns, type WaitClock } from "./cool-down.ts";
+import type { WaitClock } from "../foundation/stopwatch.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
 import { ModelError, type ModelErrorCode } from "./model-error.ts";
 import { delayBefore, readMaxAttempts, withRetry } from "./model-factory.ts";
-import { createRequestGate } from "./request-gate.ts";
+import { createCoolDowns, createRequestGate } from "./request-gate.ts";
 
 const { signal } = new AbortController();
 const request: ModelRequest = { system: [], tools: [], messages: [] };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ChildWishes, childMode, childPolicy } from "./child-policy.ts";
+import { type ChildWishes, childMode, childPolicy } from "./build-policy.ts";
 import { decide, type PermissionPolicy } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
 import { type PermissionMode, permissionModes } from "./permission-policy.ts";

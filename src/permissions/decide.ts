@@ -1,22 +1,19 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import {
-  alwaysAsks,
-  asksDespiteRules,
-  factsOf,
   isDevice,
   isMcpTool,
+  type KnownCall,
   type McpIdentity,
   type PathFact,
   type PermissionRequest,
   readMcpName,
   type ShellFacts,
-  touchedPaths,
+  withFacts,
 } from "./call-facts.ts";
-import { answersApprovals } from "./grants/answers-approvals.ts";
+import { type CallGuards, guardCall } from "./guard-call.ts";
 import { grantShell, isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
-import { isInMemory, refuseByScopes } from "./refuse-by-scopes.ts";
 import { matchesText } from "./rules/grants-unit.ts";
-import { matchesCall, matchesPath, namesTool, type RuleUse, speaksOfMcp } from "./rules/matches-call.ts";
+import { findRestrictions, findRule, matchesPath, namesTool, speaksOfMcp } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
@@ -73,19 +70,37 @@ export function decide(
   policy: PermissionPolicy,
   options: DecideOptions = {},
 ): Decision {
+  const call = withFacts(request);
+  // Nothing of this depends on the mode.
+  const judging: Judging = {
+    call,
+    guards: guardCall(call, policy),
+    ...findRestrictions(call, policy),
+    options,
+  };
   for (const mode of policy.outerModes ?? []) {
-    const above = silence(decideIn({ ...policy, mode }, request, options), { ...policy, mode });
+    const above = silence(decideIn({ ...policy, mode }, judging), { ...policy, mode });
     if (above.type === "deny") return above;
   }
-  const decision = withCommand(silence(decideIn(policy, request, options), policy), request, policy);
+  const decision = withCommand(silence(decideIn(policy, judging), policy), call, policy);
   const isAlone = policy.background === true && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
   return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
 }
 
+/** One call with everything that is known of it. */
+interface Judging {
+  readonly call: KnownCall;
+  readonly guards: CallGuards;
+  /** The rules that restrict it. */
+  readonly denied: PolicyRule | undefined;
+  readonly asked: PolicyRule | undefined;
+  readonly options: DecideOptions;
+}
+
 /** What was judged is what runs; only where nothing restricts commands, there was nothing to judge. */
-function withCommand(decision: Decision, request: PermissionRequest, policy: PermissionPolicy): Decision {
-  const analysis = factsOf(request).shell?.analysis;
+function withCommand(decision: Decision, { facts }: KnownCall, policy: PermissionPolicy): Decision {
+  const analysis = facts.shell?.analysis;
   if (decision.type !== "allow" || analysis?.judged === undefined) return decision;
   const isFree = policy.mode === "bypassPermissions" && policy.deny.length === 0 && policy.ask.length === 0;
   return isFree ? decision : { ...decision, run: { command: analysis.judged, notes: analysis.notes ?? [] } };
@@ -100,59 +115,51 @@ function silence(decision: Decision, { mode, deniesInsteadOfAsking }: Permission
   return { ...decision, type: "deny", reason };
 }
 
-function decideIn(policy: PermissionPolicy, request: PermissionRequest, options: DecideOptions): Decision {
-  const refusal = refuse(request, policy, options);
+function decideIn(policy: PermissionPolicy, judging: Judging): Decision {
+  const { call, guards, asked, options } = judging;
+  const refusal = refuse(judging, policy);
   if (refusal !== undefined) return refusal;
-  const outOfMode = refuseByMode(request, policy);
+  const outOfMode = refuseByMode(call, policy);
   if (outOfMode !== undefined) return { type: "deny", reason: outOfMode };
-  const asked = find(policy.ask, "restrict", request, policy);
   if (asked !== undefined) return byRule("ask", "asks for it", asked);
   if (options.hooks === "ask") return { type: "ask", reason: "a hook wants it to be asked" };
-  const always = alwaysAsks(request, policy);
-  if (always !== undefined) return { type: "ask", reason: always };
+  if (guards.alwaysAsks !== undefined) return { type: "ask", reason: guards.alwaysAsks };
   if (policy.mode === "bypassPermissions") return allow("mode", "permissions are bypassed");
-  if (isInMemory(request, policy)) return allow("memory", "it stays in the agent's own memory");
-  const guarded = asksDespiteRules(request, policy);
-  if (guarded !== undefined) return { type: "ask", reason: guarded };
-  return grant(request, policy, options);
+  if (guards.isInMemory) return allow("memory", "it stays in the agent's own memory");
+  if (guards.asksDespiteRules !== undefined) return { type: "ask", reason: guards.asksDespiteRules };
+  return grant(call, policy, options);
 }
 
-function refuse(
-  request: PermissionRequest,
-  policy: PermissionPolicy,
-  { attended = true, hooks, parks = false }: DecideOptions,
-): Decision | undefined {
-  const { invalid } = factsOf(request);
+function refuse({ call, guards, denied, options }: Judging, policy: PermissionPolicy): Decision | undefined {
+  const { attended = true, hooks, parks = false } = options;
+  const { invalid, mcp } = call.facts;
   if (invalid !== undefined) return { type: "deny", reason: `the call is not valid: ${invalid}` };
-  const outside = refuseByScopes(request, policy);
-  if (outside !== undefined) return { type: "deny", reason: outside };
-  if (policy.background === true && (isMcpTool(request.tool) || factsOf(request).mcp !== undefined))
+  if (guards.outOfScope !== undefined) return { type: "deny", reason: guards.outOfScope };
+  if (policy.background === true && (call.isMcp || mcp !== undefined))
     return { type: "deny", reason: "in the background there are no tools of MCP servers" };
-  const denied = find(policy.deny, "restrict", request, policy);
   if (denied !== undefined) return byRule("deny", "denies it", denied);
-  const answering = answersApprovals(request);
-  if (answering !== undefined) return { type: "deny", reason: answering };
-  const confined = refuseOutside(request, policy);
-  if (confined !== undefined) return { type: "deny", reason: confined };
+  if (guards.answersApprovals !== undefined) return { type: "deny", reason: guards.answersApprovals };
+  if (guards.outside !== undefined) return { type: "deny", reason: guards.outside };
   if (hooks === "deny") return { type: "deny", reason: "a hook refuses it" };
   const isAlone = (!attended || policy.background === true) && !parks;
   const isSilent = isAlone || policy.mode === "dontAsk";
-  if (request.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
-  if (request.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
+  if (call.effect === "interact" && isSilent) return { type: "deny", reason: "no one can answer here" };
+  if (call.input["dangerouslyDisableSandbox"] === true && policy.sandbox?.allowUnsandboxed === false)
     return { type: "deny", reason: "settings forbid to run commands outside the sandbox" };
   return undefined;
 }
 
 /** Planning only reads, delegating only coordinates; no rule changes that, so that none can turn a refusal into a question. */
-function refuseByMode(request: PermissionRequest, { mode }: PermissionPolicy): string | undefined {
-  const { effect } = request;
+function refuseByMode(
+  { effect, facts: { shell } }: KnownCall,
+  { mode }: PermissionPolicy,
+): string | undefined {
   if (mode === "delegate") {
     const coordinates = effect === "coordinate" || effect === "interact" || effect === "spawn";
     return coordinates ? undefined : "this mode only coordinates other agents";
   }
   if (mode !== "plan" || effect === "read" || effect === "network") return undefined;
   if (effect === "coordinate" || effect === "interact" || effect === "spawn") return undefined;
-  const shell = factsOf(request).shell;
   return shell !== undefined && onlyReads(shell) ? undefined : "plan mode only reads";
 }
 
@@ -166,8 +173,8 @@ function onlyReads({ analysis, units, redirects }: ShellFacts): boolean {
   );
 }
 
-function grant(request: PermissionRequest, policy: PermissionPolicy, options: DecideOptions): Decision {
-  const { shell, paths } = factsOf(request);
+function grant(request: KnownCall, policy: PermissionPolicy, options: DecideOptions): Decision {
+  const { shell, paths } = request.facts;
   const byNature = grantByNature(request, policy);
   if (byNature !== undefined) return byNature;
   if (options.hooks === "allow") return allow("hook", "a hook allows it");
@@ -180,20 +187,20 @@ function grant(request: PermissionRequest, policy: PermissionPolicy, options: De
     if (isSandboxed(request, policy)) return allow("sandbox", "it runs inside the sandbox");
     return { type: "ask", reason: shellGrant.reason };
   }
-  const allowed = find(policy.allow, "grant", request, policy);
+  const allowed = findRule(policy.allow, request, { use: "grant", policy });
   if (allowed !== undefined) return byRule("allow", "allows it", allowed);
   if (paths.length > 0 && paths.every((path) => mayUse(path, request, policy)))
     return allow("rule", "rules and the mode allow each of its paths");
   return { type: "ask", reason: "no rule allows it" };
 }
 
-function grantByNature(request: PermissionRequest, policy: PermissionPolicy): Decision | undefined {
+function grantByNature(request: KnownCall, policy: PermissionPolicy): Decision | undefined {
   const { effect } = request;
   if (effect === "coordinate" || effect === "interact" || effect === "spawn")
     return allow("internal", "it changes nothing outside this run");
-  const { paths } = factsOf(request);
+  const { paths } = request.facts;
   const isLocal = paths.every((path) => isWithin(path, policy));
-  if (isMcpTool(request.tool))
+  if (request.isMcp)
     return effect === "read" && policy.mode === "plan"
       ? allow("mode", "its server says that it only reads")
       : undefined;
@@ -206,7 +213,7 @@ function allow(allowedBy: AllowedBy, reason: string): Decision {
   return { type: "allow", reason, allowedBy };
 }
 
-function mayUse(path: PathFact, { effect }: PermissionRequest, policy: PermissionPolicy): boolean {
+function mayUse(path: PathFact, { effect }: KnownCall, policy: PermissionPolicy): boolean {
   const isOpen = effect === "read" || (effect === "edit" && policy.mode === "acceptEdits");
   if (isOpen && isWithin(path, policy)) return true;
   return (
@@ -219,24 +226,15 @@ function isWithin({ forms, unknown }: PathFact, { workingDirectories }: Permissi
   return unknown === undefined && forms.every((form) => isInside(form, workingDirectories));
 }
 
-function isSandboxed({ input, facts }: PermissionRequest, { sandbox }: PermissionPolicy): boolean {
+function isSandboxed({ input, facts }: KnownCall, { sandbox }: PermissionPolicy): boolean {
   if (sandbox?.autoAllow !== true || input["dangerouslyDisableSandbox"] === true) return false;
-  const texts = facts?.shell?.analysis.units.flatMap(({ restrictTexts }) => restrictTexts) ?? [];
+  const texts = facts.shell?.analysis.units.flatMap(({ restrictTexts }) => restrictTexts) ?? [];
   return !sandbox.excludedCommands.some((pattern) => {
     const reading = parseRule(`Bash(${pattern})`);
     if (reading.type === "invalid" || reading.rule.specifier.type !== "command") return true;
     const { specifier } = reading.rule;
     return texts.some((text) => matchesText(specifier, text));
   });
-}
-
-function find(
-  rules: readonly PolicyRule[],
-  use: RuleUse,
-  request: PermissionRequest,
-  policy: PermissionPolicy,
-): PolicyRule | undefined {
-  return rules.find((candidate) => matchesCall(candidate, request, { use, policy }));
 }
 
 function byRule(type: Decision["type"], what: string, rule: PolicyRule): Decision {
@@ -278,38 +276,4 @@ export function removesServer(server: string, policy: Pick<PermissionPolicy, "de
 
 function isKnown<Value>(value: Value | undefined): value is Value {
   return value !== undefined;
-}
-
-/**
- * Why settings that confine calls to the working directories refuse this one; no rule, mode or answer lifts that. What
- * cannot be known counts as outside.
- */
-function refuseOutside(request: PermissionRequest, policy: PermissionPolicy): string | undefined {
-  const { confinement } = policy;
-  if (confinement === undefined || isInMemory(request, policy)) return undefined;
-  const facts = factsOf(request);
-  const opaque = facts.shell?.analysis.opaque;
-  if (opaque !== undefined)
-    return `settings confine calls to the working directories, and the command is not fully understood: ${opaque}`;
-  const { readsExcept, writes } = confinement;
-  const { workingDirectories } = policy;
-  const listed = facts.shell?.listed ?? [];
-  for (const path of [...touchedPaths(facts), ...listed].filter((candidate) => !isDevice(candidate))) {
-    const isRead = path.use === "read";
-    if (isRead ? readsExcept === undefined : writes !== true) continue;
-    const open = isRead ? [...workingDirectories, ...(readsExcept ?? [])] : workingDirectories;
-    if (!isKnownInside(path, open)) return refusal(path, isRead);
-  }
-  return undefined;
-}
-
-function isKnownInside({ forms, unknown }: PathFact, folders: readonly string[]): boolean {
-  return unknown === undefined && forms.every((form) => isInside(form, folders));
-}
-
-function refusal({ forms: [path] }: PathFact, isRead: boolean): string {
-  const [verb, key] = isRead
-    ? ["read", "blockReadsOutsideWorkingDirectories"]
-    : ["written", "blockWritesOutsideWorkingDirectories"];
-  return `${path} is not known to be inside the working directories, and nothing outside may be ${verb} (\`${key}\`)`;
 }

@@ -31,7 +31,8 @@ export interface GatherOptions {
 /** Finds out what a call would touch; what is wrong with its input is a fact like any other. Never throws. */
 export async function gatherCallFacts(call: CallToJudge, options: GatherOptions): Promise<PermissionRequest> {
   const input = isFields(call.input) ? call.input : {};
-  const invalid = isFields(call.input) ? flawOf(call.tool, input) : "the input is not an object";
+  const declared: DeclaredFacts = toolFacts.get(call.tool) ?? {};
+  const invalid = isFields(call.input) ? flawOf(declared, input) : "the input is not an object";
   const request = { tool: call.tool, effect: call.effect, input };
   if (invalid !== undefined) return { ...request, paths: [], facts: { invalid, paths: [] } };
   const world: PathEnvironment = {
@@ -40,8 +41,8 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
     platform: options.policy.platform ?? "linux",
     policy: options.policy,
   };
-  const facts = await gather(call, input, world);
-  const command = isShellCall(call) ? input["command"] : undefined;
+  const facts = await gather({ ...call, declared }, input, world);
+  const command = isShell(declared) ? input["command"] : undefined;
   return {
     ...request,
     paths: facts.paths.flatMap(({ forms }) => forms),
@@ -51,6 +52,13 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
   };
 }
 
+/** What the table of tools declares of a tool; nothing of one that it does not know. */
+type DeclaredFacts = Partial<ToolFacts>;
+
+interface DeclaredCall extends CallToJudge {
+  readonly declared: DeclaredFacts;
+}
+
 type Fields = Readonly<Record<string, unknown>>;
 
 function isFields(value: unknown): value is Fields {
@@ -58,16 +66,16 @@ function isFields(value: unknown): value is Fields {
 }
 
 /** Only commands of a shell whose grammar is understood; for others, rules about commands can only restrict. */
-function isShellCall({ tool }: CallToJudge): boolean {
-  const facts = toolFacts(tool);
-  return facts?.subject === "command" && facts.isAbsent !== true;
+function isShell({ subject, isAbsent }: DeclaredFacts): boolean {
+  return subject === "command" && isAbsent !== true;
 }
 
-async function gather(call: CallToJudge, input: Fields, world: PathEnvironment): Promise<CallFacts> {
+async function gather(call: DeclaredCall, input: Fields, world: PathEnvironment): Promise<CallFacts> {
+  const { subject, mainField } = call.declared;
   const [paths, home, shell] = await Promise.all([
     gatherPaths(call, input, world),
     findRealLocation(world.home),
-    isShellCall(call) ? gatherShellFacts(String(input["command"]), world) : undefined,
+    isShell(call.declared) ? gatherShellFacts(String(input["command"]), world) : undefined,
   ]);
   const common: CallFacts = {
     paths,
@@ -75,7 +83,6 @@ async function gather(call: CallToJudge, input: Fields, world: PathEnvironment):
     ...(call.agentType === undefined ? {} : { agentType: call.agentType }),
   };
   if (shell !== undefined) return { ...common, shell };
-  const { subject, mainField } = toolFacts(call.tool) ?? {};
   if (subject === "web" && mainField !== undefined) {
     const web = readWebTarget(input[mainField], call.addresses);
     return web.type === "invalid" ? { ...common, invalid: web.reason, web } : { ...common, web };
@@ -84,13 +91,13 @@ async function gather(call: CallToJudge, input: Fields, world: PathEnvironment):
 }
 
 async function gatherPaths(
-  call: CallToJudge,
+  call: DeclaredCall,
   input: Fields,
   world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const use: PathUse = call.effect === "edit" ? "write" : "read";
   const written: WrittenPath[] = (call.paths ?? []).map((path) => ({ path, use }));
-  const { pathFields = [], searches } = toolFacts(call.tool) ?? {};
+  const { pathFields = [], searches } = call.declared;
   for (const field of pathFields) {
     const path = input[field];
     if (typeof path === "string") written.push({ path, use });
@@ -121,8 +128,7 @@ async function gatherSearchRoot(
     : [fact];
 }
 
-function flawOf(tool: string, input: Fields): string | undefined {
-  const { requiredFields = [], pathFields = [] } = toolFacts(tool) ?? {};
+function flawOf({ requiredFields = [], pathFields = [] }: DeclaredFacts, input: Fields): string | undefined {
   const wrong = requiredFields.find((field) => typeof input[field] !== "string" || input[field] === "");
   if (wrong !== undefined) return `\`${wrong}\` must be a text`;
   const fields = [...requiredFields, ...pathFields];

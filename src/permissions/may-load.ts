@@ -1,7 +1,7 @@
 import { decide } from "./decide.ts";
 import { gatherCallFacts } from "./gather-call-facts.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
-import { parseRule } from "./rules/parse-rule.ts";
+import type { PermissionRule } from "./rules/parse-rule.ts";
 
 /** Whether rules let a file be read into a prompt, by any of its paths. */
 export type MayLoad = (file: string) => Promise<boolean>;
@@ -22,11 +22,10 @@ export function createMayLoad(
   { cwd, home, platform }: LoadPlace,
 ): MayLoad | undefined {
   const [deny, ask] = [rules.deny.filter(namesFiles), rules.ask.filter(namesFiles)];
-  const reading = parseRule("Read");
-  if (deny.length + ask.length === 0 || reading.type === "invalid") return undefined;
+  if (deny.length + ask.length === 0) return undefined;
   const policy: PermissionPolicy = {
     mode: "default",
-    allow: [{ rule: reading.rule, anchor: cwd }],
+    allow: [{ rule: anyRead, anchor: cwd }],
     ask,
     deny,
     workingDirectories: [cwd],
@@ -38,6 +37,8 @@ export function createMayLoad(
     return decide(await gatherCallFacts(call, { policy, directory: cwd }), policy).type === "allow";
   };
 }
+
+const anyRead: PermissionRule = { tool: "Read", canonicalTool: "Read", specifier: { type: "whole" } };
 
 function namesFiles({ rule: { canonicalTool, specifier } }: PolicyRule): boolean {
   return canonicalTool === "Read" && specifier.type !== "whole" && specifier.type !== "toolGlob";

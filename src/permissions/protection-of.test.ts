@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { criticalityOf } from "./call-facts.ts";
+import { criticalityOf } from "./guard-call.ts";
 import { protectionOf } from "./protection-of.ts";
 
 describe("[PRM-10] files that steer what runs by itself", () => {

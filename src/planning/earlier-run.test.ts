@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
-import { callMode, continuePrompt, type EarlierRun, keptGrant, withEarlier } from "./earlier-run.ts";
-import type { SpawnRequest } from "./spawn-request.ts";
+import {
+  callMode,
+  continuePrompt,
+  type EarlierRun,
+  keptGrant,
+  type SpawnRequest,
+  withEarlier,
+} from "./spawn-request.ts";
 
 const request: SpawnRequest = { description: "d", prompt: "Continue.", resume: "a1", origin: "model" };
 const grant = (tools: readonly GrantedTool[]): ToolGrant => ({

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { readAgentLimits } from "../definitions/agent-limits.ts";
-import { decideLimits, planChildLimits, planSessionLimits, refuseAgentLimits } from "./limit-plan.ts";
-import { readLimitSettings, readModelClocks } from "./limit-settings.ts";
+import {
+  decideLimits,
+  planChildLimits,
+  planSessionLimits,
+  readLimitSettings,
+  readModelClocks,
+  refuseAgentLimits,
+} from "./limit-plan.ts";
 
 describe("[LIM-3] limits from several places", () => {
   test("the smallest number of each counts, with where it came from", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type AgentDefinition, type AgentInput, defineAgent } from "../definitions/agent-definition.ts";
-import { shippedAliases } from "../model/alias-table.ts";
+import { shippedAliases } from "../model/select-subagent-model.ts";
 import type { PermissionMode } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";

@@ -1,17 +1,20 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { AliasTable } from "../model/alias-table.ts";
-import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
-import type { ChosenModel } from "../model/select-subagent-model.ts";
+import {
+  type AliasTable,
+  type ChosenModel,
+  type ModelLimits,
+  refuseModel,
+} from "../model/select-subagent-model.ts";
 import type { PermissionMode, PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
-import type { EarlierRun } from "./earlier-run.ts";
-import { inWorktree, type WorktreePlace } from "./in-worktree.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./limit-plan.ts";
 import { type ServerInstructions, withServerInstructions } from "./plan-session.ts";
 import { maySpawn, type OwnServers, type RunPlan, serversOfChild } from "./plan-tools.ts";
 import {
+  type EarlierRun,
+  inWorktree,
   membershipText,
   type PlannedRights,
   planRights,
@@ -20,6 +23,7 @@ import {
   type SpawnRequest,
   selectChildModel,
   type TeamMembership,
+  type WorktreePlace,
   wantsToRunUnwatched,
   withSkill,
 } from "./spawn-request.ts";

@@ -6,7 +6,6 @@ import type { PermissionMode } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../tools/grants/tool-entry.ts";
 import { grantTools } from "../tools/grants/tool-grants.ts";
-import { decideMode } from "./decide-mode.ts";
 import {
   type LimitFacts,
   planSessionLimits,
@@ -14,6 +13,7 @@ import {
   type SessionLimitOptions,
 } from "./limit-plan.ts";
 import {
+  allowsSearch,
   type Decided,
   limitTools,
   memoryFacts,
@@ -118,7 +118,11 @@ function planRights(
   const choice = chooseTools(facts.available, request.tools);
   if (choice.type === "refused") return { ...choice, code: "unusable-tools" } as const;
   const sessionTools = request.tools === undefined ? undefined : builtinNames(choice.tools);
-  const search = { policy, model: facts.model.value, canSearch: facts.canSearch !== false };
+  const search = {
+    maySearch: allowsSearch(policy),
+    model: facts.model.value,
+    canSearch: facts.canSearch !== false,
+  };
   const { offered, withheld } = limitTools(
     facts.available,
     { ...optional("sessionTools", sessionTools), policy, agent: main },
@@ -261,4 +265,67 @@ function withinLimit(fences: readonly string[]): readonly string[] {
     characters += text.length;
     return characters <= maxCharacters;
   });
+}
+
+export interface ModeWishes {
+  /** Of the call. */
+  readonly permissionMode?: PermissionMode;
+  /** The person said that nothing needs permission. */
+  readonly skipPermissions?: boolean;
+  readonly definition?: AgentDefinition;
+  readonly settingsMode?: { readonly mode: PermissionMode; readonly from: string };
+  readonly bypassForbidden?: boolean;
+  /** Whether the files of the project may widen rights. */
+  readonly trusted: boolean;
+}
+
+type ModeDecision =
+  | { readonly type: "decided"; readonly mode: Decided<PermissionMode>; readonly notes: readonly string[] }
+  | { readonly type: "refused"; readonly reason: string; readonly advice?: string };
+
+/** The call decides, then the agent's definition, then settings; no file gives `bypassPermissions`. */
+export function decideMode(wishes: ModeWishes): ModeDecision {
+  const { permissionMode, skipPermissions, settingsMode } = wishes;
+  if (skipPermissions === true || permissionMode === "bypassPermissions") {
+    if (wishes.bypassForbidden === true) return bypassRefused;
+    return decided("bypassPermissions", "the call");
+  }
+  if (permissionMode !== undefined) return decided(permissionMode, "the call");
+  const notes: string[] = [];
+  const own = wishes.definition?.permissionMode;
+  if (own !== undefined) {
+    const obstacle = obstacleTo(own, wishes);
+    if (obstacle === undefined) return decided(own, "the definition");
+    notes.push(obstacle);
+  }
+  if (settingsMode === undefined) return decided("default", "the default", notes);
+  if (settingsMode.mode !== "bypassPermissions") return decided(settingsMode.mode, settingsMode.from, notes);
+  return decided("default", "the default", [...notes, bypassInSettings(settingsMode.from)]);
+}
+
+const bypassRefused: ModeDecision = {
+  type: "refused",
+  reason: "Settings forbid to bypass permissions (`disableBypassPermissionsMode`).",
+  advice: "Choose another mode, and allow what is needed by rules.",
+};
+
+function decided(value: PermissionMode, from: string, notes: readonly string[] = []): ModeDecision {
+  return { type: "decided", mode: { value, from }, notes };
+}
+
+/** Modes that ask no less than the usual one; a repository no one has read may only choose among these. */
+const narrowModes: ReadonlySet<PermissionMode> = new Set(["default", "plan", "dontAsk"]);
+
+function obstacleTo(mode: PermissionMode, { definition, trusted }: ModeWishes): string | undefined {
+  const name = definition?.name ?? "";
+  if (mode === "bypassPermissions") {
+    return `The agent ${name} asks for \`bypassPermissions\`, which no file can give; its mode does not count.`;
+  }
+  const isForeign = definition?.source.scope === "project" && !trusted;
+  if (!isForeign || narrowModes.has(mode)) return undefined;
+  return `The agent ${name} asks for the mode \`${mode}\`, which counts only in a trusted folder.`;
+}
+
+function bypassInSettings(from: string): string {
+  return `${from} sets the mode \`bypassPermissions\`, which no file can give; it does not count.`;
 }

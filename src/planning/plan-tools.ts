@@ -4,8 +4,7 @@ import type { ToolName } from "../foundation/tool-table.ts";
 import { mcpServerPart } from "../permissions/call-facts.ts";
 import { decide, describeRule, type PermissionPolicy, removesTool } from "../permissions/decide.ts";
 import type { PolicyRule, ToolScopes } from "../permissions/permission-policy.ts";
-import { type AvailableTool, matchTools, removedTools } from "../tools/grants/match-tools.ts";
-import { parseToolEntry } from "../tools/grants/tool-entry.ts";
+import { type AvailableTool, removedTools, withoutMissing } from "../tools/grants/match-tools.ts";
 import {
   type GrantedTool,
   grantTools,
@@ -23,6 +22,8 @@ export interface ToolFacts extends ToolLimits {
   /** Every tool of the session. */
   readonly available: readonly AvailableTool[];
   readonly own?: OwnServers;
+  /** What the limits of the session leave of `available`, where that is known already and there are no own servers. */
+  readonly session?: SessionTools;
   readonly background: boolean;
   /** Tools that a member of a team has besides those of its definition; absent for all others. */
   readonly forTeam?: readonly string[];
@@ -44,7 +45,7 @@ export function planTools(facts: ToolFacts): PlannedTools {
   const { definition, parent, own, background } = facts;
   const hasOwn = own !== undefined && own.names.length > 0;
   const shared = hasOwn ? facts.available.filter(({ server }) => !isReplaced(server, own)) : facts.available;
-  const session = limitTools([...shared, ...(own?.tools ?? [])], parent, facts);
+  const session = facts.session ?? limitTools([...shared, ...(own?.tools ?? [])], parent, facts);
   const reachable = reachableTools(session, facts).filter(({ origin }) => !(background && origin === "mcp"));
   const narrowed = narrowByServers(definition, reachable);
   const isInheriting = definition.tools === undefined;
@@ -110,6 +111,8 @@ interface ToolLimits {
   readonly refused?: ReadonlyMap<string, string>;
 }
 
+const noNames: ReadonlySet<string> = new Set();
+
 /** What limits everybody in a session: `--tools`, deny rules for whole tools, and `disallowedTools` of the agents above. */
 export function limitTools(
   available: readonly AvailableTool[],
@@ -119,7 +122,7 @@ export function limitTools(
   const { policy, agent } = parent;
   const chosen = parent.sessionTools === undefined ? undefined : new Set(parent.sessionTools);
   const entries = (policy.toolScopes ?? []).flatMap(({ removes = [] }) => removes);
-  const removed = removedTools(entries, available);
+  const removed = entries.length === 0 ? noNames : removedTools(entries, available);
   const deny = [...policy.deny, ...skillDeny];
   const reasonFor = (tool: AvailableTool): string | undefined => {
     if (chosen !== undefined && tool.origin === "builtin" && !chosen.has(tool.name))
@@ -140,8 +143,8 @@ interface StartingFacts {
   readonly parent: RunPlan;
   /** Every tool of the session. */
   readonly available: readonly AvailableTool[];
-  /** Built-in tools that an agent cannot have although the session has them, each with the reason. */
-  readonly refused?: (definition: AgentDefinition) => ReadonlyMap<string, string>;
+  /** For each definition the built-in tools that it cannot have although the session has them, each with the reason. */
+  readonly refused?: (definitions: readonly AgentDefinition[]) => readonly ReadonlyMap<string, string>[];
 }
 
 /** Whether a rule such as `Task(a, b)` lets an agent be started. */
@@ -158,20 +161,28 @@ export function startableAgents(
   definitions: readonly AgentDefinition[],
   facts: StartingFacts,
 ): readonly AgentDefinition[] {
-  const { parent, available, refused } = facts;
-  return definitions.flatMap((definition) => {
-    if (!maySpawn(parent.spawn, definition)) return [];
-    const own = refused === undefined ? {} : { refused: refused(definition) };
-    if (!getsTools(definition, { parent, available, ...own })) return [];
-    return [withRealTools(definition, limitTools(available, parent, own), parent)];
+  const { parent, available } = facts;
+  const spawnable = definitions.filter((definition) => maySpawn(parent.spawn, definition));
+  const refused = facts.refused?.(spawnable) ?? [];
+  const limited = new Map<ReadonlyMap<string, string>, SessionTools>();
+  return spawnable.flatMap((definition, at) => {
+    const own = refused[at] ?? noReasons;
+    const session = limited.get(own) ?? limitTools(available, parent, { refused: own });
+    limited.set(own, session);
+    if (!getsTools(definition, { parent, available, session })) return [];
+    return [withRealTools(definition, session, parent)];
   });
 }
+
+const noReasons: ReadonlyMap<string, string> = new Map();
 
 /** What servers of its own would offer is known only when they run. */
 function getsTools(
   definition: AgentDefinition,
   facts: Omit<ToolFacts, "definition" | "background">,
 ): boolean {
+  // Without a list it inherits what there is, which is never refused.
+  if (definition.tools === undefined) return true;
   if (definition.mcpServers?.some(({ type }) => type === "inline") === true) return true;
   return planTools({ ...facts, definition, background: false }).grant.type === "granted";
 }
@@ -190,11 +201,7 @@ function withRealTools(
     return isWhole ? definition : { ...definition, tools: inherits.map(({ name }) => name) };
   }
   const missing = withheld.map(({ tool }) => tool);
-  const tools = definition.tools.filter((entry) => {
-    const { name } = parseToolEntry(entry);
-    return matchTools(name, missing).tools.length === 0 || matchTools(name, offered).tools.length > 0;
-  });
-  return { ...definition, tools };
+  return { ...definition, tools: withoutMissing(definition.tools, { offered, missing }) };
 }
 
 /** A decided value and where it came from, so that it can be shown to a person. */
@@ -280,16 +287,20 @@ export function refusedTools(facts: SearchFacts): ReadonlyMap<string, string> {
  * Why the provider's own web search is not offered to a run, or undefined. The provider runs it without asking, so there is
  * no call to decide about: it needs a model that has it and a rule or mode that allows it beforehand.
  */
-function refuseSearch({ policy, model, canSearch }: SearchFacts): string | undefined {
+function refuseSearch({ maySearch, model, canSearch }: SearchFacts): string | undefined {
   if (!canSearch) return `the model ${model} has no web search of its own`;
-  const { toolScopes: _scopes, ...rights } = policy;
-  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
-  if (decide(call, rights).type === "allow") return undefined;
+  if (maySearch) return undefined;
   return 'no rule allows it, and the provider searches without asking; allow it with --allowedTools "WebSearch"';
 }
 
+/** Whether rules and mode allow the provider's own web search. */
+export function allowsSearch({ toolScopes: _scopes, ...rights }: PermissionPolicy): boolean {
+  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
+  return decide(call, rights).type === "allow";
+}
+
 export interface SearchFacts {
-  readonly policy: PermissionPolicy;
+  readonly maySearch: boolean;
   readonly model: string;
   readonly canSearch: boolean;
 }

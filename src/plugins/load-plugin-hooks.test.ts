@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loadPlugin } from "./load-plugin.ts";
-import { loadPluginHooks } from "./load-plugin-hooks.ts";
+import { loadPlugin, loadPluginHooks } from "./load-plugin.ts";
 
 async function load(files: Readonly<Record<string, unknown>>, links: Readonly<Record<string, string>> = {}) {
   const base = await realpath(await mkdtemp(join(tmpdir(), "plugin-hooks-")));

@@ -2,8 +2,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { loadPlugin } from "./load-plugin.ts";
-import { loadPluginServers } from "./load-plugin-servers.ts";
+import { loadPlugin, loadPluginServers } from "./load-plugin.ts";
 
 async function load(
   files: Readonly<Record<string, unknown>>,

@@ -2,7 +2,12 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { parseJsonDocument } from "../foundation/parse-json-document.ts";
+import type { SourcedHookRule } from "../hooks/hook-rule.ts";
+import { readHooksFile } from "../hooks/read-hooks.ts";
+import { readMcpServers, readServer } from "../mcp/mcp-server-config.ts";
+import type { McpEntry } from "../settings/choose-mcp-servers.ts";
 import {
   type EnabledPlugins,
   isSafeName,
@@ -13,6 +18,7 @@ import {
   readPluginManifest,
   settingFor,
 } from "./plugin.ts";
+import { pluginDataDirectory, pluginId } from "./plugin-data-directory.ts";
 
 export interface PluginCandidate {
   /** Absolute. */
@@ -131,7 +137,7 @@ type FoundPluginFile =
   | { readonly type: "refused"; readonly diagnostic: Diagnostic };
 
 /** Whether a file of a plugin can be read; a link that leads out of the plugin is not followed. */
-export async function findPluginFile({ file, root, isNamed, missing }: PluginFile): Promise<FoundPluginFile> {
+async function findPluginFile({ file, root, isNamed, missing }: PluginFile): Promise<FoundPluginFile> {
   const lacking: FoundPluginFile = {
     type: "refused",
     diagnostic: {
@@ -159,5 +165,177 @@ export function linkOutsidePlugin(file: string, what: string): Diagnostic {
     file,
     message: "This link leads out of the plugin and was not followed.",
     advice: `Copy the ${what} into the plugin.`,
+  };
+}
+
+interface PluginHooksLoaded {
+  readonly hooks: readonly SourcedHookRule[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** The hooks of the enabled plugins: in the manifest, in files it names, and in `hooks/hooks.json`. */
+export async function loadPluginHooks(
+  plugins: readonly Plugin[],
+  dataDirectory: string,
+): Promise<PluginHooksLoaded> {
+  const loaded = await Promise.all(
+    plugins.filter(({ enabled }) => enabled).map((plugin) => loadHooksOf(plugin, dataDirectory)),
+  );
+  return {
+    hooks: loaded.flatMap(({ hooks }) => hooks),
+    diagnostics: loaded.flatMap(({ diagnostics }) => diagnostics),
+  };
+}
+
+async function loadHooksOf(plugin: Plugin, dataDirectory: string): Promise<PluginHooksLoaded> {
+  const { name, root, manifest } = plugin;
+  const data = pluginDataDirectory(plugin, dataDirectory);
+  const hooks: SourcedHookRule[] = (manifest.hooks?.inline ?? []).map((hook) => ({
+    hook,
+    origin: { type: "plugin", name, root, data },
+  }));
+  const diagnostics: Diagnostic[] = [];
+  const named = (manifest.hooks?.paths ?? []).map((path) => join(root, path));
+  for (const file of new Set([...named, join(root, "hooks", "hooks.json")])) {
+    const found = await findPluginFile({ file, root, isNamed: named.includes(file), missing: missingHooks });
+    if (found.type === "refused") diagnostics.push(found.diagnostic);
+    if (found.type !== "usable") continue;
+    const { value, diagnostics: read } = await loadJson(file, readHooksFile);
+    diagnostics.push(...read);
+    const origin = { type: "plugin", name, root, data, file } as const;
+    hooks.push(...(value?.hooks ?? []).map((hook) => ({ hook, origin })));
+  }
+  return { hooks, diagnostics };
+}
+
+const missingHooks = {
+  severity: "error",
+  message:
+    "The plugin's manifest names this file under `hooks`, but there is none; hooks it should hold do not run.",
+} as const;
+
+interface PluginServersOptions {
+  /** Holds one directory for what each plugin keeps. */
+  readonly dataDirectory: string;
+  /** What people have answered to the questions of plugins: the setting `pluginConfigs`. */
+  readonly pluginConfigs?: Readonly<Record<string, unknown>>;
+}
+
+interface PluginServersLoaded {
+  readonly entries: readonly McpEntry[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** The servers of the enabled plugins: in the manifest, in files it names, and in `.mcp.json`. */
+export async function loadPluginServers(
+  plugins: readonly Plugin[],
+  options: PluginServersOptions,
+): Promise<PluginServersLoaded> {
+  const loaded = await Promise.all(
+    plugins.filter(({ enabled }) => enabled).map((plugin) => loadServersOf(plugin, options)),
+  );
+  return {
+    entries: loaded.flatMap(({ entries }) => entries),
+    diagnostics: loaded.flatMap(({ diagnostics }) => diagnostics),
+  };
+}
+
+async function loadServersOf(plugin: Plugin, options: PluginServersOptions): Promise<PluginServersLoaded> {
+  const { root, manifest } = plugin;
+  const surroundings = surroundingsOf(plugin, options);
+  const manifestFile = join(root, ".claude-plugin", "plugin.json");
+  const issues: Issue[] = [];
+  const inline = [...(manifest.mcpServers?.inline ?? [])].map(([name, config]) =>
+    entryOf(plugin, readServer(name, config, ["mcpServers", name], issues), {
+      ...surroundings,
+      file: manifestFile,
+      locate: () => undefined,
+    }),
+  );
+  const diagnostics = placeFindings(issues, manifestFile, () => undefined);
+  const entries = [...inline];
+  const named = (manifest.mcpServers?.paths ?? []).map((path) => join(root, path));
+  for (const file of new Set([...named, join(root, ".mcp.json")])) {
+    const found = isBundle(file)
+      ? ({ type: "refused", diagnostic: bundle(file) } as const)
+      : await findPluginFile({ file, root, isNamed: named.includes(file), missing: missingServers });
+    if (found.type === "refused") diagnostics.push(found.diagnostic);
+    if (found.type !== "usable") continue;
+    const { value, diagnostics: read } = await loadJson(file, (json) => readMcpServers(json));
+    diagnostics.push(...read);
+    const locate = value === undefined ? () => undefined : await locateIn(file);
+    entries.push(
+      ...(value?.servers ?? []).map((config) => entryOf(plugin, config, { ...surroundings, file, locate })),
+    );
+  }
+  return { entries, diagnostics };
+}
+
+type Surroundings = Pick<McpEntry, "variables" | "extraEnv">;
+
+function surroundingsOf(
+  plugin: Plugin,
+  { dataDirectory, pluginConfigs }: PluginServersOptions,
+): Surroundings {
+  const id = pluginId(plugin);
+  const places = {
+    CLAUDE_PLUGIN_ROOT: plugin.root,
+    CLAUDE_PLUGIN_DATA: pluginDataDirectory(plugin, dataDirectory),
+  };
+  return {
+    variables: new Map([...Object.entries(places), ...userConfig(plugin, id, pluginConfigs)]),
+    extraEnv: places,
+  };
+}
+
+/** `${user_config.key}`: what the person answered, or the default of the question. */
+function userConfig(
+  { name, manifest }: Plugin,
+  id: string,
+  pluginConfigs: Readonly<Record<string, unknown>> = {},
+): readonly (readonly [string, string])[] {
+  const given = [name, id].map((key) => (Object.hasOwn(pluginConfigs, key) ? pluginConfigs[key] : undefined));
+  const answers = given.flatMap((config) => {
+    const options = isRecord(config) ? config["options"] : undefined;
+    return isRecord(options) ? Object.entries(options) : [];
+  });
+  const defaults = [...(manifest.userConfig ?? [])].map(
+    ([key, question]) => [key, isRecord(question) ? question["default"] : undefined] as const,
+  );
+  return [...defaults, ...answers]
+    .filter(([, value]) => ["string", "number", "boolean"].includes(typeof value))
+    .map(([key, value]) => [`user_config.${key}`, String(value)]);
+}
+
+function entryOf(
+  plugin: Plugin,
+  config: McpEntry["config"],
+  rest: Surroundings & Pick<McpEntry, "locate"> & { readonly file: string },
+): McpEntry {
+  const name = `plugin:${plugin.name}:${config.name}`;
+  return { ...rest, config: { ...config, name }, scope: "plugin", fromRepository: false };
+}
+
+async function locateIn(file: string): Promise<McpEntry["locate"]> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  return text === undefined ? () => undefined : parseJsonDocument(text, file).locate;
+}
+
+function isBundle(file: string): boolean {
+  return /\.(?:mcpb|dxt)$/i.test(file);
+}
+
+const missingServers = {
+  severity: "warning",
+  message: "The plugin's manifest names this file under `mcpServers`, but there is none.",
+} as const;
+
+function bundle(file: string): Diagnostic {
+  return {
+    severity: "warning",
+    code: "plugin-bundle-unsupported",
+    file,
+    message: "This is a packed MCP server, and such bundles are not unpacked here; it is left out.",
+    advice: "Configure the server with its command or URL.",
   };
 }

@@ -3,8 +3,8 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import type { Price } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { toolFacts } from "../foundation/tool-table.ts";
+import { withoutRepetitionNote } from "../loop/create-rounds.ts";
 import type { LimitReached, LimitReason, LoopPorts, RecordedCompaction } from "../loop/loop-ports.ts";
-import { withoutRepetitionNote } from "../loop/repetition.ts";
 import { continueRequest } from "../loop/run-agent-loop.ts";
 import type { ModelEvent, ModelRequest, ToolSpecification } from "../model/model.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
@@ -222,7 +222,7 @@ function sameMessage(a: Message, b: Message): boolean {
 
 /** A tool that is known only as a model saw it. */
 export function toolFromRecord({ name, description, inputSchema }: ToolSpecification): Tool {
-  const facts = toolFacts(name);
+  const facts = toolFacts.get(name);
   const otherOrigin = name.startsWith("mcp__") ? "mcp" : "program";
   return {
     name,

@@ -171,7 +171,7 @@ function toolsNow({ recording, run, now }: ReplayRunInput): {
     const tool = known.get(specification.name);
     known.delete(specification.name);
     if (tool !== undefined) return [tool];
-    return now.tools === undefined || toolFacts(specification.name) === undefined
+    return now.tools === undefined || toolFacts.get(specification.name) === undefined
       ? [toolFromRecord(specification)]
       : [];
   });

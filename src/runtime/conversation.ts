@@ -15,11 +15,11 @@ import type { EquippedAgent } from "./agent/equip-agent.ts";
 import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
 import type { Children } from "./children/open-children.ts";
 import { stopChildren } from "./children/stop-children.ts";
-import { createLimits, type SessionLimits } from "./decide-plan.ts";
 import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { createSessionRecovery, type SessionRecovery } from "./run-recovery.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
+import { createLimits, type SessionLimits } from "./session-rules.ts";
 
 /** Everything a session is made of; putting it together did the I/O. */
 export interface SessionParts {

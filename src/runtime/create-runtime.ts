@@ -9,7 +9,7 @@ import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
-import { type RuntimeApprovals, runtimeApprovals } from "./approvals/runtime-approvals.ts";
+import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { checkAgentType, checkOptions, checkPrompt, invalid } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
@@ -57,6 +57,14 @@ export interface Runtime extends AsyncDisposable {
   readonly tasks: Project["tasks"];
   /** Whether what this folder brings may run programs and widen rights. */
   readonly trust: Project["trust"];
+  /** The stored sessions of this folder: found by name, looked into, cleaned up. */
+  readonly sessions: Project["sessions"];
+  /** The teams of this user, led by any process. */
+  readonly teams: Project["teams"];
+  /** The plugins of this folder: which there are, and whether they count. */
+  readonly plugins: Project["plugins"];
+  /** Looks at everything that agents need here, and changes nothing. */
+  readonly doctor: Project["doctor"];
   /** What died with its process before it ended: child agents and main conversations of this folder. */
   interrupted(): Promise<Interrupted>;
   /** What a session or child of this folder did, from its files alone; by id, beginning of one, title or name, or the newest. */
@@ -177,7 +185,16 @@ function createQueries({
       ]);
       return factsOfRuntime(context);
     },
-    paths: async () => (await gather()).discovered.paths,
+    async paths(cwd) {
+      const { discovered, environment, platform } = await gather();
+      if (cwd === undefined) return discovered.paths;
+      const { createPaths } = await import("../settings/paths.ts");
+      return createPaths({ cwd, home: discovered.paths.home, environment, platform });
+    },
+    async place() {
+      const { discovered, environment: env, platform } = await gather();
+      return { cwd: discovered.paths.cwd, home: discovered.paths.home, env, platform };
+    },
   });
   return {
     ...project,

@@ -1,7 +1,7 @@
 import { appendFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { findChoices } from "../journal/find-choices.ts";
+import { findChoices } from "../journal/session-choices.ts";
 import { type FakeProvider, startFakeProvider } from "../testing/fake-provider.ts";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import { createRuntime, type Runtime } from "./create-runtime.ts";

@@ -3,39 +3,42 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
-import { aliasTable } from "../model/alias-table.ts";
 import type { LocalModel } from "../model/local-models.ts";
 import type { Model } from "../model/model.ts";
-import { type ModelLimits, refuseModel } from "../model/model-limits.ts";
 import {
+  aliasTable,
   type ChosenModel,
+  type ModelLimits,
   type ModelOrigin,
   type ModelSelection,
+  refuseModel,
   selectMainModel,
 } from "../model/select-subagent-model.ts";
-import { readLimitSettings } from "../planning/limit-settings.ts";
+import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
-import { agentOutputFile } from "../tasks/agent-output-file.ts";
-import { type ChildLimits, readChildLimits } from "../tasks/child-limits.ts";
-import { controlFiles } from "../tasks/control-files.ts";
-import { createAgentTaskSource } from "../tasks/create-agent-task-source.ts";
+import { agentOutputFile, createAgentTaskSource } from "../tasks/agent-output-file.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
 import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
-import { createTaskManager, type TaskManager } from "../tasks/task-manager.ts";
-import { watchControl, watchMain } from "../tasks/watch-control.ts";
+import {
+  type ChildLimits,
+  createTaskManager,
+  readChildLimits,
+  type TaskManager,
+} from "../tasks/task-manager.ts";
+import { controlFiles, watchControl, watchMain } from "../tasks/watch-control.ts";
 import type { CommandRecord } from "../tools/command/command-record.ts";
-import { type CommandRecords, createCommandRecords } from "../tools/command/command-records.ts";
-import { recoverCommands } from "../tools/command/recover-commands.ts";
-import { type AssembledTools, assembleTools } from "./agent/assemble-tools.ts";
-import { openSandboxes } from "./agent/open-sandboxes.ts";
+import {
+  type CommandRecords,
+  createCommandRecords,
+  recoverCommands,
+} from "../tools/command/recover-commands.ts";
+import { type AssembledTools, assembleTools, openSandboxes } from "./agent/assemble-tools.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
-import { mayLoadIn } from "./may-load-in.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
-import { denyRules } from "./session-rules.ts";
+import { denyRules, mayLoadIn } from "./session-rules.ts";
 import { openSkills } from "./skills/session-skills.ts";
 
 export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
@@ -53,14 +56,13 @@ export async function gatherSession(
   if (options.planOnly !== true) refuseUnserved(world, options.model, chosenModel);
   const chosen = await chooseSession(options, paths.transcripts, world.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const manager = createTaskManager({ ...childLimits(world), now: world.now });
-  const tasks = world.keepsTranscripts ? watchControl(manager, controlFiles(files)) : manager;
-  const control = world.keepsTranscripts ? watchMain(controlFiles(files)) : undefined;
+  const { tasks, control } = openTasks(world, files);
+  const mayLoad = mayLoadIn(world, options);
   const skills = await openSkills(world, {
     sessionId: chosen.sessionId,
     contextWindow: model.facts.contextWindow,
     deny: denyRules(world, options),
-    mayLoad: mayLoadIn(world, options),
+    mayLoad,
   });
   const preloaded = skills.preload(definition);
   const system = await gatherSystemPrompt({
@@ -70,6 +72,7 @@ export async function gatherSession(
     modelId: model.facts.id,
     skills,
     preloaded,
+    mayLoad,
   });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
@@ -99,6 +102,14 @@ export async function gatherSession(
     commands,
     tools,
   };
+}
+
+/** The children of the session; where something is written down, other processes reach them and the main agent. */
+function openTasks(world: RuntimeContext, files: SessionFiles) {
+  const manager = createTaskManager({ ...childLimits(world), now: world.now });
+  if (!world.keepsTranscripts) return { tasks: manager, control: undefined };
+  const control = controlFiles(files);
+  return { tasks: watchControl(manager, control), control: watchMain(control) };
 }
 
 function toolsOf(
@@ -136,9 +147,11 @@ function toolsOf(
   });
 }
 
-function childLimits({ environment, discovered, childLimits: own }: RuntimeContext): ChildLimits {
-  const { maxConcurrentSubagents } = readEnvironment(environment).options;
-  return { ...readChildLimits(discovered.settings.settings.plain.limits, maxConcurrentSubagents), ...own };
+function childLimits({ variables, discovered, childLimits: own }: RuntimeContext): ChildLimits {
+  return {
+    ...readChildLimits(discovered.settings.settings.plain.limits, variables.maxConcurrentSubagents),
+    ...own,
+  };
 }
 
 interface ModelForSession {
@@ -299,9 +312,10 @@ function budgetNotes(
   { discovered }: RuntimeContext,
   { maxBudgetUsd, limits }: SessionSetup,
 ): readonly string[] {
+  if (facts.price !== undefined) return [];
   const { tree, unknownPrice } = readLimitSettings(discovered.settings.settings.plain.limits);
   const isLimited = (maxBudgetUsd ?? limits?.tree?.usd ?? tree.usd) !== undefined;
-  if (!isLimited || facts.price !== undefined) return [];
+  if (!isLimited) return [];
   const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
   return [`The price of ${facts.id} is not known, so ${effect}.`];
 }

@@ -1,21 +1,18 @@
 import { isAbsolute, relative } from "node:path";
-import { buildSystemPrompt } from "../context/build-system-prompt.ts";
-import { gatherEnvironment } from "../context/gather-environment.ts";
-import { gatherGitState } from "../context/gather-git-state.ts";
-import { type Instructions, instructionsText } from "../context/instructions.ts";
+import { buildSystemPrompt, type Instructions, instructionsText } from "../context/build-system-prompt.ts";
+import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
-import { mayLoadIn } from "./may-load-in.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuleFlags } from "./session-rules.ts";
+import { mayLoadIn, type RuleFlags } from "./session-rules.ts";
 import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {
@@ -47,6 +44,8 @@ export interface SystemPromptParts {
   readonly skills: Pick<SessionSkills, "preload">;
   /** The skills that the main agent's definition names. */
   readonly preloaded: PreloadedSkills;
+  /** Which files may be read into a prompt; absent means all. */
+  readonly mayLoad: MayLoad | undefined;
 }
 
 /** Gathers what the main agent is shown at the start: its prompt, the people's instructions, and where it is. */
@@ -57,11 +56,16 @@ export async function gatherSystemPrompt({
   modelId,
   skills,
   preloaded,
+  mayLoad,
 }: SystemPromptParts): Promise<SystemPromptFacts> {
   const { paths } = world.discovered;
   const { environment, trusted } = world;
   const [instructions, facts, git, memory] = await Promise.all([
-    loadSessionInstructions(world.discovered, environment, mayLoadIn(world, options), world.settingSources),
+    loadSessionInstructions(world.discovered, {
+      disabled: world.variables.claudeMdDisabled === true,
+      mayLoad,
+      sources: world.settingSources,
+    }),
     gatherEnvironment({
       directory: paths.cwd,
       additionalDirectories: world.additionalDirectories,
@@ -154,13 +158,13 @@ function managedOnly({ files, ...rest }: Instructions): Instructions {
 
 /** The memory of an agent of this session, as settings, rules and trust allow it. */
 async function gatherMemory(
-  world: Pick<RuntimeContext, "discovered" | "environment" | "trusted" | "disallowedTools" | "platform">,
+  world: Pick<RuntimeContext, "discovered" | "variables" | "trusted" | "disallowedTools" | "platform">,
   options: RuleFlags,
   definition: AgentDefinition | undefined,
 ): Promise<LoadedMemory> {
   if (definition === undefined) return { diagnostics: [] };
   const { paths, settings } = world.discovered;
-  const isOff = readEnvironment(world.environment).options.autoMemoryDisabled === true;
+  const isOff = world.variables.autoMemoryDisabled === true;
   const mayLoad = mayLoadIn(world, options, ownRules(definition, paths.cwd));
   return loadMemory({
     definition,

@@ -4,18 +4,13 @@ import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
 import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
-import type { AssembledTools } from "./agent/assemble-tools.ts";
-import { createToolContexts } from "./agent/create-tool-contexts.ts";
+import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
-import { prepareMemory } from "./agent/prepare-memory.ts";
-import { openAsking } from "./agent/while-asking.ts";
+import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
-import { decidePlan, limitFacts } from "./decide-plan.ts";
-import { findWorkingDirectories } from "./find-working-directories.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
 import { withLiveText } from "./live-text.ts";
 import {
@@ -36,7 +31,13 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { findOutputRules, findTeamRules } from "./session-rules.ts";
+import {
+  decidePlan,
+  findOutputRules,
+  findTeamRules,
+  findWorkingDirectories,
+  limitFacts,
+} from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {
@@ -55,7 +56,8 @@ export async function openSession<Output>(
   const output = openOutput(world, options);
   const gathered = await gatherSession(world, options, connecting);
   const { servers, tools } = gathered;
-  const plan = await planMain(world, options, gathered);
+  const limited = limitFacts(world, options);
+  const plan = await planMain(world, options, { gathered, limited });
   const treeTime = createStopwatch(world.clock);
   const stopwatch = createStopwatch(world.clock, treeTime);
   const keeping = keepingOf(world, options, signal);
@@ -63,7 +65,6 @@ export async function openSession<Output>(
   for (const note of gathered.preloaded.notes) world.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
-  const limited = limitFacts(world, options);
   const services: AgentServices = {
     ...openServices(world, plan, { gathered, environment, options }),
     tree: world.live?.tree ?? createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
@@ -241,7 +242,7 @@ function childClocks(
 async function planMain(
   world: RuntimeContext,
   options: SessionSetup,
-  gathered: GatheredSession,
+  { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, system, servers, preloaded, model, files } = gathered;
   const plan = decidePlan(world, options, gathered.chosen.sessionId, {
@@ -254,6 +255,7 @@ async function planMain(
     system: system.parts,
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
+    limits: limited,
     workingDirectories: await findWorkingDirectories(world),
     outputRules: await findOutputRules(files),
     ...(world.teams === undefined ? {} : { teamRules: await findTeamRules(world.discovered.paths) }),
@@ -312,10 +314,12 @@ function recordOf(
     children,
   }: { readonly transcript: Pick<OpenTranscript, "record">; readonly children: Children },
 ): OpenTranscript["record"] {
+  const { team } = children;
+  if (observer === undefined && team === undefined) return transcript.record;
   return (event) => {
     observer?.event(plan, event);
     transcript.record(event);
-    children.team?.recorded(event);
+    team?.recorded(event);
   };
 }
 
@@ -342,8 +346,8 @@ function openOutput(world: RuntimeContext, { output }: SessionSetup) {
   return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
 }
 
-function outputRetries({ environment }: RuntimeContext): { readonly maxRetries: number | undefined } {
-  return { maxRetries: readEnvironment(environment).options.maxStructuredOutputRetries };
+function outputRetries({ variables }: RuntimeContext): { readonly maxRetries: number | undefined } {
+  return { maxRetries: variables.maxStructuredOutputRetries };
 }
 
 /** The main agent is not watched for silence: its caller sees that, and its children are watched themselves. */

@@ -8,16 +8,18 @@ import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
-import { type LoadedSession, loadSession } from "../journal/load-session.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { selectChain } from "../journal/select-chain.ts";
 import {
   choiceLines,
   type DecidingOptions,
+  type LoadedSession,
+  loadSession,
   optionLines,
   type SessionChoices,
 } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
+import { readSessionTitles } from "../journal/session-title.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
 import {
@@ -29,7 +31,7 @@ import {
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
-import { waitForOwner } from "../storage/wait-for-owner.ts";
+import { waitForOwner } from "../storage/owner-lock.ts";
 import { findChildAnswers } from "../tasks/recovery/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
@@ -100,9 +102,16 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     });
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new RetinueError("session-missing", `There is no session ${what} in this folder.${near}`, {
+  const missing = isSessionUuid(choice.resume)
+    ? `No conversation found with session ID: ${choice.resume}, in this folder.`
+    : `There is no session ${what} in this folder.`;
+  throw new RetinueError("session-missing", `${missing}${near}`, {
     advice: "Write the id or title of one, or continue the newest.",
   });
+}
+
+function isSessionUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 export interface OpenOptions extends ChosenSession {
@@ -176,6 +185,8 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
   const given = [...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)];
   writer.beside([...given, ...titleLines]);
+  const { custom } = readSessionTitles(loaded?.records ?? []);
+  if (custom !== undefined) options.observer?.titled?.(custom);
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
@@ -299,7 +310,7 @@ function openLog(
     return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
     if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
-    throw new RetinueError("session-exists", `There is a session ${sessionId} already.`, {
+    throw new RetinueError("session-exists", `Session ID ${sessionId} is already in use.`, {
       advice: "Resume it, or choose another id.",
       cause: error,
     });

@@ -7,9 +7,9 @@ import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { Spawn } from "../tasks/create-agent-tool.ts";
+import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import type { TaskState } from "../tasks/task-state.ts";
 import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
 
 /** What a run returns at its end. */

@@ -1,11 +1,9 @@
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { sessionFiles } from "../journal/session-files.ts";
-import { continuePrompt } from "../planning/earlier-run.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
-import { hasLockFile } from "../storage/owner-lock.ts";
-import { waitForOwner } from "../storage/wait-for-owner.ts";
+import { continuePrompt } from "../planning/spawn-request.ts";
+import { hasLockFile, waitForOwner } from "../storage/owner-lock.ts";
 import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import { recoverProjectWorktrees } from "../tasks/recovery/cleanup.ts";
 import { isInterrupted } from "../tasks/recovery/find-interrupted.ts";
@@ -157,8 +155,8 @@ async function takeUp(
   return [waiting];
 }
 
-function resumesByItself({ environment, discovered }: RuntimeContext): boolean {
-  const isAllowed = readEnvironment(environment).options.backgroundTasksDisabled !== true;
+function resumesByItself({ variables, discovered }: RuntimeContext): boolean {
+  const isAllowed = variables.backgroundTasksDisabled !== true;
   return isAllowed && discovered.settings.settings.plain.resumeInterruptedAgents === true;
 }
 

@@ -3,7 +3,7 @@ import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { WaitClock } from "../foundation/stopwatch.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
-import { findChoices } from "../journal/find-choices.ts";
+import { findChoices } from "../journal/session-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
 import type { IdSource } from "../journal/transcript-writer.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
@@ -13,13 +13,12 @@ import type { ModelFactory } from "../model/model-factory.ts";
 import type { Approver } from "../permissions/approver.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { AskedServer } from "../settings/choose-mcp-servers.ts";
+import type { EnvironmentOptions } from "../settings/read-environment.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
-import type { ChildLimits } from "../tasks/child-limits.ts";
-import type { Executor } from "../tasks/task-manager.ts";
+import type { ChildLimits, Executor } from "../tasks/task-manager.ts";
 import type { TeamRuntime } from "../teams/team-settings.ts";
-import type { ReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
-import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import type { ReadOnlySandbox, SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import type { Tool, ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { Capability, LiveControls } from "./agent/open-agent.ts";
@@ -49,6 +48,8 @@ export interface RuntimeContext {
   readonly settingSources?: readonly ("user" | "project" | "local")[];
   /** The process's variables with those of settings over them. */
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What those of them that steer this product say. */
+  readonly variables: EnvironmentOptions;
   readonly platform: NodeJS.Platform;
   readonly models: ModelFactory;
   /** Servers of models on this machine; looked for at the first question, and never where that is switched off. */

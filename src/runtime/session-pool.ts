@@ -134,7 +134,7 @@ async function openTracked<Output>(
   const [{ beginSession }, shared] = await Promise.all([import("./runtime-context.ts"), program.gather()]);
   const facts = change(await program.forSession(shared, own));
   const measured = setup.planOnly === true ? undefined : await measure(facts);
-  const session = await beginSession(measured?.facts ?? facts, setup, { look: program.gather, signal }).catch(
+  const session = await beginSession(measured?.facts ?? facts, setup, { look: program.look, signal }).catch(
     (error: unknown) => {
       measured?.end();
       throw error;
@@ -156,6 +156,8 @@ async function openTracked<Output>(
 /** What the program brought, in our shapes; what reads schemas and models of other libraries is loaded only for them. */
 export interface ProgramContext {
   gather(): Promise<RuntimeContext>;
+  /** The agents there are now, as they are looked for at each spawn. */
+  look(): Promise<Pick<RuntimeContext, "discovered">>;
   /** The same with tools and a model of one session alone. */
   forSession(
     facts: RuntimeContext,
@@ -178,6 +180,7 @@ export function createProgramContext(world: World, normalized: NormalizedRuntime
   }
 
   return {
+    look: world.look,
     async gather() {
       adapted ??= adapt();
       const [facts, program] = await Promise.all([world.gather(), adapted]);

@@ -1,15 +1,25 @@
-import { join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
+import type { RunEnding } from "../conversation/run-event.ts";
+import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { type Diagnostic, placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
+import type { LoopInput } from "../loop/loop-ports.ts";
+import type { PolicyFacts } from "../permissions/build-policy.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
+import { createMayLoad, type MayLoad } from "../permissions/may-load.ts";
 import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../permissions/rules/rule-warning.ts";
+import { type LimitFacts, type LimitSettings, readLimitSettings } from "../planning/limit-plan.ts";
+import { type ModeWishes, planSession, type SessionFacts } from "../planning/plan-session.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { Paths } from "../settings/paths.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPath } from "../tools/find-real-path.ts";
-import { splitEntries } from "../tools/grants/split-entries.ts";
+import { splitEntries } from "../tools/grants/tool-entry.ts";
+import { sandboxRights } from "../tools/sandbox/sandbox.ts";
+import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
 export interface RuleFlags {
@@ -32,7 +42,7 @@ export function sessionRules(
 }
 
 /** What a person should know of the rules of the call; those of settings are shown where files are checked. */
-export function ruleNotes({
+function ruleNotes({
   allow,
   deny,
 }: Readonly<Record<"allow" | "deny", readonly PolicyRule[]>>): readonly string[] {
@@ -136,4 +146,160 @@ export function refuseBrokenRestrictions({
 
 function placeOf(diagnostic: Diagnostic | undefined): string {
   return diagnostic?.file === undefined ? "" : `${placeText(diagnostic)}: `;
+}
+
+/** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
+export async function findWorkingDirectories(
+  world: Pick<RuntimeContext, "discovered" | "additionalDirectories">,
+): Promise<readonly string[]> {
+  const { paths, settings } = world.discovered;
+  const fromSettings = settings.settings.permissions.additionalDirectories.map(({ directory, source }) =>
+    directory === "~" || directory.startsWith("~/")
+      ? join(paths.home, directory.slice(1))
+      : resolve(source.anchor, directory),
+  );
+  const folders = [paths.cwd, ...world.additionalDirectories, ...fromSettings].filter(isAbsolute);
+  const real = await Promise.all(folders.map((folder) => findRealPath(folder)));
+  return [...new Set([...folders, ...real])];
+}
+
+/** Whether rules of a session let a file be loaded into a prompt; `more` are deny rules of the agent it is loaded for. */
+export function mayLoadIn(
+  {
+    discovered,
+    disallowedTools,
+    platform,
+  }: Pick<RuntimeContext, "discovered" | "disallowedTools" | "platform">,
+  options: RuleFlags,
+  more: readonly PolicyRule[] = [],
+): MayLoad | undefined {
+  const { paths, settings } = discovered;
+  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
+  const { deny, ask } = sessionRules(settings, flags, paths.cwd);
+  return createMayLoad({ deny: [...deny, ...more], ask }, { ...paths, platform });
+}
+
+/** The same by the rules of settings alone, where no session is started. */
+export function mayLoadHere(
+  { settings, paths }: Pick<DiscoveredAgents, "settings" | "paths">,
+  platform: string,
+): MayLoad | undefined {
+  return createMayLoad(sessionRules(settings, {}, paths.cwd), { ...paths, platform });
+}
+
+interface PolicySource {
+  readonly discovered: Pick<DiscoveredAgents, "paths" | "settings">;
+  readonly trusted: boolean;
+  readonly platform: string;
+}
+
+/** What settings and options say about rights and the mode: the same for a run, a plan and an explanation. */
+export function policyFacts(
+  { discovered: { paths, settings }, trusted, platform }: PolicySource,
+  flags: RuleFlags,
+): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeWishes, "settingsMode" | "bypassForbidden"> {
+  const { permissions, sources, plain } = settings.settings;
+  const sandbox = sandboxRights(plain.sandbox);
+  const mode = permissions.defaultMode;
+  return {
+    rules: sessionRules(settings, flags, paths.cwd),
+    ...(mode === undefined
+      ? {}
+      : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
+    bypassForbidden: permissions.switches.disableBypassPermissionsMode === "disable",
+    switches: permissions.switches,
+    directory: paths.cwd,
+    home: paths.home,
+    platform,
+    ...(sandbox === undefined ? {} : { sandbox }),
+    trusted,
+  };
+}
+
+/** What opening a session found out for its plan. */
+type FactsFound = Pick<
+  SessionFacts,
+  | "definition"
+  | "model"
+  | "canSearch"
+  | "available"
+  | "servers"
+  | "serverInstructions"
+  | "system"
+  | "memory"
+  | "skills"
+  | "workingDirectories"
+  | "notes"
+>;
+
+/** The plan of the main agent, or the reason why there is none, as a error. */
+export function decidePlan(
+  world: RuntimeContext,
+  options: SessionSetup,
+  sessionId: string,
+  found: FactsFound & {
+    readonly outputRules: readonly PolicyRule[];
+    readonly teamRules?: readonly PolicyRule[];
+    readonly limits: LimitFacts;
+  },
+): RunPlan {
+  const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
+  const rights = policyFacts(world, { ...options, disallowedTools });
+  const planned = planSession(
+    { ...options, sessionId, agentId: "main" },
+    {
+      ...rights,
+      rules: { ...rights.rules, deny: [...rights.rules.deny, ...(found.teamRules ?? [])] },
+      ...found,
+      notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
+    },
+  );
+  if (planned.type === "planned") return planned.plan;
+  const { reason, advice, code = "plan-refused" } = planned;
+  throw new RetinueError(code, reason, advice === undefined ? {} : { advice });
+}
+
+/** When a silent agent in the background is stopped, unless the environment says otherwise. */
+const defaultStallMs = 600_000;
+
+/** Everything about limits that planning asks for; a setting that cannot be used ends the start. */
+export function limitFacts(world: RuntimeContext, options: Pick<SessionSetup, "limits">): LimitFacts {
+  const { settings } = world.discovered.settings;
+  const { agentStallTimeoutMs } = world.variables;
+  const limits: LimitSettings = readLimitSettings(settings.plain.limits);
+  return {
+    settings: limits,
+    settingsFrom: (name) => settings.sources.get(name)?.file,
+    ...(options.limits === undefined ? {} : { session: options.limits }),
+    background:
+      agentStallTimeoutMs === undefined
+        ? { stopMs: defaultStallMs, from: "the default" }
+        : { stopMs: agentStallTimeoutMs, from: "CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS" },
+  };
+}
+
+/** The turns of a plan over all runs of one prompt. What is shared with children is kept by the budget of the tree. */
+export interface SessionLimits {
+  /** What the next run may take, when the parts of the same prompt that ended before it took so much. */
+  left(before: RunEnding | undefined): Pick<LoopInput, "maxTurns">;
+  /** The limit that leaves nothing for another part of the same prompt. */
+  reached(ending: RunEnding): "max_turns" | undefined;
+  /** The ending, with a limit named as the caller set it. */
+  explain(ending: RunEnding): RunEnding;
+}
+
+export function createLimits({ maxTurns }: Pick<RunPlan, "maxTurns">): SessionLimits {
+  const limit = maxTurns?.value ?? Number.POSITIVE_INFINITY;
+  return {
+    left: (before) => ({ maxTurns: limit - (before?.totals.turns ?? 0) }),
+    reached: (ending) => (ending.totals.turns >= limit ? "max_turns" : undefined),
+    explain(ending) {
+      if (ending.reason !== "max_turns" || maxTurns === undefined) return ending;
+      return { ...ending, error: `The limit of ${turns(maxTurns.value)} was reached.` };
+    },
+  };
+}
+
+function turns(count: number): string {
+  return count === 1 ? "1 turn" : `${count} turns`;
 }

@@ -17,6 +17,11 @@ import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 
+export type { ModelFacts } from "../model/model.ts";
+export type { RunPlan } from "../planning/plan-tools.ts";
+export { type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export type { TaskEvent } from "../tasks/task-manager.ts";
+
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
   readonly id: string;

@@ -13,21 +13,18 @@ import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
-import { createCoolDowns } from "../model/cool-down.ts";
 import type { LocalServer } from "../model/local-models.ts";
 import { createModelFactory } from "../model/model-factory.ts";
-import { createRequestGates } from "../model/request-gate.ts";
-import { readModelClocks } from "../planning/limit-settings.ts";
-import { findHome, withHome } from "../settings/find-home.ts";
-import { createPaths } from "../settings/paths.ts";
+import { createCoolDowns, createRequestGates } from "../model/request-gate.ts";
+import { readModelClocks } from "../planning/limit-plan.ts";
+import { createPaths, findHome, withHome } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
 import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
-import { createReadOnlySandbox } from "../tools/sandbox/read-only-sandbox.ts";
-import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { approvalsOf, withoutWebhookKey } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
@@ -37,6 +34,8 @@ import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers
 /** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
 export interface World extends AsyncDisposable {
   gather(): Promise<RuntimeContext>;
+  /** The agents there are now; nothing else is looked at. */
+  look(): Promise<Pick<RuntimeContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
 }
@@ -68,6 +67,11 @@ export function createWorld(options: RuntimeSetup): World {
     async gather() {
       await checkWorkingFolder(place.cwd);
       return contextOf(shared, await agents.discover());
+    },
+    async look() {
+      await checkWorkingFolder(place.cwd);
+      const { discovered } = await agents.discover();
+      return { discovered };
     },
     register: agents.register,
     unregister: agents.unregister,
@@ -168,7 +172,6 @@ function createSkillSource(
 function createServerSearch(): Shared["findServers"] {
   const searches = new Map<string, Promise<readonly LocalServer[]>>();
   return async (environment) => {
-    if (readEnvironment(environment).options.localModels === false) return [];
     const [{ localPlaces }, { findLocalServers }] = await Promise.all([
       import("../model/local-models.ts"),
       import("../model/find-local-servers.ts"),
@@ -210,10 +213,11 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
   const environment = withoutWebhookKey(whole, plain.approvals);
+  const variables = readEnvironment(environment).options;
   return {
     ...givenParts(options),
     ...approvalsOf(options.approvals, plain.approvals, whole),
-    ...teamsOf({ option: options.teams, environment, settings: plain }, shared.openTeam),
+    ...teamsOf({ option: options.teams, environment, variables, settings: plain }, shared.openTeam),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
@@ -221,14 +225,14 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     portable: options.portable ?? {},
     trusted,
     environment,
+    variables,
     platform: place.platform,
     models: modelsOf(shared, { plain, environment, trusted }),
-    localServers: () => shared.findServers(environment),
+    localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
     additionalDirectories,
     sandbox,
     readOnlySandbox,
-    keepsTranscripts:
-      options.transcripts ?? readEnvironment(environment).options.promptHistorySkipped !== true,
+    keepsTranscripts: options.transcripts ?? variables.promptHistorySkipped !== true,
     durability: options.durability ?? plain.durability ?? "sync",
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },

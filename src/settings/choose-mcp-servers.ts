@@ -6,7 +6,7 @@ import type { McpScope, McpServer, McpTransport } from "../mcp/mcp-server.ts";
 import type { McpServerConfig } from "../mcp/mcp-server-config.ts";
 import { isHeader, refuseAddress } from "../mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "../mcp/refuse-server-name.ts";
-import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./mcp-policy.ts";
+import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./load-mcp-entries.ts";
 import type { SettingsLayer } from "./settings-layer.ts";
 
 export interface ChosenServers {

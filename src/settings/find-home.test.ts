@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findHome, withHome } from "./find-home.ts";
-import { createPaths } from "./paths.ts";
+import { createPaths, findHome, withHome } from "./paths.ts";
 
 const listed = () => "/home/ada";
 

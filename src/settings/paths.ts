@@ -1,4 +1,7 @@
-import { posix, win32 } from "node:path";
+// @io
+
+import { userInfo } from "node:os";
+import { isAbsolute, posix, win32 } from "node:path";
 import { RetinueError } from "../foundation/retinue-error.ts";
 
 export interface PathsInput {
@@ -38,7 +41,7 @@ export interface Paths {
   readonly managedDirectory: string;
 }
 
-export interface SettingsPaths {
+interface SettingsPaths {
   readonly user: string;
   /** From the repository's root to the working folder; the later file is the nearer one. */
   readonly project: readonly string[];
@@ -54,7 +57,7 @@ export interface ScopedDirectories {
   readonly user: string;
 }
 
-export interface PluginPaths {
+interface PluginPaths {
   readonly root: string;
   readonly cache: string;
   readonly data: string;
@@ -179,4 +182,41 @@ function transcriptsName({ cwd, environment }: PathsInput, hasOwnConfigDirectory
 function managedDirectoryOf(platform: string): string {
   if (platform === "darwin") return "/Library/Application Support/ClaudeCode";
   return platform === "win32" ? "C:\\Program Files\\ClaudeCode" : "/etc/claude-code";
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The folder of the person who runs this. A variable that is empty or relative would make the working folder, which
+ * may be anybody's, the person's own: then the system's list of users decides.
+ */
+export function findHome(environment: Environment, readUser: () => string = homeOfUser): string {
+  const given = environment[homeVariable];
+  if (given !== undefined && isAbsolute(given)) return given;
+  const home = readUser();
+  if (isAbsolute(home)) return home;
+  const what = given === undefined ? "is not set" : `is ${JSON.stringify(given)}`;
+  throw new RetinueError(
+    "no-home",
+    `${homeVariable} ${what}, and the system names no home folder for this user.`,
+    {
+      advice: `Set ${homeVariable} to the absolute path of your home folder.`,
+    },
+  );
+}
+
+/** What commands, hooks and servers are given: the same home that is used here. */
+export function withHome(environment: Environment, home: string): Environment {
+  const given = environment[homeVariable];
+  return given !== undefined && isAbsolute(given) ? environment : { ...environment, [homeVariable]: home };
+}
+
+const homeVariable = process.platform === "win32" ? "USERPROFILE" : "HOME";
+
+function homeOfUser(): string {
+  try {
+    return userInfo().homedir;
+  } catch {
+    return "";
+  }
 }

@@ -205,7 +205,8 @@ const variables = {
   localModels: ["RETINUE_LOCAL_MODELS", toggle],
 } as const satisfies Readonly<Record<string, readonly [string, ValueReader<unknown>]>>;
 
-type EnvironmentOptions = {
+/** What the variables that steer this product say. */
+export type EnvironmentOptions = {
   readonly [Option in keyof typeof variables]?: (typeof variables)[Option] extends readonly [
     string,
     ValueReader<infer Value>,

@@ -18,7 +18,7 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isWithin } from "../plugins/plugin.ts";
 import { largestSkill, type ReadSkill, readSkillFile, refuseLargeSkill } from "./read-skill-file.ts";
 import type { Skill } from "./skill.ts";
-import type { SkillPlace } from "./skill-places.ts";
+import type { SkillPlace } from "./skill-catalog.ts";
 
 export interface LoadedSkills {
   /** In the order of the places, the stronger first. */

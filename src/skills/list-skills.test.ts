@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { listSkills } from "./list-skills.ts";
 import type { Skill } from "./skill.ts";
+import { listSkills } from "./skill-catalog.ts";
 
 function skillOf(name: string, description: string, more: Partial<Skill> = {}): Skill {
   return {

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createNestedFolders } from "./nested-folders.ts";
+import { createNestedFolders } from "./skill-catalog.ts";
 
 let base: string;
 let root: string;

@@ -1,4 +1,5 @@
-import { oneLine, shorten } from "../definitions/describe-agents.ts";
+import { escapeLine } from "../conversation/escape-control-tags.ts";
+import { shorten } from "../definitions/describe-agents.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
 import type { FilledPiece } from "./skill-text.ts";
@@ -52,7 +53,7 @@ export async function runSkillCommands(
 
 async function runOne(command: string, count: number, options: SkillCommandOptions): Promise<string> {
   const { shell, refusal } = options;
-  const shown = `\`${shorten(oneLine(command), 200)}\``;
+  const shown = `\`${shorten(escapeLine(command), 200)}\``;
   if (refusal !== undefined || shell === undefined)
     return notRun(shown, refusal ?? "there is no shell in this session");
   if (count > maxCommands) return notRun(shown, `a skill may run ${maxCommands} commands`);

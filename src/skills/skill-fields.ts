@@ -6,7 +6,7 @@ import type { Issue } from "../foundation/diagnostic.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { canonicalToolName } from "../foundation/tool-table.ts";
 import { specifierKind } from "../permissions/rules/permission-rule.ts";
-import { resolveToolName, splitWords } from "../tools/grants/split-entries.ts";
+import { resolveToolName, splitWords } from "../tools/grants/tool-entry.ts";
 import type { Skill } from "./skill.ts";
 import { meaningOfSkillKey, type SkillKey, skillKeys } from "./skill-keys.ts";
 

@@ -1,27 +1,32 @@
-import { randomBytes } from "node:crypto";
 import {
+  close,
   closeSync,
-  constants,
-  copyFileSync,
+  fdatasync,
   fstatSync,
-  fsyncSync,
+  fsync,
   ftruncateSync,
   mkdirSync,
+  open,
   openSync,
   readSync,
-  renameSync,
-  rmSync,
   type Stats,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { promisify } from "node:util";
 import { RetinueError } from "../foundation/retinue-error.ts";
+import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import type { Durability } from "./durability.ts";
-import { errorCode, fileError } from "./file-error.ts";
-import { createGroupSync, type GroupSyncOptions } from "./group-sync.ts";
-import { type LockAnswer, type OwnerLock, type OwnerLockOptions, takeOwnerLock } from "./owner-lock.ts";
+import { fileError } from "./file-error.ts";
+import {
+  fenceFile,
+  type LockAnswer,
+  type OwnerLock,
+  type OwnerLockOptions,
+  takeOwnerLock,
+} from "./owner-lock.ts";
 
-export interface AppendLogOptions extends OwnerLockOptions, Pick<GroupSyncOptions, "dataSync"> {
+interface AppendLogOptions extends OwnerLockOptions, Pick<GroupSyncOptions, "dataSync"> {
   /** The length the file must have, in bytes: that of the text the caller has read, 0 for a file that must be new. */
   readonly expectLength?: number;
   /** What `sync` waits for; `os` when absent. */
@@ -275,42 +280,96 @@ function removed(file: string): RetinueError {
   );
 }
 
-/**
- * Puts a copy in the place of a file whose former writer may still live. What that one writes from now on goes into the
- * file it has open, which has no name any more, and never behind the lines of the new owner.
- */
-function fenceFile(file: string): void {
-  const copy = `${file}.${randomBytes(6).toString("hex")}.tmp`;
-  try {
-    const old = openSync(file, "r");
-    try {
-      copyFileSync(file, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-      const own = openSync(copy, "r+");
-      try {
-        fsyncSync(own);
-        renameSync(copy, file);
-        // The former writer may have been at it while the copy was made; later it can only write for itself.
-        copyRest(old, own);
-      } finally {
-        closeSync(own);
-      }
-    } finally {
-      closeSync(old);
-    }
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return;
-    throw fileError("take over", file, error);
-  } finally {
-    rmSync(copy, { force: true });
-  }
+/** Brings the bytes of a growing file onto the disk. */
+interface GroupSync {
+  /** Resolves when the first `length` bytes are on the disk. Rejects with a RetinueError, and does so from then on. */
+  upTo(length: number): Promise<void>;
+  /** Why the disk did not take the bytes; nothing may be written after that. */
+  failure(): Error | undefined;
+  /**
+   * Runs something immediately, or behind the syncs that are under way: the number of a descriptor that is closed is given to
+   * another file, which they would take for this one.
+   */
+  whenIdle(run: () => void): void;
 }
 
-function copyRest(from: number, to: number): void {
-  const chunk = Buffer.alloc(64 * 1024);
-  for (let at = fstatSync(to).size; ; ) {
-    const read = readSync(from, chunk, 0, chunk.length, at);
-    if (read === 0) return;
-    for (let done = 0; done < read; ) done += writeSync(to, chunk, done, read - done, at + done);
-    at += read;
+interface GroupSyncOptions {
+  readonly file: string;
+  readonly descriptor: number;
+  /** Bytes that are in the file now. */
+  readonly length: () => number;
+  /** Folders whose entries are new, innermost first; they are synced once, behind the file. */
+  readonly newIn: readonly string[];
+  /** How the data of a file is brought to the disk; `fdatasync` when absent. */
+  readonly dataSync?: (descriptor: number) => Promise<void>;
+}
+
+/** The one that asks while a sync runs waits for the next one, and all who wait share it. */
+export function createGroupSync(options: GroupSyncOptions): GroupSync {
+  const { file, descriptor, length, newIn, dataSync = fileDataSync } = options;
+  let synced = 0;
+  let failed: Error | undefined;
+  let areFoldersSynced = newIn.length === 0;
+  let running: { readonly work: Promise<void>; readonly covers: number } | undefined;
+  let next: Promise<void> | undefined;
+
+  async function sync(covered: number): Promise<void> {
+    try {
+      await dataSync(descriptor);
+      if (!areFoldersSynced) for (const folder of newIn) await syncDirectory(folder);
+      areFoldersSynced = true;
+      synced = Math.max(synced, covered);
+    } catch (error) {
+      // The system may have dropped the bytes, so another try would wrongly succeed.
+      failed ??= fileError("bring to the disk", file, error);
+      throw failed;
+    }
+  }
+
+  function start(): Promise<void> {
+    const covers = length();
+    const work = sync(covers).finally(() => {
+      if (running?.work === work) running = undefined;
+    });
+    running = { work, covers };
+    return work;
+  }
+
+  return {
+    async upTo(wanted) {
+      if (failed !== undefined) throw failed;
+      if (synced >= wanted && areFoldersSynced) return;
+      if (running === undefined) return start();
+      if (running.covers >= wanted) return running.work;
+      next ??= running.work
+        .catch(() => undefined)
+        .then(() => {
+          next = undefined;
+          return start();
+        });
+      return next;
+    },
+    failure: () => failed,
+    whenIdle(run) {
+      const last = next ?? running?.work;
+      if (last === undefined) run();
+      else last.then(run, run);
+    },
+  };
+}
+
+const fileDataSync = promisify(fdatasync);
+const fullSync = promisify(fsync);
+const openFolder = promisify(open);
+const closeFolder = promisify(close);
+
+/** Makes the names in a folder survive a power cut; systems that cannot sync a folder do it by themselves. */
+async function syncDirectory(folder: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const descriptor = await retryWhileScarce(() => openFolder(folder, "r"));
+  try {
+    await fullSync(descriptor);
+  } finally {
+    await closeFolder(descriptor);
   }
 }

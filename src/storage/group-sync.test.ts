@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createGroupSync } from "./group-sync.ts";
+import { createGroupSync } from "./append-log.ts";
 
 /** A disk whose syncs end when the test says so. */
 function slowDisk() {

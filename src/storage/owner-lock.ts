@@ -1,16 +1,22 @@
 import { randomBytes } from "node:crypto";
 import {
   closeSync,
+  constants,
+  copyFileSync,
   existsSync,
+  fstatSync,
+  fsyncSync,
   openSync,
   readFileSync,
   readSync,
+  renameSync,
   rmSync,
   statSync,
   utimesSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
+import { sleep } from "../foundation/abortable.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { createWholeFile, errorCode, fileError, replaceWholeFile } from "./file-error.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
@@ -232,7 +238,7 @@ function heldFacts(
 }
 
 /** The clock of another machine may differ from this one's; files that both can see have the time of one of them. */
-export function fileSystemNow(lockFile: string): number {
+function fileSystemNow(lockFile: string): number {
   const probe = `${lockFile}.${randomBytes(6).toString("hex")}.tmp`;
   try {
     writeFileSync(probe, "", { flag: "wx", mode: 0o600 });
@@ -266,5 +272,71 @@ function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs"> {
     return { owner: { pid, machine, started }, expiresAfterMs: isLimit ? expiresAfterMs : undefined };
   } catch {
     return noOne;
+  }
+}
+
+interface WaitForOwnerOptions {
+  readonly signal: AbortSignal;
+  /** Hears once that there is something to wait for, and for how long at most. */
+  readonly onWait?: (wait: { readonly by?: ProcessIdentity; readonly maxMs: number }) => void;
+}
+
+const lookEveryMs = 500;
+
+/**
+ * Waits while no one can see from here whether the owner of a file lives: until it gives a sign of life, or has lost its
+ * lock. Returns immediately for a file that is free, or certainly held.
+ */
+export async function waitForOwner(file: string, { signal, onWait }: WaitForOwnerOptions): Promise<void> {
+  let firstChange: number | undefined;
+  while (true) {
+    const look = lookAtLock(file, { now: () => fileSystemNow(`${file}.lock`) });
+    if (look.type === "free" || look.expiresInMs === undefined || look.changedAt === undefined) return;
+    if (firstChange === undefined) {
+      firstChange = look.changedAt;
+      onWait?.({ maxMs: look.expiresInMs, ...(look.by === undefined ? {} : { by: look.by }) });
+    }
+    if (look.changedAt !== firstChange) return;
+    await sleep(Math.min(look.expiresInMs + 1, lookEveryMs), signal);
+  }
+}
+
+/**
+ * Puts a copy in the place of a file whose former writer may still live. What that one writes from now on goes into the
+ * file it has open, which has no name any more, and never behind the lines of the new owner.
+ */
+export function fenceFile(file: string): void {
+  const copy = `${file}.${randomBytes(6).toString("hex")}.tmp`;
+  try {
+    const old = openSync(file, "r");
+    try {
+      copyFileSync(file, copy, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+      const own = openSync(copy, "r+");
+      try {
+        fsyncSync(own);
+        renameSync(copy, file);
+        // The former writer may have been at it while the copy was made; later it can only write for itself.
+        copyRest(old, own);
+      } finally {
+        closeSync(own);
+      }
+    } finally {
+      closeSync(old);
+    }
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return;
+    throw fileError("take over", file, error);
+  } finally {
+    rmSync(copy, { force: true });
+  }
+}
+
+function copyRest(from: number, to: number): void {
+  const chunk = Buffer.alloc(64 * 1024);
+  for (let at = fstatSync(to).size; ; ) {
+    const read = readSync(from, chunk, 0, chunk.length, at);
+    if (read === 0) return;
+    for (let done = 0; done < read; ) done += writeSync(to, chunk, done, read - done, at + done);
+    at += read;
   }
 }

@@ -5,9 +5,8 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openAppendLog } from "./append-log.ts";
-import { beat, hasLiveOwner, lookAtLock, startHeartbeat, takeOwnerLock } from "./owner-lock.ts";
+import { beat, hasLiveOwner, lookAtLock, startHeartbeat, takeOwnerLock, waitForOwner } from "./owner-lock.ts";
 import { livenessOf, thisProcess } from "./process-identity.ts";
-import { waitForOwner } from "./wait-for-owner.ts";
 
 let root: string;
 let file: string;

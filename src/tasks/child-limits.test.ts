@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readChildLimits } from "./child-limits.ts";
+import { readChildLimits } from "./task-manager.ts";
 
 test.each([
   [undefined, undefined, { maxRunning: 10 }],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { UserMessage } from "../conversation/message.ts";
-import { createChildMail } from "./child-mail.ts";
+import { createChildMail } from "./messenger.ts";
 
 const notice = (text: string): UserMessage => ({ role: "user", content: [{ type: "text", text }] });
 const never = new AbortController().signal;

@@ -2,8 +2,7 @@ import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
-import { runAgentLoop } from "../loop/run-agent-loop.ts";
-import { createTally } from "../loop/tally.ts";
+import { createTally, runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 import type { Execution, Executor, TaskControl } from "./task-manager.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { RunEnding } from "../conversation/run-event.ts";
+import { foldTask, startedTask } from "./drive-task.ts";
 import { endNotice } from "./end-notice.ts";
-import { foldTask, startedTask } from "./task-state.ts";
 
 const usage = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 100, cacheWriteTokens: 20 };
 

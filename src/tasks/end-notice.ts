@@ -1,8 +1,8 @@
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import type { CommandRecord } from "../tools/command/command-record.ts";
-import { escapeControlTags } from "./result-text.ts";
-import type { TaskState } from "./task-state.ts";
+import type { TaskState } from "./drive-task.ts";
 
 /** What a parent is shown when a child in the background has ended. */
 export function endNotice(

@@ -1,12 +1,12 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
+import { hasEnded } from "./drive-task.ts";
 import type { FoundTask } from "./recovery/find-tasks.ts";
 import type { TaskManager } from "./task-manager.ts";
-import { hasEnded } from "./task-state.ts";
 
 /** What a message needs to know of an agent that it may be for. */
-export interface Recipient {
+interface Recipient {
   readonly id: string;
   readonly agentType: string;
   readonly description: string;
@@ -24,7 +24,7 @@ export type SendOutcome =
   | { readonly type: "resumed"; readonly recipient: Recipient; readonly outcome: SpawnOutcome }
   | { readonly type: "refused"; readonly reason: string };
 
-export interface MessengerOptions {
+interface MessengerOptions {
   readonly tasks: TaskManager;
   /** The children of the session as recorded in their files, also those of earlier processes. */
   readonly find: () => Promise<readonly FoundTask[]>;
@@ -169,4 +169,58 @@ function refused(reason: string): Extract<SendOutcome, { type: "refused" }> {
 function textIn({ content }: UserMessage): string {
   if (typeof content === "string") return content;
   return content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+}
+
+/** What children have reported to their parent and it has not read yet. */
+export interface ChildMail {
+  put(message: UserMessage): void;
+  isEmpty(): boolean;
+  takeAll(): readonly UserMessage[];
+  takeOne(): UserMessage | undefined;
+  /** Resolves with the next piece of mail, with the signal, or after the time; 0 means without limit. */
+  wait(signal: AbortSignal, limitMs: number): Promise<void>;
+}
+
+/** More than a parent could read at the same time; what is older can be asked for by id. */
+const maxKept = 200;
+
+/** With room for none, as where no parent ever reads, it keeps nothing. */
+export function createChildMail(most: number = maxKept): ChildMail {
+  const messages: UserMessage[] = [];
+  let dropped = 0;
+  let bell = Promise.withResolvers<void>();
+
+  function takeDropped(): readonly UserMessage[] {
+    if (dropped === 0) return [];
+    const text = `<task-notification>\n<summary>${dropped} older notices were dropped; TaskOutput shows how an agent ended.</summary>\n</task-notification>`;
+    dropped = 0;
+    return [{ role: "user", content: [{ type: "text", text }] }];
+  }
+
+  return {
+    put(message) {
+      messages.push(message);
+      if (messages.length > most) {
+        messages.shift();
+        if (most > 0) dropped += 1;
+      }
+      bell.resolve();
+      bell = Promise.withResolvers();
+    },
+    isEmpty: () => messages.length === 0,
+    takeAll: () => [...takeDropped(), ...messages.splice(0)],
+    takeOne: () => takeDropped()[0] ?? messages.shift(),
+    async wait(signal, limitMs) {
+      const end = Promise.withResolvers<void>();
+      const release = (): void => end.resolve();
+      const timer = limitMs === 0 ? undefined : setTimeout(release, limitMs);
+      signal.addEventListener("abort", release, { once: true });
+      try {
+        if (!signal.aborted) await Promise.race([bell.promise, end.promise]);
+      } finally {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", release);
+      }
+    },
+  };
 }

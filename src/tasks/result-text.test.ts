@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { RunEnding } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import { escapeControlTags, maxResult, resultText } from "./result-text.ts";
+import { maxResult, resultText } from "./result-text.ts";
 
 function ending(more: Partial<RunEnding> = {}): RunEnding {
   return {

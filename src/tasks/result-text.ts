@@ -3,8 +3,6 @@ import type { RunEnding } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { pageLength, pageOf } from "../tools/text-page.ts";
 
-export { escapeControlTags } from "../conversation/escape-control-tags.ts";
-
 /** What a parent reads of a child's end. */
 export interface ResultInput {
   readonly agentId: string;

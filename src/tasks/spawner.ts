@@ -1,13 +1,17 @@
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../conversation/usage.ts";
-import { isRetinueError } from "../foundation/retinue-error.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { settledSoon } from "../foundation/abortable.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
+import { hasEnded, interruptedReason, type TaskState } from "./drive-task.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
-import { escapeControlTags, resultText } from "./result-text.ts";
+import { resultText } from "./result-text.ts";
 import type {
   ChildSource,
   KeptWorktree,
@@ -16,9 +20,8 @@ import type {
   TaskManager,
   TaskStarted,
 } from "./task-manager.ts";
-import { hasEnded, interruptedReason, type TaskState } from "./task-state.ts";
 
-export interface SpawnerOptions {
+interface SpawnerOptions {
   readonly children: ChildSource;
   readonly tasks: TaskManager;
   /** Queues a message for the parent, which reads it between its turns. */
@@ -31,7 +34,7 @@ export interface SpawnerOptions {
   readonly teammateSettled?: () => void;
 }
 
-export type ChildStarted =
+type ChildStarted =
   | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
   | RefusedChild;
 
@@ -290,4 +293,20 @@ function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
     "You are notified when it has ended, with its result; continue with other work meanwhile.",
     `What it does can be followed in ${outputFile}; TaskOutput with its id shows how it is doing, TaskStop ends it.`,
   ].join("\n");
+}
+
+/** A program's callback that does not return is not waited for longer than this. */
+const callbackLimitMs = 5000;
+
+/** Reports to a program's definition how its agent has ended. */
+export async function describeDefinition(
+  { id, status, ending }: TaskState,
+  { name, behaviour }: AgentDefinition,
+): Promise<void> {
+  if (ending === undefined || behaviour?.onEnd === undefined) return;
+  const reported = Promise.resolve(behaviour.onEnd({ agent: name, agentId: id, status, text: ending.text }));
+  const late = AbortSignal.abort(
+    new RetinueError("callback-late", `it did not return within ${callbackLimitMs} ms`),
+  );
+  await settledSoon(reported, late, callbackLimitMs);
 }

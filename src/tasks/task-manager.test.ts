@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
+import { foldTask, hasEnded, startedTask } from "./drive-task.ts";
 import { createTaskManager, type TaskManager, type TaskRun } from "./task-manager.ts";
-import { foldTask, hasEnded, startedTask } from "./task-state.ts";
 
 const never = new AbortController().signal;
 const totals = { usage: noUsage, turns: 1, toolUses: 0, durationMs: 1, modelMs: 1 };

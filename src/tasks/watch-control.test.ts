@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
-import { controlFiles, controlRequest } from "./control-files.ts";
 import { createTaskManager, type TaskRun } from "./task-manager.ts";
-import { watchControl, watchMain } from "./watch-control.ts";
+import { controlFiles, controlRequest, watchControl, watchMain } from "./watch-control.ts";
 import { writeControlRequest, writeMessageRequest, writeStopRequest } from "./write-stop-request.ts";
 
 function createControlled() {

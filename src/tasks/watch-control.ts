@@ -10,18 +10,14 @@ import {
   readFileSync,
   rmSync,
   watch,
+  writeFileSync,
 } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { UserMessage } from "../conversation/message.ts";
+import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import {
-  agentOfRequest,
-  type ControlFiles,
-  readControlRequest,
-  readMessageRequest,
-  recipientOfMessage,
-} from "./control-files.ts";
+import { checkAgentId, isAgentId, type SessionFiles } from "../journal/session-files.ts";
 import type { TaskManager } from "./task-manager.ts";
 
 /** Some file systems report changes to no one, so the folder is also looked at this often. */
@@ -174,5 +170,110 @@ function readOwn(file: string, maxBytes: number): string | undefined {
     return undefined;
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+/** Where other processes leave wishes for the children of a session, one file for each child. */
+export interface ControlFiles {
+  readonly directory: string;
+  request(agentId: string): string;
+  /** A message for a child; each has a file of its own. */
+  message(agentId: string, messageId: string): string;
+}
+
+export function controlFiles({ directory }: Pick<SessionFiles, "directory">): ControlFiles {
+  const folder = join(directory, "control");
+  return {
+    directory: folder,
+    request: (agentId) => join(folder, `${checkAgentId(agentId)}.json`),
+    message: (agentId, messageId) =>
+      join(folder, `${checkAgentId(agentId)}.${checkAgentId(messageId)}.message`),
+  };
+}
+
+/** The child a message is for; undefined for files that are no messages. */
+function recipientOfMessage(fileName: string): string | undefined {
+  const [id = "", messageId = "", ending, more] = fileName.split(".");
+  const isMessage = ending === "message" && more === undefined && isAgentId(messageId);
+  return isMessage && isAgentId(id) ? id : undefined;
+}
+
+export function messageRequest(text: string): string {
+  return `${JSON.stringify({ version: 1, action: "message", text })}\n`;
+}
+
+/** The text of a message; undefined where the file holds none. */
+function readMessageRequest(text: string): string | undefined {
+  const value = parse(text);
+  const isMessage = isRecord(value) && value.version === 1 && value.action === "message";
+  return isMessage && typeof value.text === "string" && value.text.trim() !== "" ? value.text : undefined;
+}
+
+/** The child a file speaks for; undefined for files that are not ours. */
+function agentOfRequest(fileName: string): string | undefined {
+  const id = fileName.endsWith(".json") ? fileName.slice(0, -5) : "";
+  return isAgentId(id) ? id : undefined;
+}
+
+const controlActions = ["stop", "background"] as const;
+
+/** What another process asks of an agent besides taking a message. */
+export type ControlAction = (typeof controlActions)[number];
+
+export function controlRequest(action: ControlAction): string {
+  return `${JSON.stringify({ version: 1, action })}\n`;
+}
+
+/** What the text of a file asks for; undefined where it is no request. */
+function readControlRequest(text: string): ControlAction | undefined {
+  const value = parse(text);
+  if (!isRecord(value) || value.version !== 1) return undefined;
+  return controlActions.find((known) => known === value.action);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where other processes see that a child waits for a place; the number orders those of one session. */
+export function queueMarkFile(transcript: string): string {
+  return transcript.replace(/\.jsonl$/, ".queued");
+}
+
+interface QueueMark {
+  enterQueue(): void;
+  leaveQueue(): void;
+}
+
+/** The mark is for people who look; a disk that takes none does not keep the child from its place. */
+export function openQueueMark(file: string, nextNumber: () => number): QueueMark {
+  let isSet = false;
+  return {
+    enterQueue() {
+      try {
+        writeFileSync(file, `${nextNumber()}\n`, { mode: 0o600 });
+        isSet = true;
+      } catch {
+        isSet = false;
+      }
+    },
+    leaveQueue() {
+      if (isSet) rmSync(file, { force: true });
+      isSet = false;
+    },
+  };
+}
+
+/** The number of a child that waits; undefined for one that does not. */
+export function loadQueueNumber(file: string): number | undefined {
+  try {
+    const number = Number(readFileSync(file, "utf8").trim());
+    return Number.isSafeInteger(number) && number > 0 ? number : undefined;
+  } catch {
+    return undefined;
   }
 }

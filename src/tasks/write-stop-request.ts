@@ -1,7 +1,7 @@
 // @io
 import { mkdirSync, rmSync } from "node:fs";
 import { replaceWholeFile } from "../storage/file-error.ts";
-import { type ControlAction, type ControlFiles, controlRequest, messageRequest } from "./control-files.ts";
+import { type ControlAction, type ControlFiles, controlRequest, messageRequest } from "./watch-control.ts";
 
 /** Asks the process that runs an agent to stop it; returns how to take the request back. */
 export function writeStopRequest(files: ControlFiles, agentId: string): () => void {

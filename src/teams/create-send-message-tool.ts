@@ -5,8 +5,7 @@ import type { Messenger, SendOutcome } from "../tasks/messenger.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
 import { addressees, type Delivered, deliver, findAddressee, type Seat } from "./seat.ts";
-import { findMember, withMember } from "./team-config.ts";
-import { leadName } from "./team-names.ts";
+import { findMember, leadName, withMember } from "./team-config.ts";
 
 export interface SendMessageOptions {
   /** Reaches child agents of the session; absent for a member, which has none. */

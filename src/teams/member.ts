@@ -12,8 +12,7 @@ import { createSendMessageTool } from "./create-send-message-tool.ts";
 import type { ProtocolMessage } from "./mail.ts";
 import { type Mailbox, openMailbox } from "./mailbox.ts";
 import { deliver, offerTasks, type Seat } from "./seat.ts";
-import { findMember, type TeamMember, withMember } from "./team-config.ts";
-import { leadName } from "./team-names.ts";
+import { findMember, leadName, type TeamMember, withMember } from "./team-config.ts";
 import type { TeamStore } from "./team-store.ts";
 
 /** What hooks say about events of a team. */

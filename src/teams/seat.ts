@@ -1,7 +1,14 @@
 import type { Actor, BoardTask } from "./board.ts";
 import type { OutgoingMail } from "./mail.ts";
-import { findMember, stateOf, type TeamConfig, teammatesOf, withMember } from "./team-config.ts";
-import { leadName, systemName } from "./team-names.ts";
+import {
+  findMember,
+  leadName,
+  stateOf,
+  systemName,
+  type TeamConfig,
+  teammatesOf,
+  withMember,
+} from "./team-config.ts";
 import type { TeamStore } from "./team-store.ts";
 
 /** An agent's place in a team: what its tools act for. */

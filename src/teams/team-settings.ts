@@ -1,8 +1,8 @@
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
-import { readEnvironment } from "../settings/read-environment.ts";
-import { refuseTeamName } from "./team-names.ts";
+import type { EnvironmentOptions } from "../settings/read-environment.ts";
+import { refuseTeamName } from "./team-config.ts";
 import type { OpenTeam } from "./team-store.ts";
 
 /** Where members of a team run. */
@@ -25,6 +25,7 @@ export interface TeamSettingsInput {
   /** What the program says. */
   readonly option: boolean | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly variables: Pick<EnvironmentOptions, "agentTeams" | "taskListId">;
   readonly settings: Pick<PlainSettings, "teams" | "teammateMode">;
 }
 
@@ -34,9 +35,9 @@ const defaultIdleMinutes = 60;
 export function readTeamSettings({
   option,
   environment,
+  variables: { agentTeams, taskListId },
   settings,
 }: TeamSettingsInput): TeamSettings | undefined {
-  const { agentTeams, taskListId } = readEnvironment(environment).options;
   const setting: JsonRecord = settings.teams ?? { enabled: false };
   const { enabled = true, idleMinutes = defaultIdleMinutes, ...unknown } = setting;
   const [stray] = Object.keys(unknown);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { repeatsOf } from "./repeats-of.ts";
+import { repeatsOf } from "./json-schema-of.ts";
 import type { Tool } from "./tool.ts";
 
 const mcp = (hints: NonNullable<Tool["mcp"]>["hints"]) => ({

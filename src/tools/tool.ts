@@ -5,8 +5,7 @@ import type { ToolEffect } from "../foundation/tool-table.ts";
 import type { McpIdentity } from "../permissions/call-facts.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { NoteTemporary } from "../storage/create-temporary-notes.ts";
-import type { FileLedger } from "./file-ledger.ts";
-import type { WriteInTurn } from "./write-in-turn.ts";
+import type { FileLedger, WriteInTurn } from "./file-ledger.ts";
 
 /** What a tool may use while it runs. Everything it needs of the world comes through here. */
 export interface ToolContext {
@@ -148,6 +147,8 @@ export interface ToolHost {
       readonly signal: AbortSignal;
       /** The agent that asks. */
       readonly agent?: { readonly id: string; readonly name: string };
+      /** The call that asks. */
+      readonly callId?: string;
     },
   ) => Promise<Readonly<Record<string, string>>>;
   readonly todosChanged?: (todos: readonly TodoItem[]) => void;

@@ -6,12 +6,10 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
-import { createEditTool } from "./builtin/create-edit-tool.ts";
+import { createEditTool, createWriteTool } from "./builtin/create-edit-tool.ts";
 import { createReadTool } from "./builtin/create-read-tool.ts";
-import { createWriteTool } from "./builtin/create-write-tool.ts";
-import { createSessionFiles } from "./file-ledger.ts";
+import { createSessionFiles, createWriteInTurn, locksFolder } from "./file-ledger.ts";
 import type { ToolContext } from "./tool.ts";
-import { createWriteInTurn, locksFolder } from "./write-in-turn.ts";
 
 let space: Workspace;
 let root: string;
@@ -173,7 +171,7 @@ function appending(name: string, count: number): string {
     const { createReadTool } = await import(${own("./builtin/create-read-tool.ts")});
     const { createEditTool } = await import(${own("./builtin/create-edit-tool.ts")});
     const { createSessionFiles } = await import(${own("./file-ledger.ts")});
-    const { createWriteInTurn } = await import(${own("./write-in-turn.ts")});
+    const { createWriteInTurn } = await import(${own("./file-ledger.ts")});
     const file_path = ${JSON.stringify(file)};
     const context = {
       signal: new AbortController().signal, directory: "/", workingDirectories: [], callId: "c",

@@ -118,11 +118,18 @@ describe("more of the protocol [DRP-1]", () => {
     expect(resultOf(finished)).toMatchObject({ result: "Fixed." });
   });
 
-  test("an unknown command is answered without the model", async () => {
-    const stage = await createSdkStage([]);
-    const finished = await stage.run("/nothing-like-this");
-    expect(resultOf(finished)).toMatchObject({ subtype: "success", num_turns: 0 });
-    expect(stage.provider.requests).toHaveLength(0);
+  test("commands of the session answer without the model, and other words with a slash are a prompt", async () => {
+    const stage = await createSdkStage(["One."]);
+    const prompts = createPrompts(user("/etc/hosts?"), user("/cost"), user("/context"), user("/help"));
+    prompts.end();
+    const finished = await collect(query({ prompt: prompts, options: stage.options() }));
+    expect(results(finished)).toMatchObject([
+      { result: "One.", num_turns: 1 },
+      { local_command: "cost", num_turns: 0, result: expect.stringContaining("Total cost: $") },
+      { local_command: "context", num_turns: 0, result: expect.stringContaining("Context Usage") },
+      { num_turns: 0, result: "/help isn't available in this environment." },
+    ]);
+    expect(stage.provider.requests).toHaveLength(1);
   });
 
   test("an image in a prompt reaches the model", async () => {

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
 import { addAgentSdkOptions } from "../../src/apps/agent-sdk/agent-sdk-options.ts";
-import { addOptions } from "../../src/apps/cli/program/option-entry.ts";
+import { addOptions } from "../../src/apps/cli/program/command-entry.ts";
 import { runOptions, sessionOptions } from "../../src/apps/cli/program/run-options.ts";
 
 /** The flags that `claude --help` of version 2.1.325 lists. */

@@ -1,59 +1,8 @@
 import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import type { SpawnedProcess, SpawnOptions } from "@anthropic-ai/claude-agent-sdk";
-import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
-import { interruptedBy } from "../../src/apps/cli/end-signal.ts";
-import { main } from "../../src/apps/cli/main.ts";
-import { readAll, readLines } from "../../src/apps/cli/read-all.ts";
-import { version } from "../../src/foundation/version.ts";
-import type { Finished, Place } from "../scenarios/run-command.ts";
-
-interface InsideOptions {
-  readonly cwd: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly stdin: PassThrough;
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-}
-
-/** The command in this process: everything but the process itself is real. */
-function start(arguments_: readonly string[], options: InsideOptions) {
-  const { stdin, environment } = options;
-  const interrupts = new Set<Parameters<CliHost["onInterrupt"]>[0]>();
-  const output = (write: (text: string) => void): CliOutput => ({
-    write: (text) => write(text),
-    isTerminal: false,
-    isColourAllowed: false,
-  });
-  const code = main(arguments_, {
-    stdout: output(options.out),
-    stderr: output(options.err),
-    stdin: {
-      isTerminal: false,
-      readAll: (given) => readAll(stdin, given),
-      lines: ({ signal }) => readLines(stdin, signal),
-    },
-    onInterrupt(listener) {
-      interrupts.add(listener);
-      return () => interrupts.delete(listener);
-    },
-    canAsk: false,
-    ask: () => Promise.reject(new Error("No one is asked here.")),
-    endQuestions: () => undefined,
-    environment,
-    cwd: options.cwd,
-    home: environment["HOME"] ?? "",
-    platform: process.platform,
-    nodeVersion: process.versions.node,
-    version: () => version,
-  });
-  return {
-    code,
-    kill() {
-      for (const listener of interrupts) listener(interruptedBy("SIGTERM"));
-    },
-  };
-}
+import { type Finished, type InProcessOptions, type Place, runInProcess } from "../scenarios/run-command.ts";
+import { startInProcess } from "../start-in-process.ts";
 
 /** The command with both its pipes, for clients of a protocol. */
 export function openInside(
@@ -61,18 +10,17 @@ export function openInside(
   arguments_: readonly string[],
   environment: Readonly<Record<string, string>>,
 ) {
-  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const stdout = new PassThrough();
   let errors = "";
-  const running = start(arguments_, {
+  const { stdin, code } = startInProcess(arguments_, {
     cwd,
-    environment: { HOME: home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
-    stdin,
+    environment: { HOME: home, ...environment },
     out: (text) => void stdout.write(text),
     err: (text) => {
       errors += text;
     },
   });
-  return { stdin, stdout, code: running.code, errors: () => errors };
+  return { stdin, stdout, code, errors: () => errors };
 }
 
 /** What the SDK starts in the place of a process; most programs need no process of their own. */
@@ -80,16 +28,17 @@ export function spawnInside(
   { args, cwd, env, signal }: SpawnOptions,
   err: (text: string) => void,
 ): SpawnedProcess {
-  const [stdin, stdout] = [new PassThrough(), new PassThrough()];
+  const stdout = new PassThrough();
   const events = new EventEmitter();
   const state: { exitCode: number | null; killed: boolean } = { exitCode: null, killed: false };
   // The first argument is the file that a process would be started with.
   const words = args.slice(args.findIndex((word) => word.endsWith("retinue.js")) + 1);
   const out = (text: string): void => void stdout.write(text);
-  const running = start(words, { cwd: cwd ?? "", environment: env, stdin, out, err });
+  const running = startInProcess(words, { cwd: cwd ?? "", environment: env, out, err });
+  const { stdin } = running;
   const kill = (): boolean => {
     state.killed = true;
-    running.kill();
+    running.kill("SIGTERM");
     return true;
   };
   signal.addEventListener("abort", kill, { once: true });
@@ -118,28 +67,11 @@ export function spawnInside(
   } as SpawnedProcess;
 }
 
-/** A shell line in this process. */
-export async function runInside(
-  { cwd, home }: Pick<Place, "cwd" | "home">,
+/** A shell line in this process, also outside of a test. */
+export function runInside(
+  place: Pick<Place, "cwd" | "home">,
   arguments_: readonly string[],
-  {
-    environment = {},
-    input = "",
-  }: { readonly environment?: Record<string, string>; readonly input?: string } = {},
+  options: InProcessOptions = {},
 ): Promise<Finished> {
-  const written = { out: "", err: "" };
-  const stdin = new PassThrough();
-  stdin.end(input);
-  const { code } = start(arguments_, {
-    cwd,
-    environment: { HOME: home, PATH: process.env["PATH"], RETINUE_LOCAL_MODELS: "0", ...environment },
-    stdin,
-    out: (text) => {
-      written.out += text;
-    },
-    err: (text) => {
-      written.err += text;
-    },
-  });
-  return { code: await code, ...written };
+  return runInProcess(place, arguments_, { ...options, atEnd: () => undefined });
 }

@@ -10,9 +10,8 @@ import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { createScriptedModel } from "../../src/testing/scripted-model.ts";
-import { runInProcess } from "../replay/run-in-process.ts";
 import { call } from "../replay/scenarios.ts";
-import { createPlace, runCommand } from "../scenarios/run-command.ts";
+import { createPlace, runCommand, runInProcess } from "../scenarios/run-command.ts";
 
 const price = { input: 10, output: 0, cacheRead: 0, cacheWrite: 0 };
 
@@ -115,11 +114,11 @@ permissionMode: bypassPermissions
       },
     });
     await appendFile(file, '{"key":"torn');
-    const again = await runCommand(place, ["eval", "e.yaml", "--json"], { environment });
+    const again = await runInProcess(place, ["eval", "e.yaml", "--json"], { environment });
     expect(again).toMatchObject({ code: 0 });
     expect(again.err).not.toContain("[1/2]");
     expect(JSON.parse(again.out)).toMatchObject({ planned: 2, done: 2 });
-  }, 30_000);
+  });
 
   test("one budget for all of it, earlier runs included", async () => {
     await using workspace = await createWorkspace();
@@ -212,10 +211,10 @@ repetitions: 2
     const place = createPlace();
     place.write("e.yaml", "tasks: [{ name: a, prompt: a, check: grep -q fine }]\nmodels: [sonnet]");
     const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
-    const first = await runInProcess(place, ["eval", "e.yaml"], environment);
+    const first = await runInProcess(place, ["eval", "e.yaml"], { environment });
     expect(first).toMatchObject({ code: 1, out: expect.stringContaining("0 of 1 runs") });
     expect(first.err).toContain("a, main, sonnet, run 1: no result: ");
-    const again = await runInProcess(place, ["eval", "e.yaml"], environment);
+    const again = await runInProcess(place, ["eval", "e.yaml"], { environment });
     expect(again).toMatchObject({ code: 0, out: expect.stringContaining("1 of 1") });
     // Looking whether it can be run is no session.
     expect(place.transcripts().size).toBe(2);
@@ -243,7 +242,7 @@ repetitions: 2
       ...{ passed: false, score: 0, reason: "<script>", turns: 1, durationMs: 1 },
     };
     const page = renderEvalPage({
-      ...{ version: 1, file: "e.yaml", planned: 1, done: 1, cost: 0 },
+      ...{ version: 1, file: "e.yaml", planned: 1, done: 1, costUsd: 0 },
       summaries: summarize([result]),
       results: [result],
     });

@@ -3,8 +3,7 @@ import { awkOptions, tarOptions } from "../../src/permissions/shell/programs/jud
 import { gitChangingCommands, gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
 import { jqOptions } from "../../src/permissions/shell/programs/judge-jq.ts";
 import { sedOptions } from "../../src/permissions/shell/programs/judge-sed.ts";
-import type { ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
-import { diffOptions, logOptions } from "../../src/permissions/shell/programs/judgement.ts";
+import { diffOptions, logOptions, type ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
 import {
   curlOptions,
   networkPrograms,

@@ -1,8 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { createPlace, type Place } from "../scenarios/run-command.ts";
-import { runInProcess } from "./run-in-process.ts";
+import { createPlace, type Place, runInProcess } from "../scenarios/run-command.ts";
 
 /** The transcript of a session of the offline model with one call: two requests. */
 async function record(place: Place): Promise<string> {

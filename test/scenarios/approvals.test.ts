@@ -13,18 +13,18 @@ import {
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { Step } from "../../src/testing/script.ts";
-import { createPlace, runCommand } from "./run-command.ts";
+import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 
 const bash = (command: string): Step => ({ calls: [{ name: "Bash", input: { command } }] });
 
-/** The built command in a place of its own, with a model that says what the steps say. */
+/** Commands in a place of their own, with a model that says what the steps say. */
 async function createStage(steps: readonly Step[]) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const place = createPlace();
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
   const retinue = (words: readonly string[], more: Readonly<Record<string, string>> = {}) =>
-    runCommand(place, words, { environment: { ...environment, ...more } });
+    runInProcess(place, words, { environment: { ...environment, ...more } });
   const session = "0a1b2c3d-0000-4000-8000-000000000000";
   const projects = join(place.home, ".claude/projects");
   const folder = join(projects, place.cwd.replace(/[^A-Za-z0-9]/g, "-"), session, "approvals");
@@ -79,11 +79,14 @@ describe("approvals from the command line", () => {
 
     const resumed = retinue(["-p", "Go on.", "--resume", session, ...flags]);
     // The same call a third time is another question.
-    let again: string | undefined;
-    while (again === undefined) {
-      const { approvals } = JSON.parse((await retinue(["approvals", "--json"])).out);
-      again = approvals.find(({ state }: { state: string }) => state === "waiting")?.question.id;
-    }
+    let again = "";
+    await expect
+      .poll(async () => {
+        const { approvals } = JSON.parse((await retinue(["approvals", "--json"])).out);
+        again = approvals.find(({ state }: { state: string }) => state === "waiting")?.question.id ?? "";
+        return again;
+      })
+      .not.toBe("");
     expect(again).not.toBe(id);
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
     expect((await retinue(["deny", again, "not", "twice"])).code).toBe(0);
@@ -92,7 +95,7 @@ describe("approvals from the command line", () => {
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
     const shown = await retinue(["approvals", "show", id]);
     expect(shown.out).toMatch(/used +\S+ Bash of main/);
-  }, 60_000);
+  });
 
   test("a child that waited when its process was killed runs its call once, after the answer and a restart [APR-1]", async () => {
     const command = "echo ran >> log";
@@ -121,7 +124,7 @@ describe("approvals from the command line", () => {
     const resumed = await stage.retinue(["resume", "--interrupted", "--approvals", "wait"]);
     expect(resumed).toMatchObject({ code: 0, out: expect.stringContaining("Painted.") });
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
-  }, 30_000);
+  });
 
   test("a question with choices waits as well, and its answer reaches the agent [APR-1]", async () => {
     const choices = [
@@ -298,7 +301,7 @@ describe("the webhook", () => {
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
     stop.resolve();
     expect((await listening).code).toBe(0);
-  }, 30_000);
+  });
 
   test("an old answer is a copy and does not count [APR-2]", () => {
     const body = JSON.stringify({ question: "q", digest: "d", answer: { type: "deny" } });

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { thisProcess } from "../../src/storage/process-identity.ts";
-import { createPlace, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const old = "11111111-1111-4111-8111-111111111111";
@@ -46,7 +46,7 @@ describe("[TRN-6] retinue clean", () => {
     const place = createPlace();
     const file = leaveSession(place, old, 40);
     leaveSession(place, young, 2);
-    const { code, out } = await runCommand(place, ["clean", "--dry-run"]);
+    const { code, out } = await runInProcess(place, ["clean", "--dry-run"]);
     expect(code).toBe(0);
     expect(out).toContain(`would remove  ~${file.slice(place.home.length)}`);
     expect(out).not.toContain(young);
@@ -61,7 +61,7 @@ describe("[TRN-6] retinue clean", () => {
     const used = leaveSession(place, "33333333-3333-4333-8333-333333333333", 90);
     const answer = takeOwnerLock(used);
     const team = leaveTeam(place, 40);
-    const { code, out } = await runCommand(place, ["clean", "--json"]);
+    const { code, out } = await runInProcess(place, ["clean", "--json"]);
     if (answer.type === "taken") answer.lock.release();
     expect(code).toBe(0);
     expect(JSON.parse(out).sessions).toMatchObject({ removed: [file], inUse: [used], isComplete: true });
@@ -74,10 +74,10 @@ describe("[TRN-6] retinue clean", () => {
   test("--days says how old, and a value that is no number is refused", async () => {
     const place = createPlace();
     const file = leaveSession(place, young, 2);
-    const refused = await runCommand(place, ["clean", "--days", "soon"]);
+    const refused = await runInProcess(place, ["clean", "--days", "soon"]);
     expect(refused.code).toBe(2);
     expect(refused.err).toContain('--days needs a number of days from 0, and it is "soon".');
-    await runCommand(place, ["clean", "--days", "1"]);
+    await runInProcess(place, ["clean", "--days", "1"]);
     expect(existsSync(file)).toBe(false);
   });
 
@@ -91,7 +91,7 @@ describe("[TRN-6] retinue clean", () => {
     git("init", "-q");
     git("commit", "-q", "--allow-empty", "-m", "one");
     git("worktree", "add", "-q", "../other");
-    const { code, out } = await runCommand(place, ["clean", "--days", "0"]);
+    const { code, out } = await runInProcess(place, ["clean", "--days", "0"]);
     expect({ code, out }).toEqual({ code: 0, out: "Nothing is old enough to go.\n" });
     expect(existsSync(join(place.cwd, "../other/.git"))).toBe(true);
   });
@@ -104,10 +104,10 @@ describe("[TRN-6] retinue clean", () => {
     // Numbers of processes end far below this one.
     writeFileSync(`${dead}.lock`, JSON.stringify({ ...thisProcess(), pid: 2 ** 30 }));
     const lock = takeOwnerLock(live);
-    const reported = await runCommand(place, ["clean", "--dry-run"]);
+    const reported = await runInProcess(place, ["clean", "--dry-run"]);
     expect(reported.out).toContain(`would remove  ${relative(place.cwd, dead)}.lock`);
     expect(reported.out).not.toContain(relative(place.cwd, live));
-    const { out } = await runCommand(place, ["clean", "--json"]);
+    const { out } = await runInProcess(place, ["clean", "--json"]);
     if (lock.type === "taken") lock.lock.release();
     expect(JSON.parse(out).locks).toEqual([`${dead}.lock`]);
     expect(existsSync(`${dead}.lock`)).toBe(false);

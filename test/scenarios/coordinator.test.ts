@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { ScriptedCall, Step } from "../../src/testing/script.ts";
-import { createPlace, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 const lead = (fields: string) => `---\nname: lead\ndescription: Leads.\n${fields}\n---\nLEAD PROMPT\n`;
 const worker = (fields: string) => `---\nname: worker\ndescription: Works.\n${fields}\n---\nWORKER PROMPT\n`;
@@ -12,7 +12,7 @@ const delegate: ScriptedCall = {
   input: { description: "work", prompt: "Write it down.", subagent_type: "worker" },
 };
 
-/** A lead that delegates once, and a worker that makes the given calls, over HTTP with the built command. */
+/** A lead that delegates once, and a worker that makes the given calls, over HTTP. */
 async function runLead(
   files: { readonly lead: string; readonly worker: string },
   calls: (place: Place) => readonly ScriptedCall[],
@@ -31,7 +31,7 @@ async function runLead(
   place.write(".claude/agents/worker.md", worker(files.worker));
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
   const arguments_ = ["-p", "go", "--agent", "lead", "--dangerously-skip-permissions", ...flags];
-  const finished = await runCommand(place, arguments_, { environment });
+  const finished = await runInProcess(place, arguments_, { environment });
   const requests = provider.requests.map(({ request }) => request);
   const of = (prompt: string) => requests.filter(({ system }) => system.join("\n").includes(prompt));
   return { place, finished, lead: of("LEAD PROMPT"), worker: of("WORKER PROMPT"), provider };

@@ -7,14 +7,19 @@ import { projectRoot } from "../project-files.ts";
 
 const require = createRequire(import.meta.url);
 
-/** Written out, so that the one that looks for unused packages finds them. */
-const manifests = {
-  "server-everything": () => require.resolve("@modelcontextprotocol/server-everything/package.json"),
-  "server-filesystem": () => require.resolve("@modelcontextprotocol/server-filesystem/package.json"),
-  "server-memory": () => require.resolve("@modelcontextprotocol/server-memory/package.json"),
+/** Packages are written out, so that the one that looks for unused ones finds them. */
+const programs = {
+  small: () => join(projectRoot, "test/fixtures/mcp/small-server.mjs"),
+  "server-everything": () => inPackage("@modelcontextprotocol/server-everything/package.json"),
+  "server-filesystem": () => inPackage("@modelcontextprotocol/server-filesystem/package.json"),
+  "server-memory": () => inPackage("@modelcontextprotocol/server-memory/package.json"),
 } as const;
 
-/** A real server from npm that notes each of its starts. */
+function inPackage(manifest: string): string {
+  return join(require.resolve(manifest), "../dist/index.js");
+}
+
+/** A server that notes each of its starts: a small one, or one from npm, which takes ten times as long to start. */
 export interface CountedServer {
   readonly config: { readonly command: string; readonly args: readonly string[] };
   /** The process ids of all starts so far. */
@@ -27,11 +32,11 @@ export interface CountedServer {
 
 export function countedServer(
   folder: string,
-  name: keyof typeof manifests = "server-everything",
+  name: keyof typeof programs = "small",
   ...args: readonly string[]
 ): CountedServer {
   const record = join(folder, `starts-${randomUUID()}`);
-  const program = join(manifests[name](), "../dist/index.js");
+  const program = programs[name]();
   const wrapper = join(projectRoot, "test/fixtures/mcp/counted-server.mjs");
   const starts = () =>
     existsSync(record) ? readFileSync(record, "utf8").trim().split("\n").filter(Boolean).map(Number) : [];

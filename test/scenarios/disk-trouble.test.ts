@@ -9,7 +9,14 @@ import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
-import { createPlace, type Finished, type Place, readJsonLines, runCommand } from "./run-command.ts";
+import {
+  createPlace,
+  type Finished,
+  type Place,
+  readJsonLines,
+  runCommand,
+  runInProcess,
+} from "./run-command.ts";
 
 const session = "11111111-1111-4111-8111-111111111111";
 
@@ -115,7 +122,9 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
       { kilobytes: 48, environment },
     );
     expect(full).toMatchObject({ code: 1 });
-    const { code, out } = await runCommand(place, ["-p", "try again", "--resume", session], { environment });
+    const { code, out } = await runInProcess(place, ["-p", "try again", "--resume", session], {
+      environment,
+    });
     expect({ code, out }).toEqual({ code: 0, out: "Back.\n" });
     const lines = readFileSync(join(projectFolder(place), `${session}.jsonl`), "utf8");
     expect(lines).toContain("Interrupted: the session ended before a result of this call was recorded.");
@@ -153,7 +162,7 @@ describe("a place that cannot be used", () => {
     const place = createPlace();
     writeFileSync(join(place.home, "file"), "");
     const environment = await provide([]);
-    const { code, err } = await runCommand(place, ["-p", "go"], {
+    const { code, err } = await runInProcess(place, ["-p", "go"], {
       environment: { ...environment, CLAUDE_CONFIG_DIR: join(place.home, "file", "below") },
     });
     expect(code).toBe(1);
@@ -165,7 +174,7 @@ describe("a place that cannot be used", () => {
     const place = createPlace();
     mkdirSync(join(projectFolder(place), `${session}.jsonl`), { recursive: true });
     const environment = await provide([]);
-    const { code, err } = await runCommand(place, ["-p", "go", "--session-id", session], { environment });
+    const { code, err } = await runInProcess(place, ["-p", "go", "--session-id", session], { environment });
     expect(code).toBe(1);
     expect(err).toContain(`${session}.jsonl`);
     expect(readdirSync(join(projectFolder(place), `${session}.jsonl`))).toEqual([]);
@@ -174,7 +183,7 @@ describe("a place that cannot be used", () => {
   test("[TRN-3] of two processes on one session the second is refused, and says who has it", async () => {
     const place = createPlace();
     const environment = await provide(["One."]);
-    await runCommand(place, ["-p", "go", "--session-id", session], { environment });
+    await runInProcess(place, ["-p", "go", "--session-id", session], { environment });
     const file = join(projectFolder(place), `${session}.jsonl`);
     const before = readFileSync(file, "utf8");
     const lock = takeOwnerLock(file);

@@ -214,7 +214,7 @@ describe("[MDL-6] a burst of 429 for twenty children at the same time", () => {
       const refuses = isBurst;
       if (!isOpen) await crowd.stay();
       if (refuses) return { failure: "rate-limited", retryAfterMs: 1000 };
-      return request.messages.length < 20 ? { calls: [noteCall(request)] } : "Done.";
+      return request.messages.length < 10 ? { calls: [noteCall(request)] } : "Done.";
     });
     const { runtime, pauses } = createErrorStage({ url });
     await using session = await runtime.open();
@@ -362,7 +362,7 @@ describe("[MDL-6] a server that never closes what it began", () => {
     );
     // Timers of this length would be seen at the end.
     const limits = { model: { firstTokenSeconds: 1, betweenTokensSeconds: 1000 } };
-    const { runtime } = createErrorStage({ url, limits });
+    const { runtime } = createErrorStage({ url, limits, retries: 1 });
     const session = await runtime.open();
     const tasks = Array.from({ length: 21 }, (_, index) => [...rudeAnswers.keys()][index % rudeAnswers.size]);
     const ended = await Promise.all(

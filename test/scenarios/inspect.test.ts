@@ -6,7 +6,15 @@ import type { Inspection } from "../../src/inspection/inspection.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import { type CommandOptions, createPlace, type Finished, type Place, runCommand } from "./run-command.ts";
+import {
+  type CommandOptions,
+  createPlace,
+  type Finished,
+  type InProcessOptions,
+  type Place,
+  runCommand,
+  runInProcess,
+} from "./run-command.ts";
 
 const main = (step: ScriptedStep): Step => ({ match: "You are an engineer at a terminal", ...step });
 const child = (task: string, step: ScriptedStep): Step => ({
@@ -25,7 +33,9 @@ const usage = (outputTokens: number) => ({
 });
 
 interface Stage extends Place {
-  run(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
+  run(arguments_: readonly string[], options?: InProcessOptions): Promise<Finished>;
+  /** The built command, in a process of its own. */
+  start(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
   inspect(...words: readonly string[]): Promise<Inspection>;
 }
 
@@ -35,10 +45,11 @@ async function createStage(steps: readonly Step[]): Promise<Stage> {
   const place = createPlace();
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
   const run: Stage["run"] = (arguments_, options = {}) =>
-    runCommand(place, arguments_, { ...options, environment: { ...environment, ...options.environment } });
+    runInProcess(place, arguments_, { ...options, environment: { ...environment, ...options.environment } });
   return {
     ...place,
     run,
+    start: (arguments_, options = {}) => runCommand(place, arguments_, { ...options, environment }),
     async inspect(...words) {
       const { code, out, err } = await run(["inspect", ...words, "--json"]);
       expect({ code, err }).toEqual({ code: 0, err: "" });
@@ -47,14 +58,16 @@ async function createStage(steps: readonly Step[]): Promise<Stage> {
   };
 }
 
-/** Asks again, from a process of its own each time, until the session has come so far. */
+/** Asks again until the session has come so far. */
 async function waitFor(stage: Stage, hasCome: (inspection: Inspection) => boolean): Promise<Inspection> {
-  let last: Inspection | undefined;
-  for (let attempt = 0; attempt < 50; attempt += 1) {
-    last = await stage.inspect();
-    if (hasCome(last)) return last;
-  }
-  throw new Error(`The session did not come so far: ${JSON.stringify(last?.agents)}`);
+  let last = {} as Inspection;
+  await expect
+    .poll(async () => {
+      last = await stage.inspect();
+      return hasCome(last) ? "come so far" : JSON.stringify(last.agents);
+    })
+    .toBe("come so far");
+  return last;
 }
 
 const family = [
@@ -177,7 +190,7 @@ describe("what a session did is reported by its files", () => {
       agents.reduce((sum, { totals }) => sum + totals.toolUses, 0) === 3;
     let [watched, isKilled] = [false, false];
     await new Promise<void>((resolve, reject) => {
-      const running = stage.run(["-p", "Begin.", "--output-format", "stream-json"], {
+      const running = stage.start(["-p", "Begin.", "--output-format", "stream-json"], {
         watch(out, process_) {
           if (!out.includes("task_started") || watched) return;
           watched = true;

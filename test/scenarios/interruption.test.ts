@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import { createPlace, type Finished, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Finished, type Place, runCommand, runInProcess } from "./run-command.ts";
 
 const main = (step: ScriptedStep): Step => ({ match: "You are an engineer at a terminal", ...step });
 const child = (task: string, step: ScriptedStep): Step => ({
@@ -40,7 +40,7 @@ async function createStage(steps: readonly Step[]): Promise<Stage> {
   return {
     ...place,
     provider,
-    run: (...arguments_) => runCommand(place, arguments_, { environment }),
+    run: (...arguments_) => runInProcess(place, arguments_, { environment }),
     async runUntil(files, act, more = []) {
       const begun = Promise.withResolvers<ChildProcess>();
       const flags = ["--dangerously-skip-permissions", "--output-format", "stream-json"];

@@ -1,7 +1,6 @@
 import { readdirSync } from "node:fs";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Message } from "../../src/conversation/message.ts";
-import { textOf } from "../../src/conversation/message.ts";
+import { type Message, textOf } from "../../src/conversation/message.ts";
 import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 

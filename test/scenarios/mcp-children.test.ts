@@ -35,7 +35,7 @@ const sdk = (...tools: string[]) =>
 describe("[MCP-2] a server that is in a definition", () => {
   test("starts once for the child, belongs to no one else, and is gone after its end", async () => {
     await using sample = await createSampleRuntime([]);
-    const server = countedServer(sample.workspace.root);
+    const server = countedServer(sample.workspace.root, "server-everything");
     const { runtime, requests } = sample.restart(
       [spawning, calling(echo("mine")), calling(echo("mine")), "Echoed.", "Done."],
       { ...allowAll, agents: [{ ...worker, mcpServers: [{ mine: server.config }] }] },

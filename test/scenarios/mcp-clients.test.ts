@@ -7,7 +7,7 @@ import type { ModelRequest } from "../../src/model/model.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { createMcpStage, type McpStage, program, read } from "./mcp-stage.ts";
-import { createPlace, runCommand } from "./run-command.ts";
+import { createPlace, runInProcess } from "./run-command.ts";
 
 const child = (task: string, step: ScriptedStep): Step => ({
   match: (request: ModelRequest) => JSON.stringify(request.messages[0]).includes(task),
@@ -162,7 +162,7 @@ describe("[MCP-3] the process", () => {
     [["--http", "--token-file", "missing"], "--token-file names a file that cannot be read"],
     [["--permission-mode", "odd"], 'Invalid --permission-mode "odd".'],
   ])("refuses %j before it serves", async (words, message) => {
-    const { code, out, err } = await runCommand(createPlace(), ["mcp", "serve", ...words]);
+    const { code, out, err } = await runInProcess(createPlace(), ["mcp", "serve", ...words]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toContain(message);
   });

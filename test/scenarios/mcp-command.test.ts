@@ -12,11 +12,14 @@ import {
   type Place,
   readJsonLines,
   runCommand,
+  runInProcess,
 } from "./run-command.ts";
 
 interface Stage extends Place {
   readonly provider: FakeProvider;
-  run(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
+  run(arguments_: readonly string[]): Promise<Finished>;
+  /** The built command, in a process of its own. */
+  start(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
 }
 
 async function createStage(steps: readonly Step[]): Promise<Stage> {
@@ -27,8 +30,8 @@ async function createStage(steps: readonly Step[]): Promise<Stage> {
   return {
     ...place,
     provider,
-    run: (arguments_, options = {}) =>
-      runCommand(place, arguments_, { ...options, environment: { ...environment, ...options.environment } }),
+    run: (arguments_) => runInProcess(place, arguments_, { environment }),
+    start: (arguments_, options = {}) => runCommand(place, arguments_, { ...options, environment }),
   };
 }
 
@@ -46,9 +49,9 @@ const config = (servers: object) => JSON.stringify({ mcpServers: servers });
 describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
   test("a server of .mcp.json serves a run in a trusted folder, and the first line shows how each is doing", async () => {
     const stage = await createStage([echo, "Done."]);
-    const server = countedServer(stage.home);
+    const server = countedServer(stage.home, "server-everything");
     stage.write(".mcp.json", config({ all: server.config, broken: { command: "/nowhere" } }));
-    const { code, out, err } = await stage.run([
+    const { code, out, err } = await stage.start([
       "-p",
       "Go.",
       "--trust",
@@ -106,7 +109,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
     const [shared, own] = [countedServer(stage.home), countedServer(stage.home)];
     const worker = { description: "Works.", prompt: "Work.", mcpServers: [{ all: own.config }] };
     let killed = false;
-    const { code } = await stage.run(
+    const { code } = await stage.start(
       [
         "-p",
         "Go.",

@@ -9,6 +9,7 @@ import {
   type ConnectOptions,
   call,
   connectHttp,
+  connectInProcess,
   connectProcess,
   createMcpStage,
   createSharedStage,
@@ -17,6 +18,7 @@ import {
   program,
   type SharedStage,
   startHttp,
+  startHttpInProcess,
 } from "./mcp-stage.ts";
 import type { AtEnd } from "./run-command.ts";
 
@@ -31,12 +33,15 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
   const ends: (() => void | PromiseLike<void>)[] = [];
   const atEnd: AtEnd = (end) => void ends.unshift(end);
   let stage: SharedStage;
-  /** Three servers for the tests that need none of their own: no one can be asked, a person answers, Bash is allowed. */
+  /**
+   * Three servers for the tests that need none of their own: no one can be asked, a person answers, Bash is allowed. The first
+   * is a process, of the built command; the server for HTTP is one for one of the protocols.
+   */
   let plain: Client;
   let asking: Client;
   let bold: Client;
   let ask: NonNullable<ConnectOptions["answer"]>;
-  let server: HttpServer;
+  let server: Pick<HttpServer, "url" | "token">;
 
   beforeAll(async () => {
     stage = await createSharedStage(atEnd);
@@ -47,9 +52,9 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     stage.write("a.txt", "a");
     [plain, asking, bold, server] = await Promise.all([
       connectProcess(stage, { era, atEnd }),
-      connectProcess(stage, { era, atEnd, answer: (question) => ask(question) }),
-      connectProcess(stage, { era, atEnd, arguments_: ["--allowedTools", "Bash"] }),
-      startHttp(stage, {}, atEnd),
+      connectInProcess(stage, { era, atEnd, answer: (question) => ask(question) }),
+      connectInProcess(stage, { era, atEnd, arguments_: ["--allowedTools", "Bash"] }),
+      era === "modern" ? startHttp(stage, {}, atEnd) : startHttpInProcess(stage, atEnd),
     ]);
   });
   afterAll(async () => {
@@ -105,7 +110,7 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     const again = { calls: [bash("touch mark-1")] };
     stage.answer("make mark 1", again, again, { text: "Made." });
     const asked: string[] = [];
-    const client = await connectProcess(stage, {
+    const client = await connectInProcess(stage, {
       era,
       answer({ message }) {
         asked.push(message);
@@ -291,10 +296,10 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
 
   test("an agent of an earlier server can be read and resumed", async () => {
     stage.answer("remember blue", { text: "I remember blue." }, { text: "It was blue." });
-    const first = await connectProcess(stage, { era });
+    const first = await connectInProcess(stage, { era });
     const { data } = await call(first, "spawn_agent", { agent: "Explore", prompt: "remember blue" });
     await first.close();
-    const second = await connectProcess(stage, { era });
+    const second = await connectInProcess(stage, { era });
     const agent_id = String(data["agentId"]);
     const found = await call(second, "agent_output", { agent_id });
     expect(found.data).toMatchObject({

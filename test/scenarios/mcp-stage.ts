@@ -6,6 +6,7 @@ import {
   type ElicitRequest,
   type ElicitResult,
   StreamableHTTPClientTransport,
+  type Transport,
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { onTestFinished } from "vitest";
@@ -13,6 +14,7 @@ import type { ModelRequest } from "../../src/model/model.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step, StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
+import { type InProcessCommand, startInProcess } from "../start-in-process.ts";
 import { type AtEnd, createPlace, type Place } from "./run-command.ts";
 
 export const program = join(projectRoot, "bin/retinue.js");
@@ -79,6 +81,55 @@ export interface ConnectOptions {
   readonly answer?: (question: ElicitRequest["params"]) => ElicitResult | Promise<ElicitResult>;
 }
 
+/** The official client over stdin and stdout of the command, in this process. */
+export async function connectInProcess(stage: McpStage, options: ConnectOptions = {}): Promise<Client> {
+  const client = createClient(options);
+  const transport = new InProcessTransport(stage, ["mcp", "serve", ...(options.arguments_ ?? [])]);
+  await client.connect(transport);
+  (options.atEnd ?? onTestFinished)(() => client.close());
+  return client;
+}
+
+/** What the transport over a process does, without one. */
+class InProcessTransport implements Transport {
+  readonly #stage: McpStage;
+  readonly #arguments: readonly string[];
+  #command: InProcessCommand | undefined;
+  onclose?: (() => void) | undefined;
+  onmessage?: Transport["onmessage"];
+
+  constructor(stage: McpStage, arguments_: readonly string[]) {
+    this.#stage = stage;
+    this.#arguments = arguments_;
+  }
+
+  async start(): Promise<void> {
+    const { cwd, environment } = this.#stage;
+    let rest = "";
+    this.#command = startInProcess(this.#arguments, {
+      cwd,
+      environment,
+      out: (text) => {
+        const lines = `${rest}${text}`.split("\n");
+        rest = lines.pop() ?? "";
+        // As from a pipe: not in the middle of what the command does.
+        for (const line of lines) setImmediate(() => this.onmessage?.(JSON.parse(line)));
+      },
+      err: () => undefined,
+    });
+    void this.#command.code.then(() => this.onclose?.());
+  }
+
+  async send(message: unknown): Promise<void> {
+    this.#command?.stdin.write(`${JSON.stringify(message)}\n`);
+  }
+
+  async close(): Promise<void> {
+    this.#command?.stdin.end();
+    await this.#command?.code;
+  }
+}
+
 /** The official client over stdin and stdout of the built command. */
 export async function connectProcess(stage: McpStage, options: ConnectOptions = {}): Promise<Client> {
   const transport = new StdioClientTransport({
@@ -98,6 +149,31 @@ export interface HttpServer {
   readonly url: string;
   readonly token: string;
   readonly child: ChildProcess;
+}
+
+/** `retinue mcp serve --http` in this process, ready for requests. */
+export async function startHttpInProcess(
+  stage: McpStage,
+  atEnd: AtEnd = onTestFinished,
+): Promise<Pick<HttpServer, "url" | "token">> {
+  const ready = Promise.withResolvers<Pick<HttpServer, "url" | "token">>();
+  let reported = "";
+  const { kill, code } = startInProcess(["mcp", "serve", "--http"], {
+    cwd: stage.cwd,
+    environment: stage.environment,
+    out: () => undefined,
+    err: (text) => {
+      reported += text;
+      const [, url, token] = /MCP server at (\S+)\n.*token (\S+)\n/s.exec(reported) ?? [];
+      if (url !== undefined && token !== undefined) ready.resolve({ url, token });
+    },
+  });
+  void code.then(() => ready.reject(new Error(`The server ended: ${reported}`)));
+  atEnd(async () => {
+    kill("SIGTERM");
+    await code;
+  });
+  return ready.promise;
 }
 
 /** `retinue mcp serve --http`, ready for requests. */
@@ -124,7 +200,10 @@ export async function startHttp(
   });
 }
 
-export async function connectHttp(server: HttpServer, options: ConnectOptions = {}): Promise<Client> {
+export async function connectHttp(
+  server: Pick<HttpServer, "url" | "token">,
+  options: ConnectOptions = {},
+): Promise<Client> {
   const transport = new StreamableHTTPClientTransport(new URL(server.url), {
     requestInit: { headers: { authorization: `Bearer ${server.token}` } },
   });
@@ -159,7 +238,7 @@ export async function call(
   arguments_: Record<string, unknown>,
   options: Parameters<Client["callTool"]>[1] = {},
 ): Promise<Called> {
-  const result = await client.callTool({ name, arguments: arguments_ }, { timeout: 25_000, ...options });
+  const result = await client.callTool({ name, arguments: arguments_ }, { timeout: 50_000, ...options });
   return read(result);
 }
 

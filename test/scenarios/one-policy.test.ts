@@ -2,13 +2,12 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
-import { main } from "../../src/apps/cli/main.ts";
 import { toolFacts } from "../../src/foundation/tool-table.ts";
 import { decide } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
 import type { PermissionMode } from "../../src/permissions/permission-policy.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
+import { runInProcess } from "./run-command.ts";
 
 type Call = readonly [tool: string, input: Readonly<Record<string, unknown>>];
 
@@ -100,33 +99,10 @@ function writeSettings(
 }
 
 async function explain({ workspace, home }: SampleRuntime, options: readonly string[], [tool, input]: Call) {
-  let out = "";
-  const output: CliOutput = {
-    write: (text) => {
-      out += text;
-    },
-    isTerminal: false,
-    isColourAllowed: false,
-    columns: 100,
-  };
-  const host: CliHost = {
-    stdout: output,
-    stderr: output,
-    stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
-    onInterrupt: () => () => {},
-    canAsk: false,
-    ask: () => Promise.reject(new Error("not here")),
-    endQuestions: () => {},
-    environment: { PATH: process.env["PATH"] },
-    cwd: workspace.project,
-    home,
-    platform: process.platform,
-    nodeVersion: "24.0.0",
-    version: () => "0.0.0",
-  };
   const words = ["permissions", "test", "--json", "--tool", tool, "--input", JSON.stringify(input)];
-  const code = await main([...words, ...options], host);
-  if (code !== 0) throw new Error(out);
+  const place = { cwd: workspace.project, home };
+  const { code, out, err } = await runInProcess(place, [...words, ...options]);
+  if (code !== 0) throw new Error(`${out}${err}`);
   const { decision, allowedBy, reason } = JSON.parse(out);
   return { decision, allowedBy, reason };
 }
@@ -148,7 +124,7 @@ async function compare(sample: SampleRuntime, given: Written): Promise<void> {
   const { directory } = session.plan;
   for (const call of calls) {
     const [tool, input] = call;
-    const effect = toolFacts(tool)?.effect ?? "";
+    const effect = toolFacts.get(tool)?.effect ?? "";
     const decided = decide(await gatherCallFacts({ tool, effect, input }, { policy, directory }), policy);
     const explained = await explain(sample, options, call);
     expect({ call, ...explained, reason: withoutPlaces(explained.reason) }).toEqual({

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
-import { createPlace, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 const lines = (word: string) => Array.from({ length: 6_000 }, (_, at) => `${word} ${at}`).join("\n");
 const lastOf = ({ messages }: ModelRequest) => JSON.stringify(messages.at(-1));
@@ -27,7 +27,7 @@ async function run(steps: readonly Step[], change: (place: Place) => void = () =
   const place = createPlace();
   change(place);
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
-  const finished = await runCommand(place, ["-p", "go", "--allowedTools", "Bash(seq *)"], { environment });
+  const finished = await runInProcess(place, ["-p", "go", "--allowedTools", "Bash(seq *)"], { environment });
   provider.finish();
   return { finished, requests: provider.requests.map(({ request }) => request) };
 }

@@ -5,19 +5,24 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
-import { createPlace, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Place, runCommand, runInProcess } from "./run-command.ts";
 
 const hook = { Stop: [{ hooks: [{ type: "command", command: "touch ran" }] }] };
 const hasTerminal = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 const stateOf = ({ home }: Place) => JSON.parse(readFileSync(join(home, ".claude.json"), "utf8"));
 
 /** One prompt to a model on this machine that says what the steps say. */
-async function print(place: Place, steps: readonly Step[], ...arguments_: string[]) {
+async function print(
+  place: Place,
+  steps: readonly Step[],
+  arguments_: readonly string[],
+  run = runInProcess,
+) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
   const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
   const words = ["-p", "go", "--output-format", "json", ...arguments_];
-  const { out } = await runCommand(place, words, { environment });
+  const { out } = await run(place, words, { environment });
   const answer = JSON.stringify(provider.requests[1]?.request.messages.at(-1));
   return { result: JSON.parse(out), answer };
 }
@@ -33,7 +38,7 @@ describe("what a call gets, from the command line", () => {
       ["touch a && rm a", "deny"],
       ["mkdir b", "ask"],
     ] as const) {
-      const reported = await runCommand(place, [
+      const reported = await runInProcess(place, [
         "permissions",
         "test",
         `Bash(${command})`,
@@ -41,7 +46,7 @@ describe("what a call gets, from the command line", () => {
         ...rules,
       ]);
       expect(JSON.parse(reported.out)).toMatchObject({ decision });
-      const { result } = await print(place, [bash(command), "Done."], ...rules);
+      const { result } = await print(place, [bash(command), "Done."], rules);
       expect(result.permission_denials).toHaveLength(decision === "allow" ? 0 : 1);
     }
     expect(existsSync(join(place.cwd, "made"))).toBe(true);
@@ -54,7 +59,7 @@ describe("what a call gets, from the command line", () => {
       ".claude/settings.json",
       JSON.stringify({ permissions: { deny: ["Read(.env)"], allow: ["Bash"] } }),
     );
-    const { code, out } = await runCommand(place, ["permissions", "list", "--json"]);
+    const { code, out } = await runInProcess(place, ["permissions", "list", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({
       rules: [{ list: "deny", rule: "Read(.env)", from: ".claude/settings.json" }],
@@ -71,12 +76,13 @@ describe("trust [PRM-11]", () => {
       JSON.stringify({ permissions: { allow: ["Bash(touch *)"] }, hooks: hook }),
     );
     const decision = async () =>
-      JSON.parse((await runCommand(place, ["permissions", "test", "Bash(touch x)", "--json"])).out).decision;
+      JSON.parse((await runInProcess(place, ["permissions", "test", "Bash(touch x)", "--json"])).out)
+        .decision;
     expect(await decision()).toBe("ask");
-    expect((await runCommand(place, ["trust"])).code).toBe(2);
-    expect((await runCommand(place, ["trust", "--yes"])).code).toBe(0);
+    expect((await runInProcess(place, ["trust"])).code).toBe(2);
+    expect((await runInProcess(place, ["trust", "--yes"])).code).toBe(0);
     expect(await decision()).toBe("allow");
-    expect((await runCommand(place, ["trust", "--remove"])).code).toBe(0);
+    expect((await runInProcess(place, ["trust", "--remove"])).code).toBe(0);
     expect(await decision()).toBe("ask");
   });
 
@@ -107,12 +113,18 @@ describe("the sandbox", () => {
 
   test("keeps an allowed command from writing outside where the doctor finds it well, and refuses it elsewhere [CLI-5]", async () => {
     const place = createPlace();
+    // A process has one sandbox, which this one may use for something else.
     const { code, out } = await runCommand(place, ["doctor", "--json", "--settings", settings]);
     const checks: { name: string; state: string; text: string }[] = JSON.parse(out).checks;
     const found = checks.find(({ name }) => name === "sandbox");
     const outside = join(place.home, "made");
     const steps = [bash(`touch ${outside}; touch inside`), "Done."];
-    const { answer } = await print(place, steps, "--allowedTools", "Bash", "--settings", settings);
+    const { answer } = await print(
+      place,
+      steps,
+      ["--allowedTools", "Bash", "--settings", settings],
+      runCommand,
+    );
     if (found?.state === "ok") expect(answer).toMatch(/Read-only file system|Operation not permitted/);
     else {
       expect({ code, text: found?.text }).toEqual({

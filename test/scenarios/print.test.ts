@@ -11,14 +11,18 @@ import {
   type CommandOptions,
   createPlace,
   type Finished,
+  type InProcessOptions,
   type Place,
   readJsonLines,
   runCommand,
+  runInProcess,
 } from "./run-command.ts";
 
 interface Stage extends Place {
   readonly provider: FakeProvider;
-  run(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
+  run(arguments_: readonly string[], options?: InProcessOptions): Promise<Finished>;
+  /** The built command, in a process of its own. */
+  start(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
 }
 
 /** A place whose runs ask a provider on this machine, over HTTP, that says what the steps say. */
@@ -30,8 +34,8 @@ async function createStage(steps: readonly Step[], apiKey?: string): Promise<Sta
   return {
     ...place,
     provider,
-    run: (arguments_, options = {}) =>
-      runCommand(place, arguments_, { ...options, environment: { ...environment, ...options.environment } }),
+    run: (arguments_, options = {}) => runInProcess(place, arguments_, { ...options, environment }),
+    start: (arguments_, options = {}) => runCommand(place, arguments_, { ...options, environment }),
   };
 }
 
@@ -45,7 +49,7 @@ describe("output formats [CLI-1]", () => {
   test("text is the answer alone, and the tools really read", async () => {
     const stage = await createStage([read("a.txt"), "It says hello."]);
     stage.write("a.txt", "hello\n");
-    expect(await stage.run(["-p", "what does a.txt say?"])).toEqual({
+    expect(await stage.start(["-p", "what does a.txt say?"])).toEqual({
       code: 0,
       out: "It says hello.\n",
       err: "",
@@ -80,10 +84,12 @@ describe("output formats [CLI-1]", () => {
     const kinds = messages.map(({ type, subtype }) => (subtype === undefined ? type : `${type}/${subtype}`));
     expect(kinds.filter((kind) => kind !== "stream_event")).toEqual([
       "system/init",
+      "system/status",
       // One message per content block.
       "assistant",
       "assistant",
       "user",
+      "system/status",
       "assistant",
       "result/success",
     ]);
@@ -116,7 +122,7 @@ describe("output formats [CLI-1]", () => {
   test("without a key the offline model answers with the real tools [MDL-4]", async () => {
     const place = createPlace();
     place.write("README.md", "# Demo\n\nA demo with two parts.\n");
-    const { code, out, err } = await runCommand(place, ["-p", "what is here"]);
+    const { code, out, err } = await runInProcess(place, ["-p", "what is here"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out.startsWith(offlineLabel)).toBe(true);
     expect(out).toContain("A demo with two parts.");
@@ -126,7 +132,7 @@ describe("output formats [CLI-1]", () => {
 describe("where the prompt comes from [CLI-1]", () => {
   test("stdin alone", async () => {
     const stage = await createStage(["Yes."]);
-    expect((await stage.run(["-p"], { input: "from the pipe\n" })).out).toBe("Yes.\n");
+    expect((await stage.start(["-p"], { input: "from the pipe\n" })).out).toBe("Yes.\n");
     expect(said(stage, 0)).toEqual(["from the pipe"]);
   });
 
@@ -138,7 +144,7 @@ describe("where the prompt comes from [CLI-1]", () => {
 
   test("the arguments alone, where the pipe stays open and silent", async () => {
     const stage = await createStage(["Yes."]);
-    expect(await stage.run(["-p", "explain"], { input: { open: true } })).toEqual({
+    expect(await stage.start(["-p", "explain"], { input: { open: true } })).toEqual({
       code: 0,
       out: "Yes.\n",
       err: "",
@@ -156,9 +162,12 @@ describe("where the prompt comes from [CLI-1]", () => {
       "stream-json",
       "--replay-user-messages",
     ];
-    const { code, out } = await stage.run(["-p", ...flags], { input: message("first") + message("second") });
+    const { code, out } = await stage.run(["-p", ...flags], {
+      // JSON writes the separator as it is, and it ends no line of the protocol.
+      input: message("first\u2028of them") + message("second").trimEnd(),
+    });
     expect(code).toBe(0);
-    expect(said(stage, 1)).toEqual(["first", "One.", "second"]);
+    expect(said(stage, 1)).toEqual(["first\u2028of them", "One.", "second"]);
     const results = readJsonLines(out).filter(({ type }) => type === "result");
     expect(results.map(({ result }) => result)).toEqual(["One.", "Two."]);
     expect(readJsonLines(out).filter(({ isReplay }) => isReplay === true)).toHaveLength(2);
@@ -227,7 +236,7 @@ describe("sessions", () => {
       stage.write("a.txt", "hello\n");
       const flags = ["--session-id", id, "--output-format", "stream-json", "--include-partial-messages"];
       let isAnswering = false;
-      const { code, out, err } = await stage.run(["-p", "go", ...flags], {
+      const { code, out, err } = await stage.start(["-p", "go", ...flags], {
         watch(text, child) {
           if (isAnswering || !text.includes('"Half')) return;
           isAnswering = true;
@@ -256,7 +265,7 @@ describe("sessions", () => {
 
   test.runIf(!isWindows)("Ctrl+C while it waits for the next message ends immediately [CLI-6]", async () => {
     const stage = await createStage([]);
-    const { code } = await stage.run(
+    const { code } = await stage.start(
       ["-p", "--input-format", "stream-json", "--output-format", "stream-json"],
       {
         input: {
@@ -367,7 +376,9 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
     ],
   ])("%j", async (arguments_, code, message) => {
     const place = createPlace();
-    const result = await runCommand(place, arguments_, noModel);
+    // One of them as a user sees it.
+    const run = arguments_.length === 1 ? runCommand : runInProcess;
+    const result = await run(place, arguments_, noModel);
     expect(result).toMatchObject({ code, out: "" });
     expect(result.err).toMatch(message);
     expect(result.err).not.toMatch(/^\s+at /m);
@@ -393,7 +404,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
   test("settings that cannot be read", async () => {
     const place = createPlace();
     place.write(".claude/settings.json", "{bad");
-    const { code, out, err } = await runCommand(place, ["-p", "hi"]);
+    const { code, out, err } = await runInProcess(place, ["-p", "hi"]);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err).toMatch(/^retinue: \/.*settings\.json:1:\d+: Settings cannot be read completely/);
   });
@@ -404,7 +415,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
       const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
       const program = join(projectRoot, "bin/retinue.js");
       const line = `"${process.execPath}" "${program}" -p hi --output-format stream-json --include-partial-messages`;
-      const pipe = `${line} | head -1 >first; echo "\${PIPESTATUS[0]}" >code`;
+      const pipe = `${line} | head -2 >first; echo "\${PIPESTATUS[0]}" >code`;
       const environment = { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" };
       const env = { HOME: stage.home, PATH: process.env["PATH"], ...environment };
       const shell = await new Promise<string>((resolve) => {

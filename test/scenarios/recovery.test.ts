@@ -10,7 +10,14 @@ import {
   startFakeProvider,
 } from "../../src/testing/fake-provider.ts";
 import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import { createPlace, type Finished, type Place, readJsonLines, runCommand } from "./run-command.ts";
+import {
+  createPlace,
+  type Finished,
+  type Place,
+  readJsonLines,
+  runCommand,
+  runInProcess,
+} from "./run-command.ts";
 
 const main = (step: ScriptedStep): Step => ({ match: "You are an engineer at a terminal", ...step });
 const child = (task: string, step: ScriptedStep): Step => ({
@@ -50,7 +57,7 @@ async function createStage(steps: readonly Step[], settings: object = {}): Promi
     ...place,
     provider,
     hookLog,
-    run: (...arguments_) => runCommand(place, arguments_, { environment }),
+    run: (...arguments_) => runInProcess(place, arguments_, { environment }),
     async runUntil(has, ...arguments_) {
       const begun = Promise.withResolvers<{ kill(signal: "SIGKILL"): boolean }>();
       const flags = [skip, "--output-format", "stream-json"];

@@ -8,7 +8,7 @@ import { thisProcess } from "../../src/storage/process-identity.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
-import { createPlace, type Finished, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Finished, type Place, runCommand, runInProcess } from "./run-command.ts";
 
 const session = "11111111-1111-4111-8111-111111111111";
 const program = join(projectRoot, "bin/retinue.js");
@@ -105,15 +105,15 @@ describe("[TRN-2] what a crash left of files", () => {
   test("lines of a transcript that are damaged or missing are reported with their number", async () => {
     const place = createPlace();
     const environment = await provide(["One.", "Two.", "Three."]);
-    await runCommand(place, ["-p", "first", "--session-id", session], { environment });
-    await runCommand(place, ["-p", "second", "--resume", session], { environment });
+    await runInProcess(place, ["-p", "first", "--session-id", session], { environment });
+    await runInProcess(place, ["-p", "second", "--resume", session], { environment });
     const file = join(projectFolder(place), `${session}.jsonl`);
     const lines = readFileSync(file, "utf8").split("\n");
     const user = lines.findIndex((line) => line.includes('"second"'));
     lines[user] = (lines[user] ?? "").slice(0, 20);
     writeFileSync(file, lines.join("\n"));
     appendFileSync(file, '{"type":"user","uuid":"x');
-    const { code, err } = await runCommand(place, ["-p", "third", "--resume", session], { environment });
+    const { code, err } = await runInProcess(place, ["-p", "third", "--resume", session], { environment });
     expect(code).toBe(0);
     expect(err).toContain(
       `The transcript ${session} is damaged: 1 line cannot be read, the last line was cut off.`,
@@ -133,7 +133,7 @@ describe("[TRN-2] what a crash left of files", () => {
     note("000000000001", left, 2 ** 22 + 7);
     note("000000000002", own, 2 ** 22 + 7);
     note("000000000003", busy, process.pid);
-    const { out } = await runCommand(place, ["clean"]);
+    const { out } = await runInProcess(place, ["clean"]);
     expect(out).toContain(".a.txt.0123456789ab.tmp (half written when its process died)");
     expect([left, own, busy].map((file) => existsSync(file))).toEqual([false, true, true]);
   });
@@ -142,7 +142,7 @@ describe("[TRN-2] what a crash left of files", () => {
 describe("[TRN-4] a session that another process holds", () => {
   test("--take-over needs a session", async () => {
     const place = createPlace();
-    const { code, err } = await runCommand(place, ["-p", "go", "--take-over"]);
+    const { code, err } = await runInProcess(place, ["-p", "go", "--take-over"]);
     expect(code).toBe(1);
     expect(err).toContain("--take-over says nothing without a session.");
   });
@@ -150,23 +150,23 @@ describe("[TRN-4] a session that another process holds", () => {
   test("one on a machine that cannot be seen is taken over when it is reported to", async () => {
     const place = createPlace();
     const environment = await provide(["One.", "Two."]);
-    await runCommand(place, ["-p", "first", "--session-id", session], { environment });
+    await runInProcess(place, ["-p", "first", "--session-id", session], { environment });
     const lock = join(projectFolder(place), `${session}.jsonl.lock`);
     const owner = { pid: 7, machine: "elsewhere pid:[1]", started: "another-boot/1", expiresAfterMs: 60_000 };
     writeFileSync(lock, JSON.stringify({ ...owner, token: "x" }));
     const arguments_ = ["-p", "second", "--resume", session, "--take-over"];
-    expect(await runCommand(place, arguments_, { environment })).toMatchObject({ code: 0, out: "Two.\n" });
+    expect(await runInProcess(place, arguments_, { environment })).toMatchObject({ code: 0, out: "Two.\n" });
     expect(existsSync(lock)).toBe(false);
   });
 
   test("unless asked it waits for a sign of life, says so, and continues when there is none", async () => {
     const place = createPlace();
     const environment = await provide(["One.", "Two."]);
-    await runCommand(place, ["-p", "first", "--session-id", session], { environment });
+    await runInProcess(place, ["-p", "first", "--session-id", session], { environment });
     const lock = join(projectFolder(place), `${session}.jsonl.lock`);
     const owner = { pid: 7, machine: "elsewhere pid:[1]", started: "another-boot/1", expiresAfterMs: 1_500 };
     writeFileSync(lock, JSON.stringify({ ...owner, token: "x" }));
-    const { code, out, err } = await runCommand(place, ["-p", "second", "--resume", session], {
+    const { code, out, err } = await runInProcess(place, ["-p", "second", "--resume", session], {
       environment,
     });
     expect({ code, out }).toEqual({ code: 0, out: "Two.\n" });

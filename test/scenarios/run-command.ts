@@ -11,7 +11,10 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
+import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import type { EndSignal } from "../../src/apps/cli/end-signal.ts";
 import { projectRoot } from "../project-files.ts";
+import { startInProcess } from "../start-in-process.ts";
 
 const program = join(projectRoot, "bin/retinue.js");
 
@@ -67,7 +70,40 @@ export interface CommandOptions {
   readonly started?: (child: ChildProcess) => void;
 }
 
-/** Runs the built command as a user does, beside whatever else this process does. */
+export interface InProcessOptions extends Pick<CommandOptions, "environment" | "input"> {
+  /** Called with everything written to stdout so far, whenever more comes; `kill` sends a signal to this command alone. */
+  readonly watch?: (out: string, command: { kill(signal: EndSignal): void }) => void;
+  /** What differs from a command in a pipe. */
+  readonly host?: Partial<CliHost>;
+  readonly atEnd?: AtEnd;
+}
+
+/** Runs a command in this process: for all that does not depend on a process of its own, which takes half a second. */
+export async function runInProcess(
+  { cwd, home }: Pick<Place, "cwd" | "home">,
+  arguments_: readonly string[],
+  { environment = {}, input, watch, host = {}, atEnd = onTestFinished }: InProcessOptions = {},
+): Promise<Finished> {
+  const written = { out: "", err: "" };
+  const command = startInProcess(arguments_, {
+    cwd,
+    environment: { HOME: home, ...environment },
+    out(text) {
+      written.out += text;
+      watch?.(written.out, command);
+    },
+    err(text) {
+      written.err += text;
+    },
+    host,
+  });
+  atEnd(() => command.kill("SIGTERM"));
+  if (typeof input !== "object") command.stdin.end(input);
+  else if (input.text !== undefined) command.stdin.write(input.text);
+  return { code: await command.code, ...written };
+}
+
+/** Runs the built command as a user does, beside whatever else this process does: where the process is the point. */
 export function runCommand(
   { cwd, home }: Pick<Place, "cwd" | "home">,
   arguments_: readonly string[],

@@ -6,7 +6,7 @@ import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.t
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { createPlace, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Place, runCommand, runInProcess } from "./run-command.ts";
 
 const task = "Read notes.txt and say what it says.";
 const request = {
@@ -96,7 +96,7 @@ describe("a child's plan", () => {
     expect(bodies).toHaveLength(4);
     expect(JSON.stringify(bodies[0])).toContain("Remember the milk.");
     expect(bodies.slice(2)).toEqual(bodies.slice(0, 2));
-    const logs = await runCommand(place, ["logs", planned.plan.agent.id]);
+    const logs = await runInProcess(place, ["logs", planned.plan.agent.id]);
     expect(logs.out).toContain("It says that the cat is on the mat.");
   });
 
@@ -114,7 +114,7 @@ describe("a child's plan", () => {
     const planned = await session.planAgent({ ...request, agentType: "general-purpose" });
     if (planned.type === "refused") throw new Error(planned.reason);
     expect(planned.plan.functions).toEqual([{ kind: "tool", name: "LookUp" }]);
-    const finished = await runCommand(place, ["run-plan", "-"], {
+    const finished = await runInProcess(place, ["run-plan", "-"], {
       environment: { ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: provider.url },
       input: JSON.stringify(planned.plan),
     });
@@ -135,7 +135,7 @@ describe("a child's plan", () => {
       "../home/.claude/settings.json",
       JSON.stringify({ permissions: { deny: ["Read(notes.txt)"] } }),
     );
-    const finished = await runCommand(place, ["run-plan", "-"], {
+    const finished = await runInProcess(place, ["run-plan", "-"], {
       environment: { ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: provider.url },
       input: JSON.stringify(planned.plan),
     });
@@ -154,7 +154,7 @@ describe("a child's plan", () => {
     const input = JSON.stringify({ ...plan, policy: { ...plan.policy, mode: "bypassPermissions" } });
     const environment = { ANTHROPIC_API_KEY: "key", ANTHROPIC_BASE_URL: provider.url };
     const run = (...options: readonly string[]) =>
-      runCommand(place, ["run-plan", "-", ...options], { environment, input });
+      runInProcess(place, ["run-plan", "-", ...options], { environment, input });
     const [alone, narrowed, asked] = [
       await run(),
       await run("--permission-mode", "plan"),
@@ -163,7 +163,7 @@ describe("a child's plan", () => {
     expect([alone.code, narrowed.code, asked.code]).toEqual([2, 2, 0]);
     expect(alone.err).toContain("The plan bypasses permissions, which no file can say alone.");
     expect(narrowed.err).toContain("--permission-mode has no effect on a plan");
-    const elsewhere = await runCommand(place, ["run-plan", "-"], {
+    const elsewhere = await runInProcess(place, ["run-plan", "-"], {
       environment,
       input: JSON.stringify({ ...plan, directory: "/nowhere/at/all" }),
     });
@@ -183,7 +183,7 @@ describe("a child's plan", () => {
     ["[]", "must be an object"],
   ])("that cannot be read is refused in one sentence: %s", async (text, expected) => {
     const place = createProject();
-    const { code, err } = await runCommand(place, ["run-plan", "-"], { input: text });
+    const { code, err } = await runInProcess(place, ["run-plan", "-"], { input: text });
     expect(code).toBe(1);
     expect(err).toContain(expected);
   });

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -11,6 +12,7 @@ import {
   type Place,
   readJsonLines,
   runCommand,
+  runInProcess,
 } from "./run-command.ts";
 
 const main = (step: ScriptedStep): Step => ({ match: "You are an engineer at a terminal", ...step });
@@ -25,7 +27,9 @@ const start = (prompt: string, more: object = {}) => ({
 
 interface Stage extends Place {
   readonly provider: FakeProvider;
-  run(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
+  run(arguments_: readonly string[]): Promise<Finished>;
+  /** The built command, in a process of its own. */
+  start(arguments_: readonly string[], options?: CommandOptions): Promise<Finished>;
 }
 
 async function createStage(steps: readonly Step[]): Promise<Stage> {
@@ -36,7 +40,8 @@ async function createStage(steps: readonly Step[]): Promise<Stage> {
   return {
     ...place,
     provider,
-    run: (arguments_, options = {}) => runCommand(place, arguments_, { environment, ...options }),
+    run: (arguments_) => runInProcess(place, arguments_, { environment }),
+    start: (arguments_, options = {}) => runCommand(place, arguments_, { ...options, environment }),
   };
 }
 
@@ -50,13 +55,16 @@ async function listTasks(stage: Stage): Promise<readonly ListedTask[]> {
   return JSON.parse(out).tasks;
 }
 
-/** Asks again, from a process of its own each time, until the child's process has come so far. */
+/** Asks again until the child's process has come so far. */
 async function findRunning(stage: Stage): Promise<ListedTask> {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
-    const task = (await listTasks(stage)).find(({ state }) => state === "running");
-    if (task !== undefined) return task;
-  }
-  throw new Error("No child came to run.");
+  let task: ListedTask | undefined;
+  await expect
+    .poll(async () => {
+      task = (await listTasks(stage)).find(({ state }) => state === "running");
+      return task?.state;
+    })
+    .toBe("running");
+  return task as ListedTask;
 }
 
 describe("children of another process [CLI-3]", () => {
@@ -68,9 +76,9 @@ describe("children of another process [CLI-3]", () => {
       main({ text: "It was stopped." }),
       child("TASK-ONE", { text: "Taken up again." }),
     ]);
-    const running = stage.run(["-p", "Begin."]);
+    const running = stage.start(["-p", "Begin."]);
     const { id } = await findRunning(stage);
-    const following = stage.run(["logs", id, "-f"]);
+    const following = stage.start(["logs", id, "-f"]);
     expect((await stage.run(["tasks"])).out).toMatch(new RegExp(`${id} +general-purpose +running `));
     expect((await stage.run(["logs", id])).out).toContain("> TASK-ONE");
     expect(await stage.run(["resume", id, "Too early."])).toMatchObject({
@@ -78,7 +86,7 @@ describe("children of another process [CLI-3]", () => {
       err: expect.stringContaining("still running"),
     });
 
-    expect(await stage.run(["stop", id])).toMatchObject({
+    expect(await stage.start(["stop", id])).toMatchObject({
       code: 0,
       out: expect.stringContaining(`${id} is stopped.`),
     });
@@ -86,7 +94,7 @@ describe("children of another process [CLI-3]", () => {
     expect(await running).toMatchObject({ code: 0, out: "It was stopped.\n" });
     expect((await stage.run(["stop", id])).out).toContain("not running; it is stopped");
 
-    expect(await stage.run(["resume", id.slice(0, 9), "Continue."])).toMatchObject({
+    expect(await stage.start(["resume", id.slice(0, 9), "Continue."])).toMatchObject({
       code: 0,
       out: "Taken up again.\n",
     });
@@ -103,22 +111,16 @@ describe("children of another process [CLI-3]", () => {
       child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
       child("TASK-ONE", { text: "Done after all." }),
     ]);
-    const { id } = await new Promise<ListedTask>((resolve, reject) => {
-      const flags = ["--output-format", "stream-json"];
-      const killed = stage.run(["-p", "Begin.", ...flags], {
-        environment: { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" },
-        watch(out, process_) {
-          if (!out.includes("task_started")) return;
-          findRunning(stage)
-            .then(async (task) => {
-              process_.kill("SIGKILL");
-              await killed;
-              resolve(task);
-            })
-            .catch(reject);
-        },
-      });
+    const started = Promise.withResolvers<ChildProcess>();
+    const killed = stage.start(["-p", "Begin.", "--output-format", "stream-json"], {
+      watch(out, process_) {
+        if (out.includes("task_started")) started.resolve(process_);
+      },
     });
+    const process_ = await started.promise;
+    const { id } = await findRunning(stage);
+    process_.kill("SIGKILL");
+    await killed;
     expect(await listTasks(stage)).toMatchObject([{ id, state: "interrupted" }]);
     expect(await stage.run(["resume", id, "Continue."])).toMatchObject({ code: 0, out: "Done after all.\n" });
   });

@@ -176,7 +176,7 @@ test("every tool that is made here has what the table declares about it [TLS-4]"
     createSkillTool({ list: "", call: async () => ({ content: "" }) }),
   ];
   for (const tool of made) {
-    const facts = toolFacts(tool.name);
+    const facts = toolFacts.get(tool.name);
     expect(tool.effect, tool.name).toBe(facts?.effect);
     expect(tool.isConcurrencySafe?.({}), tool.name).toBe(facts?.isConcurrencySafe);
     expect(tool.repeats, tool.name).toBe(facts?.repeats);

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
-import { createPlace, runCommand } from "./run-command.ts";
+import { createPlace, runInProcess } from "./run-command.ts";
 
 const agent = (fields: string) => `---\nname: finder\ndescription: Finds.\n${fields}\n---\nFINDER PROMPT\n`;
 
@@ -19,8 +19,8 @@ async function runFinder(fields: string, flags: readonly string[] = []) {
     OPENAI_BASE_URL: `${provider.url}/v1`,
     OPENAI_API_KEY: "x",
   };
-  const finished = await runCommand(place, ["-p", "go", ...flags], { environment });
-  const plan = await runCommand(place, ["plan", "finder", "--json", ...flags], { environment });
+  const finished = await runInProcess(place, ["-p", "go", ...flags], { environment });
+  const plan = await runInProcess(place, ["plan", "finder", "--json", ...flags], { environment });
   const of = (isFinder: boolean) =>
     provider.requests.filter(({ request }) => request.system.join().includes("FINDER") === isFinder);
   const kinds = ({ body }: { readonly body: Record<string, unknown> }) =>

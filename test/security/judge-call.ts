@@ -4,9 +4,8 @@ import { type DecideOptions, decide, type PermissionPolicy } from "../../src/per
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
 import type { RunPlan } from "../../src/planning/plan-tools.ts";
 import { createCallHooks, createHookGrants } from "../../src/runtime/hooks/call-hooks.ts";
-import { createSandbox } from "../../src/tools/sandbox/sandbox.ts";
+import { createSandbox, readSandboxSettings } from "../../src/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "../../src/tools/sandbox/sandbox-runtime.ts";
-import { readSandboxSettings } from "../../src/tools/sandbox/sandbox-settings.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { openCaseHooks } from "./case-hooks.ts";
 import { availableTools, mcpOf, planCase, registryOf } from "./case-plan.ts";

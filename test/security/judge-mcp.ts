@@ -3,9 +3,12 @@ import type { McpScope } from "../../src/mcp/mcp-server.ts";
 import { readServer } from "../../src/mcp/mcp-server-config.ts";
 import { refuseAddress } from "../../src/mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "../../src/mcp/refuse-server-name.ts";
-import type { McpEntry } from "../../src/settings/choose-mcp-servers.ts";
-import { chooseMcpServers, readApprovalSettings } from "../../src/settings/choose-mcp-servers.ts";
-import { readMcpPolicy } from "../../src/settings/mcp-policy.ts";
+import {
+  chooseMcpServers,
+  type McpEntry,
+  readApprovalSettings,
+} from "../../src/settings/choose-mcp-servers.ts";
+import { readMcpPolicy } from "../../src/settings/load-mcp-entries.ts";
 import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf, texts } from "./case-settings.ts";
 import { type Answer, type Fields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";

@@ -1,9 +1,8 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { runProcess } from "../../src/foundation/run-process.ts";
-import { createSandbox } from "../../src/tools/sandbox/sandbox.ts";
+import { createSandbox, readSandboxSettings, type SandboxSettings } from "../../src/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "../../src/tools/sandbox/sandbox-runtime.ts";
-import { readSandboxSettings, type SandboxSettings } from "../../src/tools/sandbox/sandbox-settings.ts";
 import { fieldsOf, mergeCaseSettings, sandboxSettings } from "./case-settings.ts";
 import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 

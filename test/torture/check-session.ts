@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Message } from "../../src/conversation/message.ts";
-import { loadSession } from "../../src/journal/load-session.ts";
+import { loadSession } from "../../src/journal/session-choices.ts";
 import { findAnthropicFlaw } from "../../src/testing/anthropic-wire.ts";
 import { callIdsOf, deedOf, doneDeeds, plan, resultsOf } from "./torture-script.ts";
 

@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord } from "../../src/foundation/json-record.ts";
 import { sessionFiles } from "../../src/journal/session-files.ts";
 import { createPaths } from "../../src/settings/paths.ts";
 import { deliveredMail } from "../../src/teams/mailbox.ts";
-import { leadName } from "../../src/teams/team-names.ts";
+import { leadName } from "../../src/teams/team-config.ts";
 import { loadMailHistory, openTeamStore, type TeamStore } from "../../src/teams/team-store.ts";
 import { readTranscript } from "./kept-files.ts";
 import type { TeamSize } from "./team-script.ts";

@@ -15,9 +15,8 @@ import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { createHostPermission } from "../agent-sdk/create-host-permission.ts";
 import { createPlanModeTools } from "../agent-sdk/create-plan-mode-tools.ts";
 import { createLivePolicy, type LivePolicy } from "../agent-sdk/live-policy.ts";
-import { createPrintRuntime, openPrintSession } from "../cli/print/open-print-session.ts";
+import { createPrintRuntime, openPrintSession, refuseOffline } from "../cli/print/open-print-session.ts";
 import type { PrintOptions, PrintRequest } from "../cli/print/print-options.ts";
-import { refuseOffline } from "../cli/print/refuse-offline.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { acpHistory, acpUpdates } from "./acp-updates.ts";
 import type { AskEditor } from "./ask-editor.ts";
@@ -60,6 +59,7 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
       channel,
       policy,
       mainAgentId: () => session?.plan.agent.id ?? "",
+      directory: () => session?.plan.directory ?? given.context.host.cwd,
       waiting: () => undefined,
       warn,
     }),

@@ -97,7 +97,7 @@ function titleOf(call: ToolUseBlock): string {
 }
 
 export function kindOf(tool: string): ToolKind {
-  const effect = toolFacts(tool)?.effect;
+  const effect = toolFacts.get(tool)?.effect;
   if (effect === "edit") return "edit";
   if (effect === "execute") return "execute";
   if (effect === "network") return "fetch";

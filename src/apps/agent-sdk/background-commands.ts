@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
+import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { TaskView } from "../../tools/task-source.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
@@ -137,6 +137,7 @@ const reportedStatus = {
 } as const;
 
 function summaryOf({ description, state, exitCode }: TaskView): string {
+  if (state === "stopped") return description;
   const code = exitCode === undefined ? "" : ` (exit code ${exitCode})`;
   return `Background command ${JSON.stringify(description)} ${reportedStatus[state]}${code}`;
 }

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from "node:stream";
 import type { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** One of the two streams a command writes to. */
@@ -28,6 +29,8 @@ export interface CliHost {
   readonly stdout: CliOutput;
   readonly stderr: CliOutput;
   readonly stdin: CliInput;
+  /** The bare streams, for a protocol that is spoken over them; opens stdin. */
+  streams?(): { readonly input: Readable; readonly output: Writable };
   /**
    * Calls back at the first Ctrl+C, SIGTERM or SIGHUP instead of ending, with a Error `interrupted` that says which; who repeats
    * it ends the process. Returns how to forget it.

@@ -1,12 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { Interface } from "node:readline";
+import type { Readable } from "node:stream";
 import { isatty, type WriteStream } from "node:tty";
 import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { findHome, withHome } from "../../settings/find-home.ts";
+import { streamLines } from "../../foundation/stream-lines.ts";
+import { findHome, withHome } from "../../settings/paths.ts";
 import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { type EndSignal, endSignals, interruptedBy } from "./end-signal.ts";
+import { misuse } from "./session-options.ts";
 import { allowsColour } from "./views/paint.ts";
 import { terminalText } from "./views/terminal-text.ts";
 
@@ -20,6 +23,7 @@ export function createRealHost(): CliHost {
   return {
     ...createRealOutputs(),
     stdin: createInput(),
+    streams: () => ({ input: process.stdin, output: process.stdout }),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true && !isContinuousIntegration(environment),
@@ -53,7 +57,7 @@ const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
  * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to no one. Everything else,
  * such as a full disk, ends the work and is reported at its end.
  */
-function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
+export function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
   const closing = new AbortController();
   const fail = (error: unknown): void => {
     const name = stream === process.stdout ? "stdout" : "stderr";
@@ -115,12 +119,10 @@ function createInput(): CliInput {
     // Touching `process.stdin` opens it, which only those who read it need.
     isTerminal: isatty(0),
     async readAll({ limit, patienceMs }) {
-      const { readAll } = await import("./read-all.ts");
       return readAll(process.stdin, { limit, ...(patienceMs === undefined ? {} : { patienceMs }) });
     },
     async *lines({ signal }) {
-      const { readLines } = await import("./read-all.ts");
-      yield* readLines(process.stdin, signal);
+      yield* streamLines(process.stdin, signal);
     },
   };
 }
@@ -182,4 +184,34 @@ function readVersion(): string {
     }
   }
   return "unknown";
+}
+
+/** Reads a stream to its end. A pipe that is open but silent for `patienceMs` counts as empty; after that it is let go. */
+export async function readAll(
+  stream: Readable,
+  { limit, patienceMs }: { readonly limit: number; readonly patienceMs?: number },
+): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      if (patienceMs !== undefined) timer = setTimeout(resolve, patienceMs);
+      stream.on("data", (chunk: Buffer) => {
+        clearTimeout(timer);
+        size += chunk.length;
+        if (size > limit)
+          reject(
+            misuse(`What is piped in is larger than ${limit} bytes.`, "Name a file in the prompt instead."),
+          );
+        else chunks.push(chunk);
+      });
+      stream.on("end", resolve);
+      stream.on("error", reject);
+    });
+  } finally {
+    clearTimeout(timer);
+    stream.destroy();
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }

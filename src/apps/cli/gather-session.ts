@@ -7,10 +7,10 @@ import {
   type ProjectFacts,
   type ProjectOptions,
 } from "../../runtime/project/project-facts.ts";
-import { checkSessionOptions } from "./check-session-options.ts";
+import { checkSessionOptions, folderOptions } from "./check-session-options.ts";
 import type { CliHost } from "./cli-host.ts";
 import { displayPath } from "./display-path.ts";
-import { type AgentsOption, loadAgentsOption, refuseBrokenOption } from "./load-agents-option.ts";
+import { type AgentsOption, refuseBrokenOption } from "./load-agents-option.ts";
 import { type CommandContext, misuse } from "./session-options.ts";
 
 /** Everything a command can know about agents here, with the options of this run in force. */
@@ -40,7 +40,8 @@ export function openProject(context: CommandContext, options: GatherOptions = {}
   return {
     ...createProject({
       facts: () => gatherFacts(given, options),
-      paths: async () => projectPaths(given),
+      paths: async (folder = cwd) => projectPaths({ ...given, cwd: folder }),
+      place: async () => given,
     }),
     ...(option === undefined ? {} : { option }),
     nameOf: (file) => displayPath(file, { cwd, home, platform }),
@@ -48,11 +49,20 @@ export function openProject(context: CommandContext, options: GatherOptions = {}
   };
 }
 
-/** The child agents of this folder's sessions, for which no definition is read. */
-export function openTasks(host: CliHost): Project["tasks"] {
+/** The working folder without the options of this run, for what reads no definition: tasks, sessions, teams. */
+export function openFolder(host: CliHost): Project {
   const { cwd, home, environment: env, platform } = host;
   const given = { cwd, home, env, platform };
-  return createProject({ facts: () => gatherProject(given), paths: async () => projectPaths(given) }).tasks;
+  return createProject({
+    facts: () => gatherProject(given),
+    paths: async (folder = cwd) => projectPaths({ ...given, cwd: folder }),
+    place: async () => given,
+  });
+}
+
+/** The child agents of this folder's sessions. */
+export function openTasks(host: CliHost): Project["tasks"] {
+  return openFolder(host).tasks;
 }
 
 export async function gatherSession(
@@ -72,31 +82,14 @@ export async function gatherSession(
 
 /** The options of the command line as a project takes them. */
 function projectOptions(
-  { host, session }: CommandContext,
+  context: CommandContext,
   { toleratesBrokenFiles = false }: GatherOptions,
 ): { readonly given: ProjectOptions; readonly option?: AgentsOption } {
-  const { cwd, home, environment: env, platform } = host;
-  checkSessionOptions(session, cwd);
-  const option = session.agents === undefined ? undefined : loadAgentsOption(session.agents, cwd);
-  if (option?.isBroken === true && !toleratesBrokenFiles) throw refuseBrokenOption(option);
-  const given: ProjectOptions = {
-    cwd,
-    home,
-    env,
-    platform,
-    ...(option === undefined
-      ? {}
-      : { agents: option.definitions, texts: new Map([[option.file, option.text]]) }),
-    ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
-    ...(session.addDir === undefined ? {} : { additionalDirectories: session.addDir }),
-    ...(session.settingSources === undefined ? {} : { settingSources: session.settingSources }),
-    ...(session.settings === undefined ? {} : { settings: session.settings }),
-    ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
-    ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
-    ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
-    ...(session.trust === true ? { trusted: true } : {}),
-  };
-  return { given, ...(option === undefined ? {} : { option }) };
+  checkSessionOptions(context.session, context.host.cwd);
+  const { given, option } = folderOptions(context);
+  if (option === undefined) return { given };
+  if (option.isBroken && !toleratesBrokenFiles) throw refuseBrokenOption(option);
+  return { given: { ...given, texts: new Map([[option.file, option.text]]) }, option };
 }
 
 async function gatherFacts(

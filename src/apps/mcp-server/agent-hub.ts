@@ -10,11 +10,12 @@ import type { LoopToolResult } from "../../runtime/loop-tools/tools-for-loops.ts
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import { stopElsewhere } from "../../runtime/project/stop-elsewhere.ts";
 import type { Session } from "../../runtime/session.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";
+import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
-import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 import { readTeamSettings } from "../../teams/team-settings.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
 import { createHubSessions } from "./hub-sessions.ts";
@@ -109,7 +110,9 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     async leadsTeam() {
       const { settings } = (await runtime.agents()).settings;
       const environment = { ...options.environment, ...Object.fromEntries(settings.env) };
-      return readTeamSettings({ option: undefined, environment, settings: settings.plain }) !== undefined;
+      const { options: variables } = readEnvironment(environment);
+      const { plain } = settings;
+      return readTeamSettings({ option: undefined, environment, variables, settings: plain }) !== undefined;
     },
     async callTeamTool(name, input, signal) {
       const [tool] = (await sessions.own()).tools([name]);

@@ -2,9 +2,9 @@ import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
+import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
 import { resultText } from "../../tasks/result-text.ts";
-import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 
 /** The state of an agent, wherever it ran. */
 export interface AgentView {

@@ -1,6 +1,6 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { Session } from "../../runtime/session.ts";
-import { hasEnded } from "../../tasks/task-state.ts";
+import { hasEnded } from "../../tasks/drive-task.ts";
 
 /** The sessions in which the agents of a server run: its own, and earlier ones whose agents are taken up again. */
 export interface HubSessions {

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { Readable, Writable } from "node:stream";
 import type { McpServer, WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import type { AgentHub } from "./agent-hub.ts";
 import { createServerFactory } from "./create-server-factory.ts";
@@ -18,12 +19,15 @@ export interface Serving {
 }
 
 /** Speaks with the one client at the other end of stdin and stdout, until that closes them. */
-export async function serveProcess(options: ServeOptions): Promise<Serving> {
+export async function serveProcess(
+  options: ServeOptions,
+  { input, output }: { readonly input: Readable; readonly output: Writable },
+): Promise<Serving> {
   const [{ serveStdio, StdioServerTransport }, factory] = await Promise.all([
     import("@modelcontextprotocol/server/stdio"),
     loadFactory(options),
   ]);
-  const wire = new StdioServerTransport();
+  const wire = new StdioServerTransport(input, output);
   const done = Promise.withResolvers<void>();
   const handle = serveStdio(factory.make, { transport: wire, onerror: logErrors(options) });
   const close = wire.onclose;

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import type { Inspection } from "../../inspection/inspection.ts";
-import { bounded } from "../../inspection/read-line.ts";
+import { bounded } from "../../inspection/read-answer.ts";
 import { createConversationSource, type SessionPlace } from "./follow-session.ts";
 import { overviewOf } from "./session-overview.ts";
 import type { AgentUpdate, ExportedSession } from "./session-update.ts";

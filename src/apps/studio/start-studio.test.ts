@@ -20,9 +20,8 @@ import { type ApprovalQuestion, digestOf } from "../../permissions/grants/approv
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
 import { createLiveText, type LivePiece, liveFiles } from "../../runtime/live-text.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
-import { controlFiles } from "../../tasks/control-files.ts";
 import { createTaskManager, type TaskManager } from "../../tasks/task-manager.ts";
-import { watchControl, watchMain } from "../../tasks/watch-control.ts";
+import { controlFiles, watchControl, watchMain } from "../../tasks/watch-control.ts";
 import type { AgentUpdate, SessionList, SessionUpdate } from "./session-update.ts";
 import { type Studio, startStudio } from "./start-studio.ts";
 

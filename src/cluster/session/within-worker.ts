@@ -1,6 +1,5 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
-import { inWorktree } from "../../planning/in-worktree.ts";
 import {
   type Decided,
   joined,
@@ -8,6 +7,7 @@ import {
   type RunPlan,
   withinSession,
 } from "../../planning/plan-tools.ts";
+import { inWorktree } from "../../planning/spawn-request.ts";
 import type { GrantedTool } from "../../tools/grants/tool-grants.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
 import type { WorkspacePlan } from "../workspace/workspace-plan.ts";
@@ -54,7 +54,7 @@ function joinTools(planned: readonly GrantedTool[], own: readonly GrantedTool[])
     const mine = here.get(tool.name);
     return mine === undefined ? [] : [joinGrants(tool, mine)];
   });
-  return [...both, ...own.filter(({ name }) => !names.has(name) && toolFacts(name) === undefined)];
+  return [...both, ...own.filter(({ name }) => !names.has(name) && toolFacts.get(name) === undefined)];
 }
 
 function joinGrants(planned: GrantedTool, own: GrantedTool): GrantedTool {

@@ -1,5 +1,6 @@
+import { escapeLine } from "../../conversation/escape-control-tags.ts";
 import type { AgentDefinition } from "../agent-definition.ts";
-import { oneLine, shorten } from "../describe-agents.ts";
+import { shorten } from "../describe-agents.ts";
 import { explore } from "./explore.ts";
 import { generalPurpose } from "./general-purpose.ts";
 import { plan } from "./plan.ts";
@@ -205,7 +206,7 @@ function section(title: string, entries: readonly string[]): string[] {
   if (entries.length === 0) return [`${title}: none of their own.`];
   const shown = entries
     .slice(0, entriesAtMost)
-    .map((entry) => `- ${shorten(oneLine(entry), charactersPerEntry)}`);
+    .map((entry) => `- ${shorten(escapeLine(entry), charactersPerEntry)}`);
   const hidden = entries.length - shown.length;
   return [`${title}:`, ...shown, ...(hidden > 0 ? [`- and ${hidden} more; Glob for the rest`] : [])];
 }

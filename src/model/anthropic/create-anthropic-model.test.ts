@@ -2,10 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { createCoolDowns, type WaitClock } from "../cool-down.ts";
+import type { WaitClock } from "../../foundation/stopwatch.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import type { ModelError } from "../model-error.ts";
 import { withRetry } from "../model-factory.ts";
+import { createCoolDowns } from "../request-gate.ts";
 import { type AnthropicModelOptions, createAnthropicModel } from "./anthropic-sender.ts";
 
 type Answer = (response: ServerResponse, request: IncomingMessage, body: Record<string, unknown>) => void;

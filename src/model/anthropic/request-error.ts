@@ -143,8 +143,14 @@ function deepestCause(error: unknown): unknown {
 }
 
 function readerOf(headers: unknown): HeaderReader {
-  if (headers instanceof Headers) return (name) => headers.get(name) ?? undefined;
-  return () => undefined;
+  // Not by class: asking for the built-in one loads Node's own HTTP client.
+  const get: unknown =
+    typeof headers === "object" && headers !== null ? Reflect.get(headers, "get") : undefined;
+  if (typeof get !== "function") return () => undefined;
+  return (name) => {
+    const value: unknown = Reflect.apply(get, headers, [name]);
+    return typeof value === "string" ? value : undefined;
+  };
 }
 
 function textAt(record: JsonRecord, key: string): string | undefined {

@@ -1,6 +1,6 @@
 import { canonicalToolName, toolFacts } from "../../foundation/tool-table.ts";
 import { type Decision, describeRule } from "../decide.ts";
-import { splitRule } from "./split-rule.ts";
+import { splitRule } from "./parse-rule.ts";
 
 /** A decision in lines for people: the answer, the reason, and where the rule is that decided. */
 export function explainDecision({ type, reason, rule }: Decision): readonly string[] {
@@ -24,7 +24,7 @@ export function readCallText(text: string): CallText {
   if (parts.type === "invalid") return parts;
   const tool = canonicalToolName(parts.tool);
   if (parts.specifier === undefined) return { type: "call", tool, input: {} };
-  const facts = toolFacts(tool);
+  const facts = toolFacts.get(tool);
   const field = facts?.callField ?? facts?.mainField;
   if (field !== undefined) return { type: "call", tool, input: { [field]: parts.specifier } };
   return {

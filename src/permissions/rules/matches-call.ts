@@ -1,12 +1,11 @@
 import { matchesPattern } from "../../foundation/match-pattern.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
 import {
-  factsOf,
   isMcpTool,
+  type KnownCall,
   mcpServerPart,
   mcpToolPattern,
   type PathFact,
-  type PermissionRequest,
   readMcpName,
   type ShellFacts,
 } from "../call-facts.ts";
@@ -25,17 +24,31 @@ export interface MatchOptions {
 }
 
 /** Whether a rule speaks of a call. For a shell call, a rule that grants must cover every command in it. */
-export function matchesCall(
-  candidate: PolicyRule,
-  request: PermissionRequest,
-  options: MatchOptions,
-): boolean {
-  const facts = factsOf(request);
+export function matchesCall(candidate: PolicyRule, request: KnownCall, options: MatchOptions): boolean {
+  const { facts } = request;
   if (speaksOfTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options))
     return true;
   if (facts.shell === undefined || options.use === "grant") return false;
   const paths = [...facts.shell.units.flatMap((unit) => unit.paths), ...facts.shell.redirects];
   return paths.some((path) => restrictsPath(candidate, path, { ...options, homes: facts.otherHomes }));
+}
+
+/** The first of these rules that speaks of a call. */
+export function findRule(
+  rules: readonly PolicyRule[],
+  call: KnownCall,
+  options: MatchOptions,
+): PolicyRule | undefined {
+  return rules.find((candidate) => matchesCall(candidate, call, options));
+}
+
+/** The first deny rule and the first ask rule that speak of a call. */
+export function findRestrictions(
+  call: KnownCall,
+  policy: PermissionPolicy,
+): { readonly denied: PolicyRule | undefined; readonly asked: PolicyRule | undefined } {
+  const options: MatchOptions = { use: "restrict", policy };
+  return { denied: findRule(policy.deny, call, options), asked: findRule(policy.ask, call, options) };
 }
 
 /** Whether a rule about reading or editing covers one path that is read or written. */
@@ -58,7 +71,7 @@ function restrictsPath(
 
 /** What may not be read may not be written either; what may be edited need not be readable. */
 function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boolean {
-  const { grantsUse, restrictsUse } = toolFacts(ruleTool) ?? {};
+  const { grantsUse, restrictsUse } = toolFacts.get(ruleTool) ?? {};
   const covered = ruleUse === "grant" ? grantsUse : restrictsUse;
   if (covered === "read") return use === "read" || ruleUse === "restrict";
   return covered === "write" && use !== "read";
@@ -86,16 +99,17 @@ function coversForms(
 }
 
 /** `Edit` covers every editing tool and `Read` every reading one. A name as written always covers the tool of that name. */
-function speaksOfTool({ rule }: PolicyRule, request: PermissionRequest, use: RuleUse): boolean {
+function speaksOfTool({ rule }: PolicyRule, request: KnownCall, use: RuleUse): boolean {
   const { canonicalTool, specifier } = rule;
   if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
   if (specifier.type === "mcp" || namesTool(rule, request.tool, use)) return true;
-  if (isMcpTool(canonicalTool)) return namesMcpTool(canonicalTool, request);
-  const { speaksFor, restrictsUse } = toolFacts(canonicalTool) ?? {};
+  const declared = toolFacts.get(canonicalTool);
+  if (declared === undefined) return isMcpTool(canonicalTool) && namesMcpTool(canonicalTool, request);
+  const { speaksFor, restrictsUse } = declared;
   if (speaksFor === "edit") return request.effect === "edit";
   if (restrictsUse === "write")
     return use === "restrict" && request.effect === "edit" && specifier.type === "path";
-  if (speaksFor !== "read" || factsOf(request).paths.length === 0) return false;
+  if (speaksFor !== "read" || request.facts.paths.length === 0) return false;
   return request.effect === "read" || (use === "restrict" && request.effect === "edit");
 }
 
@@ -112,14 +126,14 @@ export function namesTool(
   return use === "restrict" && tool.toLowerCase() === name.toLowerCase();
 }
 
-function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
+function matchesSpecifier(candidate: PolicyRule, request: KnownCall, options: MatchOptions): boolean {
   const { specifier } = candidate.rule;
-  const facts = factsOf(request);
+  const { facts } = request;
   switch (specifier.type) {
     case "toolGlob":
       return true;
     case "whole":
-      return !isMcpTool(request.tool) && grantsWhole(request, options.use);
+      return !request.isMcp && grantsWhole(request, options.use);
     case "mcp":
       return matchesMcp(specifier, request, options.use);
     case "command":
@@ -142,8 +156,8 @@ function matchesSpecifier(candidate: PolicyRule, request: PermissionRequest, opt
 }
 
 /** A grant of all of the web is not one of this machine and its network. */
-function grantsWhole(request: PermissionRequest, use: RuleUse): boolean {
-  const { web } = factsOf(request);
+function grantsWhole(request: KnownCall, use: RuleUse): boolean {
+  const { web } = request.facts;
   return (
     use === "restrict" ||
     web === undefined ||
@@ -153,19 +167,19 @@ function grantsWhole(request: PermissionRequest, use: RuleUse): boolean {
 
 function matchesMcp(
   specifier: Extract<RuleSpecifier, { type: "mcp" }>,
-  request: PermissionRequest,
+  request: KnownCall,
   use: RuleUse,
 ): boolean {
-  const { mcp } = factsOf(request);
-  if (mcp === undefined && !isMcpTool(request.tool)) return false;
+  const { mcp } = request.facts;
+  if (mcp === undefined && !request.isMcp) return false;
   const readings = mcp === undefined ? readMcpName(request.tool) : [mcp];
   if (use === "grant" && (readings.length !== 1 || mcp?.isChanged === true)) return false;
   return readings.some((identity) => speaksOfMcp(specifier, identity));
 }
 
 /** A rule with parentheses names one tool of one server; the name a model sees may be spelled or shortened. */
-function namesMcpTool(ruleTool: string, request: PermissionRequest): boolean {
-  const { mcp } = factsOf(request);
+function namesMcpTool(ruleTool: string, request: KnownCall): boolean {
+  const { mcp } = request.facts;
   const [named] = readMcpName(ruleTool);
   return mcp !== undefined && named !== undefined && speaksOfMcp(named, mcp);
 }
@@ -213,16 +227,16 @@ function foldsCase({ platform }: MatchOptions["policy"]): boolean {
   return platform === "darwin" || platform === "win32";
 }
 
-function matchesPaths(candidate: PolicyRule, request: PermissionRequest, options: MatchOptions): boolean {
-  const facts = factsOf(request);
+function matchesPaths(candidate: PolicyRule, request: KnownCall, options: MatchOptions): boolean {
+  const { facts } = request;
   if (facts.paths.length === 0) return false;
   const covered = (path: PathFact): boolean =>
     coversForms(candidate, path, { ...options, homes: facts.otherHomes });
   return options.use === "grant" ? facts.paths.every(covered) : facts.paths.some(covered);
 }
 
-function matchesAgent(names: readonly string[], request: PermissionRequest, use: RuleUse): boolean {
-  const named = [factsOf(request).agentType, request.input["subagent_type"]].filter(
+function matchesAgent(names: readonly string[], request: KnownCall, use: RuleUse): boolean {
+  const named = [request.facts.agentType, request.input["subagent_type"]].filter(
     (type) => typeof type === "string",
   );
   const types = named.length === 0 ? ["general-purpose"] : named;
@@ -234,7 +248,7 @@ function matchesAgent(names: readonly string[], request: PermissionRequest, use:
 
 function matchesSkill(
   { name, anyArguments }: Extract<RuleSpecifier, { type: "skill" }>,
-  { input }: PermissionRequest,
+  { input }: KnownCall,
   use: RuleUse,
 ): boolean {
   if (String(input["skill"] ?? "") !== name) return false;

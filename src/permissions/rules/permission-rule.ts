@@ -145,7 +145,7 @@ function readParameter({ canonicalTool, list }: SpecifierInput, text: string): S
   if (colon < 1 || (specifierKind(canonicalTool) === "command" && text.endsWith(":*"))) return undefined;
   const name = text.slice(0, colon).trim();
   const value = text.slice(colon + 1).trimStart();
-  if (name === toolFacts(canonicalTool)?.mainField) {
+  if (name === toolFacts.get(canonicalTool)?.mainField) {
     return rejected(
       `"${name}" is what a ${canonicalTool} rule speaks of anyway`,
       `Write ${shown(`${canonicalTool}(${value})`)}.`,
@@ -208,7 +208,7 @@ function rejected(reason: string, advice: string): SpecifierReading {
 
 /** How the text in a rule's parentheses is read, by tool. */
 export function specifierKind(canonicalTool: string): SubjectKind {
-  return canonicalTool.startsWith("mcp__") ? "mcp" : (toolFacts(canonicalTool)?.subject ?? "other");
+  return canonicalTool.startsWith("mcp__") ? "mcp" : (toolFacts.get(canonicalTool)?.subject ?? "other");
 }
 
 /**
@@ -217,7 +217,7 @@ export function specifierKind(canonicalTool: string): SubjectKind {
  */
 function isParameterName(canonicalTool: string, name: string): boolean {
   if (!/^[A-Za-z_]\w*$/.test(name)) return false;
-  const known = toolFacts(canonicalTool)?.parameters;
+  const known = toolFacts.get(canonicalTool)?.parameters;
   if (known !== undefined) return known.includes(name);
   const kind = specifierKind(canonicalTool);
   return kind === "mcp" || kind === "other";

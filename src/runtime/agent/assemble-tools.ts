@@ -1,23 +1,46 @@
+// @io
 import { randomBytes } from "node:crypto";
+import { type Stats, statSync } from "node:fs";
+import { makeMemoryDirectory } from "../../context/make-memory-directory.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { ToolName } from "../../foundation/tool-table.ts";
+import { type ToolName, toolTable } from "../../foundation/tool-table.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
+import { decide } from "../../permissions/decide.ts";
+import { literalPath } from "../../permissions/gather-path-facts.ts";
+import { isInside, type PolicyRule, type ToolScopes } from "../../permissions/permission-policy.ts";
+import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { type RunPlan, webSearchName } from "../../planning/plan-tools.ts";
-import { createBuiltinTools } from "../../tools/builtin/create-builtin-tools.ts";
-import { createTodoStore, type TodoStore } from "../../tools/builtin/create-todo-write-tool.ts";
+import type { Paths } from "../../settings/paths.ts";
+import { createTemporaryNotes } from "../../storage/create-temporary-notes.ts";
+import {
+  createBuiltinTools,
+  createTodoStore,
+  type TodoStore,
+} from "../../tools/builtin/create-builtin-tools.ts";
 import type { Sandboxes } from "../../tools/builtin/enter-sandbox.ts";
 import { createShellDirectories } from "../../tools/builtin/shell-directories.ts";
 import { webSearchServerTool } from "../../tools/builtin/web/web-search-server-tool.ts";
 import { createShells, type Shells } from "../../tools/command/shells.ts";
+import {
+  createSessionFiles,
+  createWriteInTurn,
+  type FileLedger,
+  type WriteInTurn,
+} from "../../tools/file-ledger.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
+import { createSandbox, readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
 import type { TaskSource, TaskView } from "../../tools/task-source.ts";
-import type { Tool } from "../../tools/tool.ts";
+import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import type { SessionCommands } from "../gather-session.ts";
+import type { SessionSetup } from "../options/runtime-options.ts";
 import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
+import { denyRules } from "../session-rules.ts";
+import type { LiveControls } from "./open-agent.ts";
 
 export interface AssembledTools {
   readonly tools: readonly Tool[];
@@ -37,7 +60,7 @@ export interface AssembledTools {
   readonly dispose: () => Promise<void>;
 }
 
-export interface ToolParts {
+interface ToolParts {
   readonly servers?: Pick<SessionServers, "tools" | "resourceTools" | "planned"> | undefined;
   /** The tool that answers in a person's place; agents do not have it. */
   readonly promptTool?: string | undefined;
@@ -176,5 +199,155 @@ function checkExtraTools(tools: readonly Tool[]): void {
       });
     }
     seen.add(name);
+  }
+}
+
+/** Where settings ask for it, commands run where the operating system keeps them inside the work. */
+export function openSandboxes(world: RuntimeContext, options: SessionSetup): Sandboxes {
+  const { paths, settings: read } = world.discovered;
+  const settings = readSandboxSettings(read.settings.plain.sandbox);
+  const sandbox = createSandbox({
+    runtime: world.sandbox,
+    settings,
+    home: paths.home,
+    deny: denyRules(world, options),
+  });
+  return {
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: world.readOnlySandbox } : {}),
+  };
+}
+
+/** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
+export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
+  const { paths } = world.discovered;
+  const sessionLedger = createSessionFiles();
+  const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
+  // `~` must mean to the tools what it means to the rules.
+  const environment = () => ({ ...world.environment, ...Object.fromEntries(added), HOME: paths.home });
+  return (plan: RunPlan, directory: () => string) => {
+    const files = withKnownFiles(sessionLedger.forAgent(), "task" in plan ? undefined : world.live?.seenFile);
+    const mayRead = createMayRead(plan);
+    const writeInTurn = createMemoryTurns(plan, paths);
+    return (
+      call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
+    ): ToolContext => ({
+      ...call,
+      idempotencyKey:
+        world.idempotencyKey?.(call.callId) ?? `${plan.sessionId}/${plan.agent.id}/${call.callId}`,
+      directory: directory(),
+      workingDirectories: plan.policy.workingDirectories,
+      agent: plan.agent,
+      files,
+      host: world.host,
+      environment: environment(),
+      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      writeInTurn,
+      ...(world.keepsTranscripts ? { noteTemporary } : {}),
+      ...(mayRead === undefined ? {} : { mayRead }),
+    });
+  };
+}
+
+/** A child knows only what it has read itself. */
+function withKnownFiles(files: FileLedger, known: LiveControls["seenFile"]): FileLedger {
+  if (known === undefined) return files;
+  return { ...files, seen: (path) => files.seen(path) ?? known(path) };
+}
+
+type MayRead = NonNullable<ToolContext["mayRead"]>;
+
+/**
+ * Whether a search may show what it finds in a file, by real path: not where a rule denies that it is read or searched,
+ * or wants to be asked first. Undefined where no rule speaks of that, so that searches need not ask for each file.
+ */
+function createMayRead(plan: Pick<RunPlan, "tools" | "policy" | "directory">): MayRead | undefined {
+  const { policy } = plan;
+  const deny = [...policy.deny, ...scopedDenials(plan)].filter(speaksOfReading);
+  const ask = policy.ask.filter(speaksOfReading);
+  if (deny.length + ask.length === 0) return undefined;
+  // Only what rules forbid is left out: the search itself was allowed, and its tools need not include Read.
+  const { toolScopes: _scopes, outerModes: _modes, ...rest } = policy;
+  const open = { ...rest, mode: "bypassPermissions", deny, ask } as const;
+  const isForbiddenName = createNameCheck(deny, plan);
+  return (path, tool) =>
+    decide({ tool, effect: "read", paths: [path], input: {} }, open).type === "allow" &&
+    !isForbiddenName(path);
+}
+
+/** Tools that show what is in files. */
+const readingTools: ReadonlySet<string> = new Set(
+  toolTable
+    .filter(({ effect, pathFields = [] }) => effect === "read" && pathFields.length > 0)
+    .map(({ name }) => name),
+);
+
+function speaksOfReading({ rule: { canonicalTool, specifier } }: PolicyRule): boolean {
+  return specifier.type === "toolGlob" || readingTools.has(canonicalTool);
+}
+
+/** What the definitions of this agent and of those above it take away from their tools. */
+function scopedDenials({
+  tools,
+  policy,
+  directory,
+}: Pick<RunPlan, "tools" | "policy" | "directory">): readonly PolicyRule[] {
+  const scopes: readonly ToolScopes[] = [{ anchor: directory, tools }, ...(policy.toolScopes ?? [])];
+  return scopes.flatMap(({ anchor, tools: scoped, deny: excluded = [] }) => [
+    ...scoped.flatMap(({ name, deny = [] }) => deny.flatMap((text) => ruleOf(`${name}(${text})`, anchor))),
+    ...excluded.flatMap((text) => ruleOf(text, anchor)),
+  ]);
+}
+
+function ruleOf(text: string, anchor: string): readonly PolicyRule[] {
+  const reading = parseRule(text);
+  return reading.type === "rule" ? [{ rule: reading.rule, anchor }] : [];
+}
+
+/** Whether a file with several names is, or may be, one that a rule forbids under another. */
+function createNameCheck(
+  deny: readonly PolicyRule[],
+  { policy, directory }: Pick<RunPlan, "policy" | "directory">,
+): (path: string) => boolean {
+  const named = deny.filter(({ rule }) => rule.specifier.type === "path");
+  const world = { directory, home: policy.home, platform: policy.platform ?? "linux", policy };
+  const literal = named.map((rule) => literalPath(rule, world));
+  return (path) => {
+    const own = named.length === 0 ? undefined : statsOf(path);
+    if (own === undefined || !own.isFile() || own.nlink < 2) return false;
+    return literal.some((name) => name === undefined || isSame(statsOf(name), own));
+  };
+}
+
+function isSame(stats: Stats | undefined, { ino, dev }: Stats): boolean {
+  return stats?.ino === ino && stats.dev === dev;
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+/** What lies in memory is changed by one process at a time, and an agent's own directory is there before it writes. */
+function createMemoryTurns({ memory }: RunPlan, { agentMemory }: Pick<Paths, "agentMemory">): WriteInTurn {
+  return createWriteInTurn({
+    roots: Object.values(agentMemory),
+    async prepare(path) {
+      if (memory !== undefined && isInside(path, [memory.directory])) await makeMemoryDirectory(memory);
+    },
+  });
+}
+
+/** Makes the memory directory of an agent that starts; one that cannot be made is said and hinders nothing else. */
+export async function prepareMemory({ memory }: RunPlan, notice?: (text: string) => void): Promise<void> {
+  if (memory === undefined) return;
+  try {
+    await makeMemoryDirectory(memory);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    notice?.(`The memory directory ${memory.directory} could not be made: ${why}`);
   }
 }

@@ -2,7 +2,7 @@ import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
-import { createReadOnlySandbox } from "../../tools/sandbox/read-only-sandbox.ts";
+import { createReadOnlySandbox } from "../../tools/sandbox/sandbox-runtime.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { RuntimeOptions, SessionOptions } from "../options/runtime-options.ts";
 import type { CanUseTool } from "./create-authorize.ts";

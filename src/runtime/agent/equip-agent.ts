@@ -9,11 +9,10 @@ import type { Model, ModelFacts } from "../../model/model.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
+import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
-import { hasEnded, type TaskState } from "../../tasks/task-state.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
@@ -28,8 +27,7 @@ import {
 import { type AgentSkills, createAgentSkills, skillsCapability } from "../skills/agent-skills.ts";
 import { type ForkSkill, registeredHooks } from "../skills/fork-skill.ts";
 import type { SessionSkills } from "../skills/session-skills.ts";
-import type { AssembledTools } from "./assemble-tools.ts";
-import type { createToolContexts } from "./create-tool-contexts.ts";
+import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
 import {
   type AgentParts,
   type Capability,
@@ -37,8 +35,7 @@ import {
   liveMainCapability,
   livePolicyCapability,
 } from "./open-agent.ts";
-import { peopleToAsk } from "./people-to-ask.ts";
-import type { openAsking } from "./while-asking.ts";
+import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
@@ -132,7 +129,7 @@ export async function equipAgent(
       : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.control.attended() }),
     directory,
     now: world.now,
-    concurrency: readEnvironment(world.environment).options.maxToolUseConcurrency,
+    concurrency: world.variables.maxToolUseConcurrency,
     compaction: createCompactionPort({
       world,
       model: model.facts,
@@ -320,7 +317,7 @@ function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
 }
 
 interface CompactionParts {
-  readonly world: Pick<RuntimeContext, "environment" | "discovered" | "live">;
+  readonly world: Pick<RuntimeContext, "variables" | "discovered" | "live">;
   /** Of the agent's own model, which may have another window than its parent's. */
   readonly model: Pick<ModelFacts, "contextWindow">;
   readonly hooks: Pick<SessionHooks, "compaction"> | undefined;
@@ -329,7 +326,7 @@ interface CompactionParts {
 
 /** How an agent's conversation is compacted, as settings and variables say; undefined where it never is. */
 function createCompactionPort({ world, model, hooks, restate }: CompactionParts): CompactionPort | undefined {
-  const { options } = readEnvironment(world.environment);
+  const { variables: options } = world;
   if (options.compactDisabled === true) return undefined;
   const { autoCompactEnabled, autoCompactWindow } = world.discovered.settings.settings.plain;
   const thresholdTokens = compactionThreshold(model.contextWindow, {

@@ -14,6 +14,8 @@ import { errorCode } from "../../storage/file-error.ts";
 import { answerQuestion, type GivenAnswer } from "./answer-question.ts";
 import { type InboxEntry, type InboxFiles, openInboxFiles } from "./inbox-files.ts";
 
+export type { ApprovalGrant, GrantScope } from "../../permissions/grants/approval-record.ts";
+
 /**
  * A question with its answer. `waiting`: nobody has answered. `allowed`: the grant still holds. Otherwise it tells why
  * nothing can come of it any more.

@@ -292,6 +292,32 @@ describe("a grant", () => {
     });
   });
 
+  it("is refused with a mistyped or unknown key, which would else be no limit [APR-2]", async () => {
+    await using inbox = await createInbox(script(1));
+    const run = inbox.runtime.run("Go.");
+    const { id } = await inbox.one();
+    const { answer } = inbox.runtime.approvals;
+    const refused = async (given: object) =>
+      answer(id, given as never).then(
+        () => "accepted",
+        (error: { code: string; message: string }) => `${error.code}: ${error.message}`,
+      );
+    expect(await refused({ type: "allow", scope: "session", maxUse: 1 })).toBe(
+      'unusable-grant: "maxUse" is not part of an answer of the type allow. Did you mean "maxUses"?',
+    );
+    expect(await refused({ type: "allow", updatedInput: { command: "x" } })).toContain(
+      'unusable-grant: "updatedInput" is not part of an answer of the type allow.',
+    );
+    expect(await refused({ type: "deny", maxUses: 1 })).toContain(
+      'unusable-grant: "maxUses" is not part of an answer of the type deny.',
+    );
+    expect(await refused({ type: "allways" })).toBe(
+      'unusable-grant: The type of an answer must be "allow" or "deny", but is "allways".',
+    );
+    await answer(id, { type: "deny" });
+    expect((await run.result).denials).toHaveLength(1);
+  });
+
   it("is never wider than the person's own settings [APR-2]", async () => {
     await using inbox = await createInbox(script(2), {
       settings: { permissions: { ask: ["Edit(**/0.txt)"], deny: ["Edit(**/1.txt)"] } },

@@ -4,17 +4,16 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
 import { version } from "../../foundation/version.ts";
 import { journalPlan } from "../../journal/journaled-plan.ts";
-import { loadSession } from "../../journal/load-session.ts";
+import { loadSession } from "../../journal/session-choices.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { TranscriptFacts } from "../../journal/transcript-facts.ts";
 import { createTranscriptWriter, type ReportedEvent } from "../../journal/transcript-writer.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
 import { replaceWholeFile } from "../../storage/file-error.ts";
-import { openAgentOutput } from "../../tasks/agent-output.ts";
-import { agentOutputFile } from "../../tasks/agent-output-file.ts";
-import { openQueueMark, queueMarkFile } from "../../tasks/queue-mark-file.ts";
+import { agentOutputFile, openAgentOutput } from "../../tasks/agent-output-file.ts";
 import { metaOf } from "../../tasks/recovery/child-meta.ts";
+import { openQueueMark, queueMarkFile } from "../../tasks/watch-control.ts";
 import {
   closeLog,
   type Keeping,

@@ -4,7 +4,7 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import { type AgentInput, createRegistry, defineAgent } from "../../definitions/agent-definition.ts";
 import { builtinAgents } from "../../definitions/builtin/builtin-agents.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { shippedAliases } from "../../model/alias-table.ts";
+import { shippedAliases } from "../../model/select-subagent-model.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import { createSpawner } from "../../tasks/spawner.ts";

@@ -3,7 +3,8 @@ import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { withinSession } from "../../planning/plan-tools.ts";
 import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
-import { describeDefinition } from "../../tasks/describe-definition.ts";
+import type { TaskState } from "../../tasks/drive-task.ts";
+import { describeDefinition } from "../../tasks/spawner.ts";
 import {
   type ChildSource,
   type KeptWorktree,
@@ -12,7 +13,6 @@ import {
   type TaskControl,
   watchChild,
 } from "../../tasks/task-manager.ts";
-import type { TaskState } from "../../tasks/task-state.ts";
 import type { ChildRecord } from "./child-record.ts";
 import {
   type ChildSourceParts,

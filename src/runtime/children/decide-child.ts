@@ -1,13 +1,10 @@
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition, AgentRegistry } from "../../definitions/agent-definition.ts";
-import { aliasTable } from "../../model/alias-table.ts";
-import { lookUpModel } from "../../model/look-up-model.ts";
+import { findOverride, lookUpModel, readModelOverrides } from "../../model/look-up-model.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
-import { findOverride, readModelOverrides } from "../../model/read-model-overrides.ts";
-import type { ChosenModel } from "../../model/select-subagent-model.ts";
-import { childPolicy } from "../../permissions/child-policy.ts";
-import { type EarlierRun, withEarlier } from "../../planning/earlier-run.ts";
+import { aliasTable, type ChosenModel } from "../../model/select-subagent-model.ts";
+import { childPolicy } from "../../permissions/build-policy.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
 import {
   type ChildPlan,
@@ -16,10 +13,16 @@ import {
   planRun,
   type SpawnFacts,
 } from "../../planning/plan-run.ts";
-import { type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
-import { runsInBackground, type SpawnRequest, selectChildModel } from "../../planning/spawn-request.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
+import { allowsSearch, type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
+import {
+  type EarlierRun,
+  runsInBackground,
+  type SpawnRequest,
+  selectChildModel,
+  withEarlier,
+} from "../../planning/spawn-request.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
+import { refuseUnpaid, unknownType, withModel } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import type {
   ChildClocks,
@@ -29,7 +32,6 @@ import type {
   RefusedChild,
   TaskControl,
 } from "../../tasks/task-manager.ts";
-import { refuseUnpaid, unknownType, withModel } from "../../tasks/unknown-type.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import { isServed, modelLimits } from "../gather-session.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
@@ -284,7 +286,7 @@ export function spawnFacts({
   readonly limitFacts: LimitFacts;
 }): SessionSpawnFacts {
   const { world, tools, servers } = services;
-  const options = readEnvironment(world.environment).options;
+  const { variables: options } = world;
   return {
     aliases: aliasTable({ environment: world.environment }),
     modelLimits: modelLimits(world),
@@ -324,19 +326,33 @@ export function listedAgents(
   parent: RunPlan,
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
+  const models = new Map<string | undefined, ChosenModel>();
+  const allowed = new Map<string, boolean>();
   const known = new Map<string, ReadonlyMap<string, string>>();
-  const refused = (definition: AgentDefinition): ReadonlyMap<string, string> => {
-    const { model } = selectChildModel({}, { ...facts, definition });
-    const { permissionMode: mode, source } = definition;
-    const key = JSON.stringify([model.id, model.provider, mode, source.scope]);
+  const maySearch = ({ permissionMode: mode, source: { scope } }: AgentDefinition): boolean => {
+    const key = JSON.stringify([mode, scope]);
+    const wishes = { definition: { mode, scope }, projectMayWiden: facts.trusted };
+    const may = allowed.get(key) ?? allowsSearch(childPolicy(parent.policy, wishes));
+    allowed.set(key, may);
+    return may;
+  };
+  const refusedOf = (definition: AgentDefinition): ReadonlyMap<string, string> => {
+    const { model: written } = definition;
+    const model = models.get(written) ?? selectChildModel({}, { ...facts, definition }).model;
+    models.set(written, model);
+    const may = maySearch(definition);
+    const key = JSON.stringify([model.id, model.provider, may]);
     const found = known.get(key);
     if (found !== undefined) return found;
-    const given = { definition: { mode, scope: source.scope }, projectMayWiden: facts.trusted };
-    const policy = childPolicy(parent.policy, given);
-    const made = refusedTools({ policy, model: model.id, canSearch: facts.canSearch?.(model) !== false });
+    const canSearch = facts.canSearch?.(model) !== false;
+    const made = refusedTools({ maySearch: may, model: model.id, canSearch });
     known.set(key, made);
     return made;
   };
   const definitions = registry.list().map(({ definition }) => definition);
-  return startableAgents(definitions, { parent, available: facts.available, refused });
+  return startableAgents(definitions, {
+    parent,
+    available: facts.available,
+    refused: (spawnable) => spawnable.map(refusedOf),
+  });
 }

@@ -1,8 +1,8 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { hasEnded, wasCutOff } from "../../tasks/drive-task.ts";
 import { stoppedNote } from "../../tasks/recovery/interrupted-note.ts";
 import { endsSession } from "../../tasks/recovery/interrupted-outcome.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
-import { hasEnded, wasCutOff } from "../../tasks/task-state.ts";
 
 /**
  * Stops the children of a session whose run was stopped because the session ends. The event names those that no one waited for,

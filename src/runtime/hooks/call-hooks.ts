@@ -7,7 +7,7 @@ import type { PolicyRule } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import type { ToolOutcome } from "../../tools/tool.ts";
 import type { AuthorizeWithHooks, BeforeAsk } from "../agent/create-authorize.ts";
-import type { TurnRights } from "../skills/skill-turn.ts";
+import type { TurnRights } from "../skills/agent-skills.ts";
 
 export interface CallHookDependencies {
   readonly runner: HookRunner;

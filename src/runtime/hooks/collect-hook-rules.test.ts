@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { AgentDefinition, AgentScope } from "../../definitions/agent-definition.ts";
 import type { HookRule } from "../../hooks/hook-rule.ts";
 import type { SettingsScope } from "../../settings/settings.ts";
-import { collectHookRules } from "./collect-hook-rules.ts";
+import { collectHookRules } from "./session-hooks.ts";
 
 const hook = (command: string): HookRule => ({ event: "Stop", handler: { type: "command", command } });
 const source = (scope: SettingsScope) => ({ scope, anchor: "/" });

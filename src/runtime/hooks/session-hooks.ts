@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { textOf, type UserMessage } from "../../conversation/message.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { SourcedHookRule } from "../../hooks/hook-rule.ts";
+import { agentHooks, type SourcedHookRule } from "../../hooks/hook-rule.ts";
 import {
   type AskModel,
   createHookRunner,
@@ -15,12 +15,14 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import { takeModelTurn } from "../../loop/take-model-turn.ts";
 import type { Model } from "../../model/model.ts";
+import { withFacts } from "../../permissions/call-facts.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import { matchesCall } from "../../permissions/rules/matches-call.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import type { PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
-import { loadPluginHooks } from "../../plugins/load-plugin-hooks.ts";
+import { loadPluginHooks } from "../../plugins/load-plugin.ts";
+import type { MergedSettings } from "../../settings/settings-layer.ts";
 import type { Capability } from "../agent/open-agent.ts";
 import { chooseModel } from "../gather-session.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -33,7 +35,6 @@ import {
   createTeamHooks,
   type TeamHooks,
 } from "./call-hooks.ts";
-import { collectHookRules } from "./collect-hook-rules.ts";
 import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
 import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./with-environment-file.ts";
@@ -107,7 +108,7 @@ export function hooksCapability(hooks: SessionHooks): Capability {
   };
 }
 
-export interface SessionHookFacts {
+interface SessionHookFacts {
   readonly world: RuntimeContext;
   readonly plan: RunPlan;
   readonly model: Model;
@@ -309,7 +310,8 @@ async function conditions(
   const paths = tool.pathsOf?.(input, directory(), plan.policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: tool.name, effect: tool.effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
-  const request = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
+  const gathered = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
+  const request = withFacts(gathered);
   return (text) => {
     const reading = parseRule(text);
     if (reading.type === "invalid") return true;
@@ -343,4 +345,40 @@ function createAsk({ world, model, pay = (unpaid) => unpaid }: SessionHookFacts)
       if (step.done === true) return textOf(step.value.message);
     }
   };
+}
+
+interface HookSources {
+  /** Already without what an untrusted folder's files say. */
+  readonly settings: Pick<MergedSettings, "hooks" | "plain" | "sources">;
+  readonly plugins: readonly SourcedHookRule[];
+  readonly definition?: Pick<PlannedDefinition, "name" | "hooks" | "source">;
+  readonly agentId: string;
+  readonly trusted: boolean;
+  readonly isSubagent?: boolean;
+}
+
+/** All hooks that may fire for an agent: settings, plugins, its own definition. */
+export function collectHookRules(sources: HookSources): readonly SourcedHookRule[] {
+  const { settings, plugins, definition, agentId, trusted } = sources;
+  const managedOnly = settings.plain.allowManagedHooksOnly === true;
+  const isOff = settings.plain.disableAllHooks === true;
+  const offByManager = isOff && settings.sources.get("disableAllHooks")?.scope === "managed";
+  if (offByManager) return [];
+  const written = settings.hooks
+    // A person can switch their own hooks off, but not those of their organisation.
+    .filter(({ source }) => !isOff || source.scope === "managed")
+    .map(({ hook, source }): SourcedHookRule => {
+      const file = source.file === undefined ? {} : { file: source.file };
+      return { hook, origin: { type: "settings", ...file } };
+    });
+  if (isOff || managedOnly) return written;
+  const mayRun = definition !== undefined && (definition.source.scope !== "project" || trusted);
+  const own = mayRun
+    ? agentHooks(definition.hooks ?? [], {
+        id: agentId,
+        name: definition.name,
+        isSubagent: sources.isSubagent === true,
+      })
+    : [];
+  return [...written, ...plugins, ...own];
 }

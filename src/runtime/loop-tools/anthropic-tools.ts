@@ -1,5 +1,5 @@
 import { isRecord } from "../../foundation/json-record.ts";
-import { resolveToolName } from "../../tools/grants/split-entries.ts";
+import { resolveToolName } from "../../tools/grants/tool-entry.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
 
 /** Tools in the words of the Anthropic SDK, without depending on it. */

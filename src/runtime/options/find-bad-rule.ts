@@ -1,9 +1,8 @@
 import { parseRule, type RuleList } from "../../permissions/rules/parse-rule.ts";
-import { resolveToolName } from "../../tools/grants/split-entries.ts";
-import { parseToolEntry } from "../../tools/grants/tool-entry.ts";
+import { parseToolEntry, resolveToolName } from "../../tools/grants/tool-entry.ts";
 
 export type { RuleList } from "../../permissions/rules/parse-rule.ts";
-export { splitEntries } from "../../tools/grants/split-entries.ts";
+export { splitEntries } from "../../tools/grants/tool-entry.ts";
 
 /** Whether a word can only be meant as a tool or a rule for one: `Read`, `Bash(git *)`, `mcp__github`. */
 export function isToolEntry(text: string): boolean {

@@ -5,7 +5,7 @@ import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
-import type { ChildLimits } from "../../tasks/child-limits.ts";
+import type { ChildLimits } from "../../tasks/task-manager.ts";
 import { checkOptions, invalid, isModelObject } from "./check-options.ts";
 import type {
   ModelInput,

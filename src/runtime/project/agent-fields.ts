@@ -3,8 +3,11 @@ import { memoryDirectoryName } from "../../context/memory-place.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { type DefinitionKey, definitionKeys } from "../../definitions/definition-keys.ts";
 import { assumedTools } from "../../definitions/lint-definition.ts";
-import type { AliasTable } from "../../model/alias-table.ts";
-import { parseModelReference, resolveModelReference } from "../../model/model-reference.ts";
+import {
+  type AliasTable,
+  parseModelReference,
+  resolveModelReference,
+} from "../../model/select-subagent-model.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { type GrantedTool, grantTools } from "../../tools/grants/tool-grants.ts";
 

@@ -9,7 +9,8 @@ import { lintRegistry } from "../../definitions/lint-registry.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
 import { shown } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { mayLoadHere } from "../may-load-in.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
+import { mayLoadHere } from "../session-rules.ts";
 import type { AgentCheck } from "./project-agents.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
@@ -31,11 +32,10 @@ export async function checkEverything(facts: ProjectFacts): Promise<AgentCheck> 
     .filter(({ source }) => source.scope !== "builtin");
   const settingsFiles = settings.layers.flatMap(({ source }) => source.file ?? []);
   const servers = await facts.servers();
-  const instructions = await loadSessionInstructions(
-    discovered,
-    environment,
-    mayLoadHere(discovered, platform),
-  );
+  const instructions = await loadSessionInstructions(discovered, {
+    disabled: readEnvironment(environment).options.claudeMdDisabled === true,
+    mayLoad: mayLoadHere(discovered, platform),
+  });
   const diagnostics = [
     ...discovered.diagnostics,
     ...servers.diagnostics,

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -97,5 +97,65 @@ describe("a program asks a runtime what the command line shows [SDK-1, CLI-2]", 
     await runtime.trust.grant();
     expect((await runtime.trust.show()).parts).toEqual([]);
     expect((await runtime.trust.revoke()).still).toBeUndefined();
+  });
+
+  test("sessions: one that is not there has a clear error, and nothing is cleaned where nothing is", async () => {
+    await using runtime = createFolder({});
+    expect(await runtime.sessions.list()).toEqual([]);
+    await expect(runtime.sessions.get("fix the tests")).rejects.toMatchObject({ code: "session-missing" });
+    await expect(runtime.sessions.inspect()).rejects.toMatchObject({ code: expect.any(String) });
+    const { sessions, teams } = await runtime.sessions.clean({ dryRun: true, olderThanDays: 0 });
+    expect([sessions.removed, teams.removed]).toEqual([[], []]);
+  });
+
+  test("teams: listed with members and tasks, written to, and removed when no process leads them", async () => {
+    const team = {
+      leadSessionId: "6b1e1f2a-0000-4000-8000-000000000001",
+      members: [{ name: "team-lead" }, { name: "scout", taskId: "a1", isActive: true }],
+    };
+    await using runtime = createFolder({ "home/.claude/teams/crew/config.json": JSON.stringify(team) });
+    const { teams, problems } = await runtime.teams.list();
+    expect(problems).toEqual([]);
+    expect(teams).toEqual([expect.objectContaining({ name: "crew", lead: "not running" })]);
+    // No process leads it, so its members run nowhere, whatever the file says.
+    expect(teams[0]?.members).toEqual([expect.objectContaining({ name: "scout", state: "ended" })]);
+    expect(await runtime.teams.send("crew", "scout", "Look again.")).toEqual({ to: "scout", isLed: false });
+    expect(await runtime.teams.messages("crew", "scout")).toEqual([
+      expect.objectContaining({ to: "scout", body: "Look again." }),
+    ]);
+    await expect(runtime.teams.send("crew", "nosuch", "Hm.")).rejects.toMatchObject({
+      code: "unknown-member",
+      advice: expect.stringContaining("scout"),
+    });
+    expect(await runtime.teams.clean("crew", { dryRun: true })).toEqual([{ name: "crew", isRemoved: true }]);
+    expect((await runtime.teams.board("crew")).tasks).toEqual([]);
+    await runtime.teams.clean();
+    await expect(runtime.teams.get("crew")).rejects.toMatchObject({ code: "unknown-team" });
+  });
+
+  test("plugins: switched off in a settings file, and a manifest that is wrong", async () => {
+    const manifest = JSON.stringify({ name: "helper", version: "1.2.0" });
+    await using runtime = createFolder({
+      "home/.claude/plugins/helper/.claude-plugin/plugin.json": manifest,
+      "project/broken/.claude-plugin/plugin.json": "{",
+    });
+    const [found] = await runtime.plugins.list();
+    expect(found).toMatchObject({ name: "helper", version: "1.2.0" });
+    const { key, file } = await runtime.plugins.disable("helper");
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ enabledPlugins: { [key]: false } });
+    expect((await runtime.plugins.list())[0]?.enabled).toBe(false);
+    await expect(runtime.plugins.enable("hlper")).rejects.toMatchObject({ code: "unknown-plugin" });
+    expect((await runtime.plugins.validate("broken")).isValid).toBe(false);
+  });
+
+  test("doctor: broken settings are an error with their place", async () => {
+    await using runtime = createFolder({ "project/.claude/settings.json": '{"permissions":{"deny":[1]}}' });
+    const checkups = await runtime.doctor.check({ nameOf: () => "settings.json" });
+    expect(checkups.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["settings", "trust", "definitions", "MCP servers", "keys", "git", "sandbox"]),
+    );
+    const settings = checkups.find(({ name }) => name === "settings");
+    expect(settings?.state).not.toBe("ok");
+    expect(settings?.text).toContain("settings.json");
   });
 });

@@ -1,10 +1,17 @@
 import { createPaths, type Paths } from "../../settings/paths.ts";
+
+export type { Paths } from "../../settings/paths.ts";
+
 import type { ProjectAgents } from "./project-agents.ts";
+import type { ProjectDoctor } from "./project-doctor.ts";
 import type { ProjectFacts, ProjectOptions } from "./project-facts.ts";
 import type { ProjectMcp } from "./project-mcp.ts";
 import type { ProjectPermissions } from "./project-permissions.ts";
+import type { ProjectPlugins } from "./project-plugins.ts";
+import type { ProjectSessions } from "./project-sessions.ts";
 import type { ProjectSkills } from "./project-skills.ts";
 import type { ProjectTasks } from "./project-tasks.ts";
+import type { ProjectTeams } from "./project-teams.ts";
 import type { ProjectTrust } from "./project-trust.ts";
 
 /** Everything about a folder that can be looked at and changed without running an agent. */
@@ -15,23 +22,33 @@ export interface Project {
   readonly mcp: ProjectMcp;
   readonly tasks: ProjectTasks;
   readonly trust: ProjectTrust;
+  readonly sessions: ProjectSessions;
+  readonly teams: ProjectTeams;
+  readonly plugins: ProjectPlugins;
+  readonly doctor: ProjectDoctor;
 }
 
 /** Where a project's facts come from; each question asks anew. */
 export interface ProjectSource {
   facts(): Promise<ProjectFacts>;
-  /** Where everything is, without reading any of it. */
-  paths(): Promise<Paths>;
+  /** Where everything of the folder is, or of another one, without reading any of it. */
+  paths(cwd?: string): Promise<Paths>;
+  place(): Promise<Pick<ProjectOptions, "cwd" | "home" | "env" | "platform">>;
 }
 
 /** Each group is loaded with the first question to it. */
-export function createProject({ facts, paths }: ProjectSource): Project {
+export function createProject(source: ProjectSource): Project {
+  return { ...configuredGroups(source), ...recordedGroups(source) };
+}
+
+/** What people wrote for agents: definitions, rules, servers, plugins. */
+function configuredGroups({ facts, paths }: ProjectSource): Omit<Project, "sessions" | "tasks" | "teams"> {
   const agents = async () => (await import("./project-agents.ts")).projectAgents(facts);
   const skills = async () => (await import("./project-skills.ts")).projectSkills(facts);
   const permissions = async () => (await import("./project-permissions.ts")).projectPermissions(facts);
   const mcp = async () => (await import("./project-mcp.ts")).projectMcp(facts);
   const trust = async () => (await import("./project-trust.ts")).projectTrust(facts);
-  const tasks = async () => (await import("./project-tasks.ts")).projectTasks(paths);
+  const plugins = async () => (await import("./project-plugins.ts")).projectPlugins(facts, paths);
   return {
     agents: {
       list: async (options) => (await agents()).list(options),
@@ -61,6 +78,45 @@ export function createProject({ facts, paths }: ProjectSource): Project {
       show: async (options) => (await trust()).show(options),
       grant: async () => (await trust()).grant(),
       revoke: async () => (await trust()).revoke(),
+    },
+    plugins: {
+      list: async () => (await plugins()).list(),
+      enable: async (name, options) => (await plugins()).enable(name, options),
+      disable: async (name, options) => (await plugins()).disable(name, options),
+      validate: async (path) => (await plugins()).validate(path),
+    },
+    doctor: {
+      check: async (options) => (await import("./project-doctor.ts")).projectDoctor(facts).check(options),
+    },
+  };
+}
+
+/** What agents have left behind: sessions, children, teams. */
+function recordedGroups({ paths, place }: ProjectSource): Pick<Project, "sessions" | "tasks" | "teams"> {
+  const tasks = async () => (await import("./project-tasks.ts")).projectTasks(paths);
+  const sessions = async () => (await import("./project-sessions.ts")).projectSessions(paths, place);
+  const teams = async () => (await import("./project-teams.ts")).projectTeams(paths);
+  return {
+    sessions: {
+      list: async (options) => (await sessions()).list(options),
+      get: async (written) => (await sessions()).get(written),
+      inspect: async (written) => (await sessions()).inspect(written),
+      recording: async (written) => (await sessions()).recording(written),
+      clean: async (options) => (await sessions()).clean(options),
+    },
+    teams: {
+      list: async () => (await teams()).list(),
+      get: async (name) => (await teams()).get(name),
+      board: async (name) => (await teams()).board(name),
+      messages: async (name, member) => (await teams()).messages(name, member),
+      send: async (name, member, text) => (await teams()).send(name, member, text),
+      async *stop(name, options) {
+        yield* (await teams()).stop(name, options);
+      },
+      clean: async (name, options) => (await teams()).clean(name, options),
+      async *watch(name, member, options) {
+        yield* (await teams()).watch(name, member, options);
+      },
     },
     tasks: {
       list: async (options) => (await tasks()).list(options),

@@ -9,9 +9,9 @@ import { rateDescription } from "../../definitions/rate-description.ts";
 import { isAdvisedAgentName, refuseAgentName } from "../../definitions/refuse-agent-name.ts";
 import { type Diagnostic, hasErrors } from "../../foundation/diagnostic.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { shippedAliases } from "../../model/alias-table.ts";
+import { shippedAliases } from "../../model/select-subagent-model.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
-import { splitEntries } from "../../tools/grants/split-entries.ts";
+import { splitEntries } from "../../tools/grants/tool-entry.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 import { writeNewFile } from "./write-new-file.ts";
 

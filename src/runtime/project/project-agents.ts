@@ -1,5 +1,6 @@
+import { escapeLine } from "../../conversation/escape-control-tags.ts";
 import type { AgentDefinition, AgentScope, RegisteredAgent } from "../../definitions/agent-definition.ts";
-import { oneLine, toolsPhrase } from "../../definitions/describe-agents.ts";
+import { toolsPhrase } from "../../definitions/describe-agents.ts";
 import { firstSentence } from "../../definitions/first-sentence.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
@@ -128,9 +129,9 @@ function listAgents({ discovered: { registry, diagnostics } }: ProjectFacts, all
 function summarize(definition: AgentDefinition): AgentSummary {
   return {
     definition,
-    model: oneLine(definition.model ?? "inherit"),
+    model: escapeLine(definition.model ?? "inherit"),
     tools: toolsPhrase(definition),
-    about: firstSentence(oneLine(definition.description)),
+    about: firstSentence(escapeLine(definition.description)),
   };
 }
 

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { type DiscoveredAgents, discoverAgents } from "../../definitions/discover-agents.ts";
 import type { SettingSource } from "../../foundation/option-words.ts";
-import { type AliasTable, aliasTable } from "../../model/alias-table.ts";
+import { type AliasTable, aliasTable } from "../../model/select-subagent-model.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { createPaths } from "../../settings/paths.ts";
 import { createTrustStore, type TrustAnswer } from "../../settings/trust-store.ts";

@@ -1,5 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
-import type { Diagnostic, Issue } from "../../foundation/diagnostic.ts";
+import { type Diagnostic, type Issue, plural } from "../../foundation/diagnostic.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { variablesIn } from "../../mcp/expand-variables.ts";
@@ -304,4 +304,9 @@ function isRefused(outcome: {
   readonly type: string;
 }): outcome is { readonly type: "refused"; readonly why: string } {
   return outcome.type === "refused";
+}
+
+/** What an attempt to connect came to, in a few words; the reason of a failure is reported elsewhere, as it may be long. */
+export function toolCount(status: McpStatus): string {
+  return status.type === "connected" ? plural(status.tools, "tool") : "failed";
 }

@@ -14,12 +14,10 @@ import {
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import { readCallText } from "../../permissions/rules/explain-decision.ts";
 import type { RuleList } from "../../permissions/rules/parse-rule.ts";
-import { decideMode } from "../../planning/decide-mode.ts";
+import { decideMode } from "../../planning/plan-session.ts";
 import type { HeldBack, SettingsSource } from "../../settings/settings-layer.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
-import { findWorkingDirectories } from "../find-working-directories.ts";
-import { policyFacts } from "../policy-facts.ts";
-import { refuseBrokenRestrictions } from "../session-rules.ts";
+import { findWorkingDirectories, policyFacts, refuseBrokenRestrictions } from "../session-rules.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
 export type { HeldBack, SettingsSource } from "../../settings/settings-layer.ts";

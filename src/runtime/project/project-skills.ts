@@ -1,4 +1,5 @@
-import { oneLine } from "../../definitions/describe-agents.ts";
+import { escapeLine } from "../../conversation/escape-control-tags.ts";
+
 import { firstSentence } from "../../definitions/first-sentence.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
 import { lintAgentSkills } from "../../skills/named-skills.ts";
@@ -43,9 +44,9 @@ export function projectSkills(gather: () => Promise<ProjectFacts>): ProjectSkill
       const catalog = await skills();
       const list = catalog.list().map((skill) => ({
         skill,
-        title: oneLine(skill.name),
-        about: firstSentence(oneLine(skill.description)),
-        powers: describePowers(skill).map(oneLine),
+        title: escapeLine(skill.name),
+        about: firstSentence(escapeLine(skill.description)),
+        powers: describePowers(skill).map(escapeLine),
         mayGrant: mayGrant(skill, trust.trusted),
         runsCommands: hasCommands(skill.body),
       }));

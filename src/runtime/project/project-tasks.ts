@@ -12,7 +12,7 @@ import { findInterrupted, type Interrupted } from "../../tasks/recovery/find-int
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 
-export { continuePrompt } from "../../planning/earlier-run.ts";
+export { continuePrompt } from "../../planning/spawn-request.ts";
 export type { Interrupted } from "../../tasks/recovery/find-interrupted.ts";
 export type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
 

@@ -10,6 +10,9 @@ import type { SessionPool } from "../session-pool.ts";
 import { createAgentsNow } from "./agents-now.ts";
 import { rerunSession } from "./rerun-session.ts";
 
+export { describeReplay } from "../../replay/describe-replay.ts";
+export { findGaps } from "../../replay/replay-recording.ts";
+
 export interface ReplaySessionOptions {
   /** `recorded`, the default: tools give what they gave then, and nothing is run. `real`: tools run again. */
   readonly tools?: "recorded" | "real";

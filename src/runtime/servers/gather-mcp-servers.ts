@@ -4,7 +4,7 @@ import { type Diagnostic, type Issue, placeFindings } from "../../foundation/dia
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type McpServerConfig, readServer } from "../../mcp/mcp-server-config.ts";
-import { loadPluginServers } from "../../plugins/load-plugin-servers.ts";
+import { loadPluginServers } from "../../plugins/load-plugin.ts";
 import { approveMcpServers, loadMcpApprovals } from "../../settings/approve-mcp-servers.ts";
 import {
   type AskedServer,
@@ -14,8 +14,7 @@ import {
   type McpFacts,
   readApprovalSettings,
 } from "../../settings/choose-mcp-servers.ts";
-import { loadMcpEntries } from "../../settings/load-mcp-entries.ts";
-import { readMcpPolicy } from "../../settings/mcp-policy.ts";
+import { loadMcpEntries, readMcpPolicy } from "../../settings/load-mcp-entries.ts";
 
 /** What a person says to a server that came with the project. */
 export type McpAnswer = "for this session" | "remember" | "no";

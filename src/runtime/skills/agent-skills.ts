@@ -3,6 +3,7 @@ import { matchesGlob } from "../../context/matches-glob.ts";
 import type { UserMessage } from "../../conversation/message.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { Model } from "../../model/model.ts";
+import type { PermissionMode, PolicyRule } from "../../permissions/permission-policy.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import { lookUpSkill } from "../../skills/look-up-skill.ts";
 import { type CommandAuthorization, runSkillCommands } from "../../skills/run-skill-commands.ts";
@@ -13,7 +14,6 @@ import type { SkillRequest, Tool, ToolContext, ToolOutcome } from "../../tools/t
 import type { AgentAuthorization, Capability } from "../agent/open-agent.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import { findSlashCommand, type SlashCommand } from "./find-slash-command.ts";
 import {
   type ForkSkill,
   givePowers,
@@ -23,8 +23,7 @@ import {
   type SkillPowers,
   skillPowers,
 } from "./fork-skill.ts";
-import type { SessionSkills } from "./session-skills.ts";
-import { createSkillTurn, type SkillTurn } from "./skill-turn.ts";
+import { findSlashCommand, type SessionSkills, type SlashCommand } from "./session-skills.ts";
 
 /** Informs one agent of the skills that fit the files it uses. */
 interface SkillOffers {
@@ -334,4 +333,58 @@ async function modelOf(
 function withNotes(text: string, notes: readonly string[]): string {
   if (notes.length === 0) return text;
   return `${text}\n\n<skill-notes>\n${notes.map((note) => `- ${note}`).join("\n")}\n</skill-notes>`;
+}
+
+/** Rules that hold beside those of the plan. */
+export interface TurnRights {
+  readonly allow: readonly PolicyRule[];
+  readonly deny: readonly PolicyRule[];
+  /** The mode in place of that of the plan. */
+  readonly mode?: PermissionMode;
+}
+
+interface TurnChanges extends TurnRights {
+  readonly model?: Model;
+  readonly effort?: string | number;
+}
+
+/** What the skills of one agent change until its current prompt is done. */
+interface SkillTurn {
+  /** Returns how to take it back before the end of the turn. */
+  take(changes: TurnChanges): () => void;
+  rights(): TurnRights;
+  /** The agent's model, or the one that the latest skill asks for. */
+  model(own: Model): Model;
+  end(): void;
+}
+
+function createSkillTurn(): SkillTurn {
+  let taken: readonly TurnChanges[] = [];
+  return {
+    take(changes) {
+      taken = [...taken, changes];
+      return () => {
+        taken = taken.filter((other) => other !== changes);
+      };
+    },
+    rights: () => ({
+      allow: taken.flatMap(({ allow }) => allow),
+      deny: taken.flatMap(({ deny }) => deny),
+    }),
+    model(own) {
+      const current = (): Model => taken.findLast(({ model }) => model !== undefined)?.model ?? own;
+      return {
+        get facts() {
+          return current().facts;
+        },
+        stream(request, options) {
+          const effort = taken.findLast((changes) => changes.effort !== undefined)?.effort;
+          return current().stream(effort === undefined ? request : { ...request, effort }, options);
+        },
+      };
+    },
+    end() {
+      taken = [];
+    },
+  };
 }

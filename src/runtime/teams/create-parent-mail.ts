@@ -1,5 +1,5 @@
 import type { UserMessage } from "../../conversation/message.ts";
-import type { ChildMail } from "../../tasks/child-mail.ts";
+import type { ChildMail } from "../../tasks/messenger.ts";
 import type { Children, ChildrenParts } from "../children/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionTeamParts } from "./found-team.ts";

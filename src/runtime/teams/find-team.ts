@@ -1,7 +1,6 @@
 // @io
 import { readdirSync } from "node:fs";
-import type { TeamConfig } from "../../teams/team-config.ts";
-import { refuseTeamName } from "../../teams/team-names.ts";
+import { refuseTeamName, type TeamConfig } from "../../teams/team-config.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 
 export interface FoundTeam {

@@ -1,8 +1,7 @@
 import type { InspectedTeam, Inspection } from "../../inspection/inspection.ts";
 import { openBlockers, sortedTasks } from "../../teams/board.ts";
 import { bodyOf, type Mail } from "../../teams/mail.ts";
-import { stateOf } from "../../teams/team-config.ts";
-import { leadName } from "../../teams/team-names.ts";
+import { leadName, stateOf } from "../../teams/team-config.ts";
 import { loadMailHistory, openTeamStore, type TeamPlaces, type TeamStore } from "../../teams/team-store.ts";
 import { findTeamOf } from "./find-team.ts";
 

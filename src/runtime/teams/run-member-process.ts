@@ -1,4 +1,5 @@
 // @io
+
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,6 +9,7 @@ import { isRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { runProcess } from "../../foundation/run-process.ts";
 import { spawnProcess } from "../../foundation/spawn-process.ts";
+import { streamLines } from "../../foundation/stream-lines.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
@@ -107,7 +109,7 @@ export async function* runMemberProcess(
   let hasEnded = false;
   try {
     say(startLine(plan, options));
-    for await (const line of createInterface({ input: stdout })) {
+    for await (const line of streamLines(stdout)) {
       const message = readMessage(line);
       if (message?.type === "ask")
         void answer(message.question, { ask: options.ask, say, signal: over.signal });

@@ -4,29 +4,26 @@ import { existsSync } from "node:fs";
 import { sleep } from "../../foundation/abortable.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { continuePrompt } from "../../planning/earlier-run.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { continuePrompt, type SpawnRequest } from "../../planning/spawn-request.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import type { Spawn, SpawnOutcome } from "../../tasks/create-agent-tool.ts";
-import { type TaskState, wasCutOff } from "../../tasks/task-state.ts";
+import { type TaskState, wasCutOff } from "../../tasks/drive-task.ts";
 import { setMember } from "../../teams/member.ts";
 import { offerTasks } from "../../teams/seat.ts";
 import {
   findMember,
+  implicitTeamName,
+  leadName,
+  refuseMemberName,
+  refuseTeamName,
   stateOf,
+  systemName,
   type TeamMember,
   teammatesOf,
   withMember,
   withoutMember,
 } from "../../teams/team-config.ts";
-import {
-  implicitTeamName,
-  leadName,
-  refuseMemberName,
-  refuseTeamName,
-  systemName,
-} from "../../teams/team-names.ts";
 import type { TeamSettings } from "../../teams/team-settings.ts";
 import type { TeamStore } from "../../teams/team-store.ts";
 import { type Founding, foundTeam } from "./found-team.ts";

@@ -7,7 +7,7 @@ import type { Paths } from "../../settings/paths.ts";
 import { removeTemporaries } from "../../storage/create-temporary-notes.ts";
 import { hasLiveOwner, takeOwnerLock } from "../../storage/owner-lock.ts";
 import { recoverCommands } from "../../tools/command/recover-commands.ts";
-import { locksFolder } from "../../tools/write-in-turn.ts";
+import { locksFolder } from "../../tools/file-ledger.ts";
 import {
   findOwnWorktrees,
   type OwnWorktree,

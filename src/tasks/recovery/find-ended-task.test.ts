@@ -2,9 +2,8 @@ import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
-import { createTaskOutputTool } from "../../tools/builtin/create-task-output-tool.ts";
-import { agentOutputFile } from "../agent-output-file.ts";
-import { createAgentTaskSource } from "../create-agent-task-source.ts";
+import { createTaskOutputTool } from "../../tools/builtin/create-builtin-tools.ts";
+import { agentOutputFile, createAgentTaskSource } from "../agent-output-file.ts";
 import { createTaskManager } from "../task-manager.ts";
 import { findEndedTask } from "./find-ended-task.ts";
 

@@ -4,7 +4,7 @@ import { findSessions, type SessionSummary } from "../../journal/find-sessions.t
 import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";
-import { interruptedReason } from "../task-state.ts";
+import { interruptedReason } from "../drive-task.ts";
 import { describeInFlight } from "./child-run.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
 

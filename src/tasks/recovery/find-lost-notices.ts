@@ -1,7 +1,7 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
-import { loadSession } from "../../journal/load-session.ts";
+import { loadSession } from "../../journal/session-choices.ts";
 import { endNotice } from "../end-notice.ts";
 import type { HeardAgents } from "../reported-agents.ts";
 import { resultText } from "../result-text.ts";

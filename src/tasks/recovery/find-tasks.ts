@@ -8,8 +8,8 @@ import { isAgentId, isSessionId, sessionFiles } from "../../journal/session-file
 import { findDamage, type TranscriptDamage } from "../../journal/transcript-damage.ts";
 import { hasLiveOwner, hasLockFile, lookAtLock } from "../../storage/owner-lock.ts";
 import { type ParsedLines, readLines } from "../../storage/read-lines.ts";
-import { loadQueueNumber, queueMarkFile } from "../queue-mark-file.ts";
-import { interruptedReason } from "../task-state.ts";
+import { interruptedReason } from "../drive-task.ts";
+import { loadQueueNumber, queueMarkFile } from "../watch-control.ts";
 import { readChildMeta } from "./child-meta.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";

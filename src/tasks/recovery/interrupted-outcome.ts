@@ -2,14 +2,14 @@ import type { ToolResultBlock, ToolUseBlock } from "../../conversation/message.t
 import { noUsage } from "../../conversation/usage.ts";
 import { settledSoon } from "../../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { loadSession } from "../../journal/load-session.ts";
+import { loadSession } from "../../journal/session-choices.ts";
 import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { agentOutputFile } from "../agent-output-file.ts";
 import type { SpawnOutcome } from "../create-agent-tool.ts";
+import { hasEnded, type TaskState, wasCutOff } from "../drive-task.ts";
 import { resultText } from "../result-text.ts";
 import type { StoppedBy, TaskManager } from "../task-manager.ts";
-import { hasEnded, type TaskState, wasCutOff } from "../task-state.ts";
 import { foldChildRun } from "./child-run.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
 

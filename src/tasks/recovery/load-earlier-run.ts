@@ -1,5 +1,5 @@
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
-import type { EarlierRun } from "../../planning/earlier-run.ts";
+import type { EarlierRun } from "../../planning/spawn-request.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import { type ChildRun, foldChildRun } from "./child-run.ts";
 import { loadChildMeta } from "./find-tasks.ts";

@@ -4,14 +4,14 @@ import { basename, dirname, join } from "node:path";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
-import { loadSession } from "../../journal/load-session.ts";
+import { loadSession } from "../../journal/session-choices.ts";
 import type { TranscriptFacts } from "../../journal/transcript-facts.ts";
 import { sumTranscriptUsage } from "../../journal/transcript-usage.ts";
 import { createTranscriptWriter, type IdSource } from "../../journal/transcript-writer.ts";
 import { type AppendLog, openAppendLog } from "../../storage/append-log.ts";
 import type { Durability } from "../../storage/durability.ts";
-import { queueMarkFile } from "../queue-mark-file.ts";
-import { interruptedReason } from "../task-state.ts";
+import { interruptedReason } from "../drive-task.ts";
+import { queueMarkFile } from "../watch-control.ts";
 import { foldChildRun } from "./child-run.ts";
 import { foldTranscript } from "./transcript-task.ts";
 

@@ -1,4 +1,5 @@
-import { type ToolName, toolFacts } from "../../foundation/tool-table.ts";
+import * as z from "zod";
+import { type ToolFacts, type ToolName, toolFacts } from "../../foundation/tool-table.ts";
 import { pathForRules } from "../resolve-workspace-path.ts";
 import type { Tool, ToolOutcome } from "../tool.ts";
 
@@ -11,14 +12,22 @@ type Declared = "origin" | "effect" | "isConcurrencySafe" | "repeats";
 export function builtinTool<Input>(
   tool: Omit<Tool<Input>, Declared | "name"> & { readonly name: ToolName },
 ): Tool {
-  return { ...pathsFrom(tool.name), ...tool, ...declared(tool.name), origin: "builtin" } as Tool;
+  const facts = rowOf(tool.name);
+  return { ...pathsFrom(facts), ...tool, ...inUse(facts), origin: "builtin" } as Tool;
 }
 
 /** What the table says about how a tool is used, in the form that the loop and the rules ask for. */
 export function declared(name: ToolName): Pick<Tool, "effect" | "isConcurrencySafe" | "repeats"> {
-  const facts = toolFacts(name);
+  return inUse(rowOf(name));
+}
+
+function rowOf(name: ToolName): ToolFacts {
+  const facts = toolFacts.get(name);
   if (facts === undefined) throw new Error(`The table of tools has no row for ${name}.`);
-  const { effect, isConcurrencySafe, repeats } = facts;
+  return facts;
+}
+
+function inUse({ effect, isConcurrencySafe, repeats }: ToolFacts): ReturnType<typeof declared> {
   return {
     effect,
     ...(isConcurrencySafe === undefined ? {} : { isConcurrencySafe: () => isConcurrencySafe }),
@@ -26,8 +35,7 @@ export function declared(name: ToolName): Pick<Tool, "effect" | "isConcurrencySa
   };
 }
 
-function pathsFrom(name: ToolName): Pick<Tool, "pathsOf"> {
-  const { pathFields = [], searches } = toolFacts(name) ?? {};
+function pathsFrom({ pathFields = [], searches }: ToolFacts): Pick<Tool, "pathsOf"> {
   if (pathFields.length === 0) return {};
   return {
     pathsOf: (input, directory, home) =>
@@ -63,3 +71,41 @@ const troubles: ReadonlyMap<string, string> = new Map([
   ["EROFS", "the file system is read-only"],
   ["ENOSPC", "the disk is full"],
 ]);
+
+/** Models send numbers as text and null for what they leave out; both are taken for what was meant. */
+export function optionalNumber(description: string) {
+  return z.preprocess(readNumber, z.number().optional()).describe(description);
+}
+
+export function optionalFlag(description: string) {
+  return z.preprocess(readFlag, z.boolean().optional()).describe(description);
+}
+
+export function optionalText(description: string) {
+  return z.preprocess(dropEmpty, z.string().optional()).describe(description);
+}
+
+export function optionalChoice<const Choices extends readonly [string, ...string[]]>(
+  choices: Choices,
+  description: string,
+) {
+  return z.preprocess(dropEmpty, z.enum(choices).optional()).describe(description);
+}
+
+function dropEmpty(value: unknown): unknown {
+  return value === null || value === "" ? undefined : value;
+}
+
+function readNumber(value: unknown): unknown {
+  const given = dropEmpty(value);
+  const number = typeof given === "string" && given.trim() !== "" ? Number(given) : given;
+  return typeof number === "number" && Number.isFinite(number) ? Math.trunc(number) : given;
+}
+
+function readFlag(value: unknown): unknown {
+  const given = dropEmpty(value);
+  if (typeof given !== "string") return given;
+  const word = given.trim().toLowerCase();
+  if (word === "true") return true;
+  return word === "false" ? false : given;
+}

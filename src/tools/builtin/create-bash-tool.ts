@@ -2,23 +2,24 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { type ProcessEnding, startProcess } from "../../foundation/start-process.ts";
-import { commandEnvironment, readOnlyEnvironment } from "../command/command-environment.ts";
-import { type CommandOutputView, createCommandOutput } from "../command/command-output.ts";
-import type { OpenCommand } from "../command/command-records.ts";
-import { findShell, type Shell } from "../command/find-shell.ts";
 import {
+  commandEnvironment,
+  findShell,
+  readOnlyEnvironment,
   reportedDirectory,
   reportingShellArguments,
+  type Shell,
   type ShellText,
   shellArguments,
   withoutPatterns,
-} from "../command/shell-arguments.ts";
+} from "../command/command-environment.ts";
+import { type CommandOutputView, createCommandOutput } from "../command/command-output.ts";
+import type { OpenCommand } from "../command/recover-commands.ts";
 import type { OfferedCommand, Shells } from "../command/shells.ts";
 import type { TaskView } from "../task-source.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
-import { builtinTool, failed } from "./builtin-tool.ts";
+import { builtinTool, failed, optionalFlag, optionalNumber, optionalText } from "./builtin-tool.ts";
 import { enterSandbox, type Sandboxes } from "./enter-sandbox.ts";
-import { optionalFlag, optionalNumber, optionalText } from "./optional-text.ts";
 import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
 
 export interface BashToolOptions extends Sandboxes {

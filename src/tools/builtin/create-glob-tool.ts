@@ -7,8 +7,7 @@ import { createPathReader } from "../grep-record.ts";
 import { pathForRules, shownPath } from "../resolve-workspace-path.ts";
 import { runRipgrep } from "../run-ripgrep.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
-import { builtinTool, failed } from "./builtin-tool.ts";
-import { optionalText } from "./optional-text.ts";
+import { builtinTool, failed, optionalText } from "./builtin-tool.ts";
 import {
   commonArguments,
   exclusionNote,

@@ -7,9 +7,15 @@ import { takeStart } from "../limit-text.ts";
 import { shownPath } from "../resolve-workspace-path.ts";
 import { runRipgrep } from "../run-ripgrep.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
-import { builtinTool, failed } from "./builtin-tool.ts";
-import { plural } from "./create-write-tool.ts";
-import { optionalChoice, optionalFlag, optionalNumber, optionalText } from "./optional-text.ts";
+import {
+  builtinTool,
+  failed,
+  optionalChoice,
+  optionalFlag,
+  optionalNumber,
+  optionalText,
+} from "./builtin-tool.ts";
+import { plural } from "./create-edit-tool.ts";
 import {
   commonArguments,
   exclusionNote,

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
-import { createNotebookEditTool } from "./create-notebook-edit-tool.ts";
+import { createNotebookEditTool } from "./create-edit-tool.ts";
 import { createReadTool } from "./create-read-tool.ts";
 
 let space: Workspace;

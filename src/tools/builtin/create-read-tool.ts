@@ -11,10 +11,16 @@ import { createLineWindow, type LineRange, numberLines, type ShownLines } from "
 import { notebookText, readNotebookJson } from "../notebook/notebook.ts";
 import { readPageRange } from "../page-range.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
-import { builtinTool, failed, fileTrouble } from "./builtin-tool.ts";
+import {
+  builtinTool,
+  failed,
+  fileTrouble,
+  optionalFlag,
+  optionalNumber,
+  optionalText,
+} from "./builtin-tool.ts";
 import { type Located, locateDecided } from "./change-file.ts";
 import { fingerprintOf, type LoadedFile, loadBytes, openFile } from "./open-file.ts";
-import { optionalFlag, optionalNumber, optionalText } from "./optional-text.ts";
 import { describeMissing } from "./search-root.ts";
 
 const input = z.object({

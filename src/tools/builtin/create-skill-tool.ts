@@ -1,7 +1,6 @@
 import * as z from "zod";
 import type { SkillToolSource, Tool } from "../tool.ts";
-import { builtinTool } from "./builtin-tool.ts";
-import { optionalText } from "./optional-text.ts";
+import { builtinTool, optionalText } from "./builtin-tool.ts";
 
 /** Rules speak of the name alone, so it is read before they see the call: people and models write a slash before it. */
 const name = z.preprocess(

@@ -14,8 +14,8 @@ import {
 } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
+import { createWriteTool } from "./create-edit-tool.ts";
 import { createReadTool } from "./create-read-tool.ts";
-import { createWriteTool } from "./create-write-tool.ts";
 
 let space: Workspace;
 beforeEach(async () => {

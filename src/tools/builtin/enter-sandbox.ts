@@ -1,5 +1,5 @@
-import type { ReadOnlySandbox } from "../sandbox/read-only-sandbox.ts";
 import type { Invocation, Sandbox } from "../sandbox/sandbox.ts";
+import type { ReadOnlySandbox } from "../sandbox/sandbox-runtime.ts";
 import type { ToolContext } from "../tool.ts";
 
 export type Entered =

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createSessionFiles } from "../file-ledger.ts";
 import type { ToolContext, ToolHost } from "../tool.ts";
-import { createAskUserQuestionTool } from "./create-ask-user-question-tool.ts";
-import { createTodoStore, createTodoWriteTool } from "./create-todo-write-tool.ts";
+import { createAskUserQuestionTool, createTodoStore, createTodoWriteTool } from "./create-builtin-tools.ts";
 
 function context(host: ToolHost, agentId = "main"): ToolContext {
   return {

@@ -3,8 +3,7 @@ import { createSessionFiles } from "../file-ledger.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import { pageOf } from "../text-page.ts";
 import type { ToolContext } from "../tool.ts";
-import { createTaskStopTool } from "./create-builtin-tools.ts";
-import { createTaskOutputTool } from "./create-task-output-tool.ts";
+import { createTaskOutputTool, createTaskStopTool } from "./create-builtin-tools.ts";
 
 function createSource(kind: string, tasks: readonly Partial<TaskView>[]) {
   const views = new Map(

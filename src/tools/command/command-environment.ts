@@ -1,7 +1,11 @@
+// @io
+
+import { access, constants } from "node:fs/promises";
+import { isAbsolute, join } from "node:path";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";
 import { isPublicVariable } from "../../permissions/shell/private-name.ts";
 
-export interface CommandEnvironmentOptions {
+interface CommandEnvironmentOptions {
   /** Names that are passed on although the table removes them, because a setting says so. */
   readonly pass?: readonly string[];
   /** Variables of this call, such as the session's id. */
@@ -75,3 +79,97 @@ const removedPatterns: readonly RegExp[] = [
   /^(?:AZURE_)?OPENAI_(?:API_KEY|ADMIN_KEY)$/,
   /^(?:AZURE|BASETEN|CEREBRAS|COHERE|DEEPINFRA|DEEPSEEK|FIREWORKS|GROQ|MISTRAL|MOONSHOT|NVIDIA|OLLAMA|OPENROUTER|PERPLEXITY|TOGETHER(?:_AI)?|XAI|ZAI)_API_KEY$/,
 ];
+
+export interface Shell {
+  readonly file: string;
+  /** What keeps a person's own start files out of it. */
+  readonly options: readonly string[];
+  /** What a model should know about it; absent for a bash. */
+  readonly note?: string;
+}
+
+/** The shell that runs commands: a bash, whatever the person's own shell is; a plain sh where there is none. */
+export async function findShell(
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<Shell | undefined> {
+  const windows = process.platform === "win32";
+  const bash = await firstRunnable(windows ? bashOnWindows(environment) : bashOnUnix(environment));
+  if (bash !== undefined) return { file: bash, options: ["--norc", "--noprofile"] };
+  const plain = windows ? undefined : await firstRunnable(["/bin/sh", "/usr/bin/sh"]);
+  if (plain === undefined) return undefined;
+  return { file: plain, options: [], note: "There is no bash on this machine; the command ran in sh." };
+}
+
+function bashOnUnix(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const known = ["/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"];
+  const own = (environment["PATH"] ?? "").split(":").filter(isAbsolute);
+  return [...known, ...own].map((folder) => join(folder, "bash"));
+}
+
+function bashOnWindows(environment: Readonly<Record<string, string | undefined>>): readonly string[] {
+  const chosen = environment["CLAUDE_CODE_GIT_BASH_PATH"];
+  const folders = [environment["ProgramFiles"], environment["LOCALAPPDATA"]];
+  return [
+    ...(chosen === undefined ? [] : [chosen]),
+    ...folders.flatMap((folder) => (folder === undefined ? [] : [join(folder, "Git", "bin", "bash.exe")])),
+  ];
+}
+
+async function firstRunnable(files: readonly string[]): Promise<string | undefined> {
+  for (const file of files) {
+    const isRunnable = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (isRunnable) return file;
+  }
+  return undefined;
+}
+
+/** What a shell evaluates, and what the agent wrote: the second is only for people who look at the process list. */
+export interface ShellText {
+  readonly judged: string;
+  readonly written: string;
+}
+
+/**
+ * The arguments that make a shell run a command exactly as it was judged. The command is handed over as a value and
+ * evaluated, so nothing in it can swallow what is around it.
+ */
+export function shellArguments(shell: Shell, text: ShellText): readonly string[] {
+  return [...shell.options, "-c", plainScript, "bash", ...valuesOf(text)];
+}
+
+/** A shell that expands no file patterns: those of a judged command were expanded when it was judged. */
+export function withoutPatterns(shell: Shell): Shell {
+  return { ...shell, options: [...shell.options, "-f"] };
+}
+
+/** As above; the shell also writes the folder it ends in to descriptor 3, which the command itself cannot reach. */
+export function reportingShellArguments(shell: Shell, text: ShellText): readonly string[] {
+  return [...shell.options, "-c", reportingScript, "bash", ...valuesOf(text)];
+}
+
+function valuesOf({ judged, written }: ShellText): readonly string[] {
+  return judged === written || written.length > maxShownLength ? [judged] : [judged, written];
+}
+
+/** The folder out of a report: its last line, for an exit trap may have reported twice. */
+export function reportedDirectory(report: string): string | undefined {
+  const line = report.trimEnd().split("\n").at(-1) ?? "";
+  return line.startsWith("/") ? line : undefined;
+}
+
+const maxShownLength = 4_096;
+
+const plainScript = ["retinue_command=$1", 'shift "$#"', 'eval "$retinue_command"'].join("\n");
+
+const reportingScript = [
+  "trap '{ pwd -P >&3; } 2>/dev/null' EXIT",
+  "retinue_command=$1",
+  'shift "$#"',
+  'eval "$retinue_command" 3>&-',
+  "retinue_status=$?",
+  "pwd -P >&3",
+  "exit $retinue_status",
+].join("\n");

@@ -14,8 +14,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { identifyProcess, thisProcess } from "../../storage/process-identity.ts";
 import { type CommandRecord, formatCommandRecord, parseCommandRecord } from "./command-record.ts";
-import { createCommandRecords } from "./command-records.ts";
-import { recoverCommands } from "./recover-commands.ts";
+import { createCommandRecords, recoverCommands } from "./recover-commands.ts";
 import { createShells } from "./shells.ts";
 
 const gone = { ...thisProcess(), started: "before" };

@@ -1,6 +1,10 @@
 // @io
+
+import { randomBytes } from "node:crypto";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { endProcessGroup, findGroupMembers } from "../../foundation/spawn-process.ts";
 import { replaceWholeFile } from "../../storage/file-error.ts";
 import {
@@ -10,9 +14,14 @@ import {
   type ProcessIdentity,
   thisProcess,
 } from "../../storage/process-identity.ts";
-import { type CommandRecord, formatCommandRecord, parseCommandRecord } from "./command-record.ts";
+import {
+  type CommandEnd,
+  type CommandRecord,
+  formatCommandRecord,
+  parseCommandRecord,
+} from "./command-record.ts";
 
-export interface CommandRecovery {
+interface CommandRecovery {
   /** The folder in which a session writes its commands down. */
   readonly folder: string;
   /** Dry run: reports what would be ended. */
@@ -21,7 +30,7 @@ export interface CommandRecovery {
   readonly graceMs?: number;
 }
 
-export interface RecoveredCommands {
+interface RecoveredCommands {
   /** Those that a process which is gone had started and that were still running. */
   readonly ended: readonly CommandRecord[];
   /** The commands in the background that the session knows of, oldest first, each with its end. */
@@ -129,4 +138,61 @@ export const cutOffNote =
 
 function fileOf(folder: string, id: string): string {
   return join(folder, `${id}.json`);
+}
+
+export type StartedCommand = Pick<CommandRecord, "kind" | "agentId" | "command" | "description"> &
+  Partial<Pick<CommandRecord, "id" | "outputFile">>;
+
+/** Where the commands of a session are written down while they run. */
+export interface CommandRecords {
+  /** Throws where the command cannot be written down; it must not run then. */
+  begin(command: StartedCommand, leader: number): OpenCommand;
+}
+
+export interface OpenCommand {
+  /** Never throws: the command has ended, whether that could be written down or not. */
+  end(end: Omit<CommandEnd, "at">): void;
+}
+
+const maxCommand = 2_000;
+
+/** `now` shows milliseconds since 1970. */
+export function createCommandRecords(folder: string, now: () => number): CommandRecords {
+  return {
+    begin(command, leader) {
+      const id = command.id ?? `f${randomBytes(6).toString("hex")}`;
+      const identity = identifyProcess(leader);
+      if (identity === undefined)
+        throw new RetinueError("command-gone", "The process ended before its command could be run.");
+      const record: CommandRecord = {
+        ...command,
+        id,
+        command: command.command.slice(0, maxCommand),
+        startedAt: now(),
+        owner: thisProcess(),
+        leader: identity,
+      };
+      const file = join(folder, `${id}.json`);
+      try {
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        writeFileSync(file, formatCommandRecord(record), { mode: 0o600, flag: "wx" });
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        throw new RetinueError(
+          "command-unrecorded",
+          `It could not be written down, so it was not run: ${why}`,
+        );
+      }
+      return { end: (end) => endRecord(file, record, { ...end, at: now() }) };
+    },
+  };
+}
+
+function endRecord(file: string, record: CommandRecord, end: CommandEnd): void {
+  try {
+    if (record.kind === "foreground") rmSync(file, { force: true });
+    else replaceWholeFile(file, formatCommandRecord({ ...record, end }));
+  } catch {
+    // The one that finds the record later sees that its process group is gone.
+  }
 }

@@ -6,6 +6,7 @@ import { type ProcessEnding, startProcess } from "../../foundation/start-process
 import type { Invocation } from "../sandbox/sandbox.ts";
 import type { TaskSource, TaskView } from "../task-source.ts";
 import { pageOf } from "../text-page.ts";
+import { type Shell, shellArguments } from "./command-environment.ts";
 import {
   type CommandOutput,
   createCommandOutput,
@@ -13,10 +14,12 @@ import {
   loadTextPage,
 } from "./command-output.ts";
 import type { CommandEnd, CommandRecord } from "./command-record.ts";
-import type { CommandRecords, OpenCommand, StartedCommand } from "./command-records.ts";
-import type { Shell } from "./find-shell.ts";
-import { cutOffNote } from "./recover-commands.ts";
-import { shellArguments } from "./shell-arguments.ts";
+import {
+  type CommandRecords,
+  cutOffNote,
+  type OpenCommand,
+  type StartedCommand,
+} from "./recover-commands.ts";
 
 export interface ShellsOptions {
   /** Eight hexadecimal digits, different each time. */

@@ -6,8 +6,14 @@ import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissio
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../../permissions/rules/rule-warning.ts";
 import type { Tool } from "../tool.ts";
-import { knownToolNames, resolveToolName, splitEntries, type ToolNameMeaning } from "./split-entries.ts";
-import { parseToolEntry, type ToolEntry } from "./tool-entry.ts";
+import {
+  knownToolNames,
+  parseToolEntries,
+  resolveToolName,
+  splitEntries,
+  type ToolEntry,
+  type ToolNameMeaning,
+} from "./tool-entry.ts";
 
 /** A tool that a run could be given, before its definition narrows it. */
 export interface AvailableTool {
@@ -33,11 +39,52 @@ interface ToolMatch {
   readonly meaning: ToolNameMeaning;
 }
 
+/** One entry of a list of tools, with what it means among the tools there are. */
+export interface MatchedEntry extends ToolMatch {
+  readonly text: string;
+  readonly entry: ToolEntry;
+  readonly path: DocumentPath;
+  /** What a person should know about how it was understood. */
+  readonly notes: readonly Issue[];
+}
+
+export function matchEntries(
+  texts: readonly string[],
+  available: readonly AvailableTool[],
+  list: "tools" | "disallowedTools",
+): readonly MatchedEntry[] {
+  if (texts.length === 0) return [];
+  return parseToolEntries(texts).map(({ entry, meaning }, at) => {
+    const text = texts[at] ?? "";
+    const path = [list, at];
+    const match = matchTools(entry.name, available, meaning);
+    return { ...match, entry, text, path, notes: describeMatch(text, match, path) };
+  });
+}
+
+/** The entries of a list that mean a tool there is, or none of those that are missing. */
+export function withoutMissing(
+  texts: readonly string[],
+  {
+    offered,
+    missing,
+  }: { readonly offered: readonly AvailableTool[]; readonly missing: readonly AvailableTool[] },
+): readonly string[] {
+  if (missing.length === 0) return texts;
+  return matchEntries(texts, offered, "tools").flatMap(({ text, entry, tools }) =>
+    tools.length > 0 || matchTools(entry.name, missing).tools.length === 0 ? [text] : [],
+  );
+}
+
 /** The available tools that a name from a file means: the literal name first, then today's name for an old one. */
-export function matchTools(name: string, available: readonly AvailableTool[]): ToolMatch {
+export function matchTools(
+  name: string,
+  available: readonly AvailableTool[],
+  known?: ToolNameMeaning,
+): ToolMatch {
   const literal = available.filter((tool) => tool.name === name);
   if (literal.length > 0) return { tools: literal, meaning: { type: "known", name } };
-  const meaning = resolveToolName(name);
+  const meaning = known ?? resolveToolName(name);
   if (meaning.type === "mcp") return { tools: available.filter((tool) => isMcpMatch(name, tool)), meaning };
   if (name.includes("*")) return matchToolPattern(name, available);
   if (meaning.type === "known" || meaning.type === "renamed") {
@@ -110,7 +157,7 @@ export function issue(code: NoteCode, entry: string, path: DocumentPath): Issue 
 }
 
 /** What a person should know about how an entry was understood; nothing when it was taken as written. */
-export function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Issue[] {
+function describeMatch(entry: string, { meaning, tools }: ToolMatch, path: DocumentPath): Issue[] {
   const shown = shorten(entry);
   switch (meaning.type) {
     case "known":
@@ -263,20 +310,22 @@ export interface Denials {
   readonly exclusions: Exclusions;
 }
 
+const noDenials: Denials = { whole: new Set(), scoped: new Map(), exclusions: {} };
+
 export function readDenials(
   entries: readonly string[],
   available: readonly AvailableTool[],
   notes: Issue[],
 ): Denials {
+  if (entries.length === 0) return noDenials;
   const whole = new Set<string>();
   const scoped = new Map<string, readonly string[]>();
   const removes: string[] = [];
   const unmatched: string[] = [];
-  for (const [index, text] of entries.entries()) {
-    const entry = parseDenial(text);
-    const match = matchTools(entry.name, available);
-    const path = ["disallowedTools", index];
-    notes.push(...describeMatch(text, match, path));
+  for (const match of matchEntries(entries, available, "disallowedTools")) {
+    const { text, path } = match;
+    const entry = asDenial(match);
+    notes.push(...match.notes);
     if (entry.type === "malformed") notes.push(issue("malformed-denial", text, path));
     if (entry.type !== "scoped") removes.push(text);
     else if (match.tools.length === 0) unmatched.push(text.trim());
@@ -319,8 +368,7 @@ export function specifiers(tool: AvailableTool, specifier: string): readonly str
 }
 
 /** `Write (all files)` is a remark and no specifier: taken for one, it would deny nothing. `**` denies everything. */
-function parseDenial(text: string): ToolEntry {
-  const entry = parseToolEntry(text);
+function asDenial({ text, entry }: MatchedEntry): ToolEntry {
   if (entry.type === "scoped" && entry.specifier === "**") return { type: "whole", name: entry.name };
   return entry.type === "scoped" && /\s$/.test(text.slice(0, text.indexOf("(")))
     ? { type: "malformed", name: entry.name }

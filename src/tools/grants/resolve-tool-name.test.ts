@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { absentToolNames, toolAliases, toolTable } from "../../foundation/tool-table.ts";
 import { builtinTools } from "./builtin-tools.ts";
-import { resolveToolName, type ToolNameMeaning } from "./split-entries.ts";
+import { resolveToolName, type ToolNameMeaning } from "./tool-entry.ts";
 
 describe("resolveToolName [TLS-4]", () => {
   test.each<[string, ToolNameMeaning]>([

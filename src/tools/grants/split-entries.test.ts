@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { rejoinEntries, splitEntries } from "./split-entries.ts";
+import { rejoinEntries, splitEntries } from "./tool-entry.ts";
 
 describe("splitEntries [DEF-3]", () => {
   test.each<[string, string[]]>([

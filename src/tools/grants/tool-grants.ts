@@ -2,17 +2,17 @@ import type { Issue } from "../../foundation/diagnostic.ts";
 import {
   type AvailableTool,
   type Denials,
-  describeMatch,
   describeSpecifiers,
   type Exclusions,
   issue,
   listNames,
+  matchEntries,
   matchTools,
   readDenials,
   specifiers,
   withheldTool,
 } from "./match-tools.ts";
-import { parseToolEntry } from "./tool-entry.ts";
+import { parseToolEntries } from "./tool-entry.ts";
 
 export interface GrantRequest {
   readonly definition: {
@@ -132,9 +132,11 @@ function withoutChildTools(
       needsChildren === true || forTeams === true ? [name] : [],
     ),
   );
-  for (const [index, text] of entries.entries()) {
-    if (names.has(parseToolEntry(text).name) && granted.some(({ name }) => names.has(name)))
-      notes.push(issue("needs-agent-tool", text, ["tools", index]));
+  if (granted.some(({ name }) => names.has(name))) {
+    for (const [index, { entry }] of parseToolEntries(entries).entries()) {
+      if (names.has(entry.name))
+        notes.push(issue("needs-agent-tool", entries[index] ?? "", ["tools", index]));
+    }
   }
   return granted.filter(({ name }) => !names.has(name));
 }
@@ -155,17 +157,15 @@ function readWishes(entries: readonly string[] | undefined, context: WishContext
   if (entries === undefined) {
     return new Map([...context.reachable].map(({ name }) => [name, context.inherited?.get(name) ?? "whole"]));
   }
-  for (const [index, text] of entries.entries()) {
-    const entry = parseToolEntry(text);
-    const path = ["tools", index];
+  for (const match of matchEntries(entries, context.available, "tools")) {
+    const { text, entry, path } = match;
     if (entry.type === "malformed") {
       context.notes.push(issue("malformed-entry", text, path));
       continue;
     }
-    const match = matchTools(entry.name, context.available);
     const missing = match.tools.length > 0 ? [] : describeWithheld(text, entry.name, context, path);
     context.notes.push(
-      ...(missing.length > 0 ? missing : describeMatch(text, match, path)),
+      ...(missing.length > 0 ? missing : match.notes),
       ...describeLoss(text, match.tools, context, path),
     );
     for (const tool of match.tools.filter((candidate) => context.reachable.has(candidate))) {

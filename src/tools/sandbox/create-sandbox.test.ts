@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProcess } from "../../foundation/run-process.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import { createSandbox, type Sandbox } from "./sandbox.ts";
+import { createSandbox, readSandboxSettings, type Sandbox } from "./sandbox.ts";
 import { createSandboxRuntime, type SandboxManager } from "./sandbox-runtime.ts";
-import { readSandboxSettings } from "./sandbox-settings.ts";
 
 const signal = new AbortController().signal;
 const invocation = { file: "/bin/bash", arguments: ["-c", "true"] };

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runProcess } from "../../foundation/run-process.ts";
 import { findSystemProgram } from "../command/find-system-program.ts";
-import { createReadOnlySandbox, processViews, readOnlyInvocation } from "./read-only-sandbox.ts";
 import type { Invocation } from "./sandbox.ts";
+import { createReadOnlySandbox, processViews, readOnlyInvocation } from "./sandbox-runtime.ts";
 import { socketFilter } from "./socket-filter.ts";
 
 const start = await createReadOnlySandbox().start();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { PolicyRule } from "../../permissions/decide.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import { readSandboxSettings } from "./sandbox.ts";
 import { mayWriteInSandbox, protectedNames, sandboxLimits } from "./sandbox-limits.ts";
-import { readSandboxSettings } from "./sandbox-settings.ts";
 
 function denying(...texts: string[]): PolicyRule[] {
   return texts.map((text) => {

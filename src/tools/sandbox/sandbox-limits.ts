@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { toolFacts } from "../../foundation/tool-table.ts";
 import type { PolicyRule } from "../../permissions/decide.ts";
-import type { SandboxSettings } from "./sandbox-settings.ts";
+import type { SandboxSettings } from "./sandbox.ts";
 
 /** What sandboxed commands may touch. Paths are absolute; those that are denied may have stars. */
 export interface SandboxLimits {
@@ -41,7 +41,7 @@ export function sandboxLimits(facts: LimitFacts): SandboxLimits {
     paths.map((path) => absolutePath(path, { project, home }));
   const patterns = (use: "read" | "write"): readonly string[] =>
     facts.deny
-      .filter(({ rule }) => toolFacts(rule.canonicalTool)?.restrictsUse === use)
+      .filter(({ rule }) => toolFacts.get(rule.canonicalTool)?.restrictsUse === use)
       .flatMap((rule) => rulePattern(rule, { project, home }));
   return {
     allowWrite: [

@@ -1,12 +1,14 @@
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
+import { isRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import type { ApprovalGrant, GrantScope } from "../../../permissions/grants/approval-record.ts";
 import { type GivenAnswer, questionTexts } from "../../../runtime/approvals/answer-question.ts";
 import {
   type Approval,
+  type ApprovalGrant,
   type Approvals,
   findApprovals,
+  type GrantScope,
   siblingFolders,
 } from "../../../runtime/approvals/find-approvals.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -27,16 +29,53 @@ export async function listApprovals({ host }: CommandContext, { all, json }: Lis
   const found = openApprovals(host, { everywhere: all === true }).list();
   const shown =
     all === true ? found : found.filter(({ state }) => state === "waiting" || state === "allowed");
-  if (json === true) {
-    host.stdout.write(`${JSON.stringify({ version: 1, approvals: shown }, undefined, 2)}\n`);
+  return writeApprovals(host, shown, {
+    json: json === true,
+    none: "Nothing waits for an answer in the sessions of this folder, and no grant holds.",
+    rowOf: shownOf,
+  });
+}
+
+/** A question as the list shows it. */
+export interface ShownApproval {
+  readonly id: string;
+  readonly state: string;
+  readonly at: number;
+  readonly tool: string;
+  /** Whose question it is. */
+  readonly agents: string;
+  readonly call: string;
+}
+
+/** The list of questions, of a folder or of a store. */
+export function writeApprovals<Found>(
+  host: CliHost,
+  found: readonly Found[],
+  {
+    json,
+    none,
+    rowOf,
+  }: {
+    readonly json: boolean;
+    /** What is said where there are none. */
+    readonly none: string;
+    readonly rowOf: (approval: Found) => ShownApproval;
+  },
+): number {
+  if (json) {
+    host.stdout.write(`${JSON.stringify({ version: 1, approvals: found }, undefined, 2)}\n`);
     return 0;
   }
-  if (shown.length === 0) {
-    host.stderr.write("Nothing waits for an answer in the sessions of this folder, and no grant holds.\n");
+  if (found.length === 0) {
+    host.stderr.write(`${none}\n`);
     return 0;
   }
   const now = Date.now();
-  const rows = shown.map((approval) => rowOf(approval, now).map(stripControlCharacters));
+  const rows = found
+    .map(rowOf)
+    .map(({ id, state, at, tool, agents, call }) =>
+      [id, state, describeAge(now - at), tool, agents, call].map(stripControlCharacters),
+    );
   const paint = createPaint(host.stdout.isColourAllowed);
   host.stdout.write(renderTable({ columns, rows, width: host.stdout.columns, paint }));
   return 0;
@@ -47,27 +86,21 @@ const columns: readonly Column[] = [
   { heading: "STATE", atLeast: 7 },
   { heading: "AGE", atLeast: 4 },
   { heading: "TOOL", atLeast: 6, atMost: 20 },
-  { heading: "AGENTS", atLeast: 8, atMost: 30 },
+  { heading: "AGENTS", atLeast: 8, atMost: 36 },
   { heading: "CALL", atLeast: 16, elseBelow: 30, style: "dim" },
 ];
 
-function rowOf(approval: Approval, now: number): readonly string[] {
+function shownOf(approval: Approval): ShownApproval {
   const { question, state, answer } = approval;
-  const { places } = question;
+  const { id, at, tool, places, input } = question;
   const agents = places.length === 1 ? (places[0]?.path ?? "") : `${places.length} places`;
   const what = answer?.type === "allow" ? `${describeGrant(answer, approval)}: ` : "";
-  return [
-    question.id,
-    state,
-    describeAge(now - question.at),
-    question.tool,
-    agents,
-    what + describeInput(question.input),
-  ];
+  return { id, state, at, tool, agents, call: what + describeInput(input) };
 }
 
-function describeInput(input: Readonly<Record<string, unknown>>): string {
-  const texts = ["command", "file_path", "url", "prompt"].map((key) => input[key]);
+export function describeInput(input: unknown): string {
+  const fields = isRecord(input) ? input : {};
+  const texts = ["command", "file_path", "url", "prompt"].map((key) => fields[key]);
   const main = texts.find((value) => typeof value === "string");
   return cutTo(typeof main === "string" ? main : JSON.stringify(input), 200);
 }

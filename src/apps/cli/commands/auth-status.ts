@@ -1,6 +1,6 @@
+import { keyNames } from "../../../runtime/project/check-machine.ts";
 import { gatherSession } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
-import { keyNames } from "./doctor-machine.ts";
 
 /** `retinue auth status`: where a key for a model comes from, never the key; exit code 1 where there is none. */
 export async function authStatus(

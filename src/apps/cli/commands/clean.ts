@@ -1,9 +1,6 @@
-import { type CleanedTeams, cleanUpTeams } from "../../../runtime/teams/clean-up-teams.ts";
-import { loadSettings } from "../../../settings/load-settings.ts";
-import { createPaths } from "../../../settings/paths.ts";
-import { findRepositoryRoot } from "../../../settings/trust-store.ts";
-import { type Cleaned, cleanUp } from "../../../tasks/recovery/cleanup.ts";
+import type { CleanedSessions } from "../../../runtime/project/project-sessions.ts";
 import { type DisplayPlaces, displayPath } from "../display-path.ts";
+import { openFolder } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
@@ -13,27 +10,17 @@ export interface CleanOptions {
   readonly json?: boolean;
 }
 
-const defaultDays = 30;
-
 /** `retinue clean`: removes sessions, teams and worktrees no one has touched for longer than the period; never what is in use. */
 export async function clean({ host }: CommandContext, options: CleanOptions): Promise<number> {
-  const repositoryRoot = await findRepositoryRoot(host.cwd);
-  const paths = createPaths({ ...host, ...(repositoryRoot === undefined ? {} : { repositoryRoot }) });
-  const settings = await loadSettings({ paths, trusted: false });
+  const olderThanDays = readDays(options.days);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   try {
-    const wanted = {
-      ...paths,
-      olderThanDays: readDays(options.days) ?? settings.settings.plain.cleanupPeriodDays ?? defaultDays,
-      now: Date.now(),
+    const cleaned = await openFolder(host).sessions.clean({
       dryRun: options.dryRun === true,
-      concurrency: true,
-      environment: host.environment,
+      ...(olderThanDays === undefined ? {} : { olderThanDays }),
       signal: stop.signal,
-      limit: Number.POSITIVE_INFINITY,
-    };
-    const cleaned = { ...(await cleanUp(wanted)), teams: await cleanUpTeams(wanted) };
+    });
     const text =
       options.json === true ? describeAsJson(cleaned) : describe(cleaned, host, options.dryRun === true);
     host.stdout.write(text);
@@ -59,14 +46,12 @@ function readDays(written: string | undefined): number | undefined {
   );
 }
 
-type EverythingCleaned = Cleaned & { readonly teams: CleanedTeams };
-
-function describeAsJson(cleaned: EverythingCleaned): string {
+function describeAsJson(cleaned: CleanedSessions): string {
   return `${JSON.stringify({ version: 1, ...cleaned }, undefined, 2)}\n`;
 }
 
 function describe(
-  { sessions, teams, worktrees, locks, commands, temporaries }: EverythingCleaned,
+  { sessions, teams, worktrees, locks, commands, temporaries }: CleanedSessions,
   places: DisplayPlaces,
   isDryRun: boolean,
 ): string {

@@ -3,7 +3,6 @@ import { basename, dirname, resolve } from "node:path";
 import { refuseSystemPath } from "../../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
-import { createPaths } from "../../../settings/paths.ts";
 import { fileError } from "../../../storage/file-error.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
@@ -12,12 +11,12 @@ import { exitCodeOf } from "../end-signal.ts";
 import { type EvalReport, type EvalResult, renderEvalPage, summarize } from "../eval/eval-results.ts";
 import { type EvalPlan, readEvalFile } from "../eval/read-eval-file.ts";
 import { runEval } from "../eval/run-eval.ts";
-import { createPrintRuntime } from "../print/open-print-session.ts";
-import { refuseKeyless, refuseOffline } from "../print/refuse-offline.ts";
+import { createPrintRuntime, refuseKeyless, refuseOffline } from "../print/open-print-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
+import { pathsOf } from "./tasks/find-named-task.ts";
 
 export interface EvalOptions {
   readonly json?: boolean;
@@ -100,7 +99,7 @@ function reportOf(
     file,
     planned,
     done: results.length,
-    cost: results.reduce((sum, { cost = 0 }) => sum + cost, 0),
+    costUsd: results.reduce((sum, { costUsd = 0 }) => sum + costUsd, 0),
     ...(plan.budgetUsd === undefined ? {} : { budgetUsd: plan.budgetUsd }),
     ...(why === undefined ? {} : { stopped: why }),
     summaries: summarize(results),
@@ -111,7 +110,7 @@ function reportOf(
 async function write(report: EvalReport, host: CliHost, { html, json }: EvalOptions): Promise<void> {
   if (html !== undefined) {
     const file = resolve(host.cwd, html);
-    const notes = createPaths(host).temporaryNotes;
+    const notes = pathsOf(host).temporaryNotes;
     await writeNewFile(file, renderEvalPage(report), { replaces: true, notes });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
   }
@@ -122,19 +121,19 @@ function describe(report: EvalReport, host: CliHost): string {
   const heading = (text: string) => ({ heading: text, atLeast: 4 });
   const table = renderTable({
     columns: ["AGENT", "MODEL", "PASSED", "SCORE", "COST", "TIME"].map(heading),
-    rows: report.summaries.map(({ definition, model, passed, runs, score, cost, meanMs }) => [
+    rows: report.summaries.map(({ definition, model, passed, runs, score, costUsd, meanMs }) => [
       definition,
       model,
       `${passed} of ${runs}`,
       score.toFixed(2),
-      `$${cost.toFixed(4)}`,
+      `$${costUsd.toFixed(4)}`,
       `${(meanMs / 1000).toFixed(1)} s`,
     ]),
     width: host.stdout.columns,
     paint: createPaint(host.stdout.isColourAllowed),
   });
   const rest = report.done < report.planned ? ` ${report.stopped ?? ""}` : "";
-  return `${table}\n${report.done} of ${report.planned} runs, $${report.cost.toFixed(4)}.${rest}\n`;
+  return `${table}\n${report.done} of ${report.planned} runs, $${report.costUsd.toFixed(4)}.${rest}\n`;
 }
 
 function describeNoResult({ task, definition, model, repetition, reason = "" }: EvalResult): string {

@@ -1,3 +1,4 @@
+import { plural } from "../../../foundation/diagnostic.ts";
 import type {
   BrokenRule,
   HeldBack,
@@ -8,7 +9,6 @@ import type {
 import { openProject } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
-import { plural } from "../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 

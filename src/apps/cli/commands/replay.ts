@@ -1,26 +1,25 @@
 import { join, relative, resolve } from "node:path";
 import { refuseSystemPath } from "../../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { findSession } from "../../../journal/find-sessions.ts";
-import { describeReplay } from "../../../replay/describe-replay.ts";
-import { loadRecording } from "../../../replay/load-recording.ts";
-import type { Recording } from "../../../replay/recording.ts";
-import { findGaps } from "../../../replay/replay-recording.ts";
 import { createRuntime } from "../../../runtime/create-runtime.ts";
 import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
-import type { ReplaySessionOptions } from "../../../runtime/replay/replay-session.ts";
+import {
+  describeReplay,
+  findGaps,
+  type ReplaySessionOptions,
+} from "../../../runtime/replay/replay-session.ts";
 import { saveRecording } from "../../../runtime/replay/save-recording.ts";
-import { createPaths } from "../../../settings/paths.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { displayPath } from "../display-path.ts";
 import { exitCodeOf } from "../end-signal.ts";
+import { openFolder } from "../gather-session.ts";
 import { createPrintRuntime } from "../print/open-print-session.ts";
 import type { PrintOptions } from "../print/print-options.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { transcriptsOf } from "./tasks/find-named-task.ts";
+import { pathsOf } from "./tasks/find-named-task.ts";
 
 export interface ReplayCommandOptions extends PrintOptions {
   readonly from?: string;
@@ -122,15 +121,12 @@ async function save(
     );
   const directory = resolve(host.cwd, folder);
   await refuseSystemPath(directory);
-  const transcripts = transcriptsOf(host);
-  const recording = await loadRecording(transcripts, written);
-  refuseIncomplete(recording);
-  const found = await findSession(transcripts, recording.sessionId);
-  const title = found?.type === "found" ? found.session.title : "session";
+  const { recording, title, gaps } = await openFolder(host).sessions.recording(written);
+  refuseIncomplete(gaps);
   const saved = await saveRecording(recording, { directory, title, home: host.home, make: createRuntime });
   const data = `${saved.name}.replay.json`;
   const test = join(directory, `${saved.name}.test.mjs`);
-  const { temporaryNotes: notes } = createPaths(host);
+  const { temporaryNotes: notes } = pathsOf(host);
   await writeNewFile(join(directory, data), saved.text, { replaces: true, notes });
   // A test that somebody has changed stays as it is.
   const isNew = await writeNewFile(test, testText(saved.title, data, runner), {
@@ -148,14 +144,7 @@ async function save(
 }
 
 /** A test of a recording with gaps would pass or fail for the wrong reason. */
-function refuseIncomplete({ agents, damage = [] }: Recording): void {
-  const steps = agents.flatMap(({ runs }) => runs.flatMap((run) => run.steps));
-  const answers = steps.filter((step) => step.type === "answer");
-  const uncompared = answers.filter(({ request }) => request === undefined).length;
-  const gaps = findGaps({
-    damage,
-    requests: { made: answers.length, same: answers.length - uncompared, uncompared },
-  });
+function refuseIncomplete(gaps: readonly string[]): void {
   if (gaps.length === 0) return;
   throw new RetinueError("incomplete-recording", `This session cannot become a test. ${gaps.join(" ")}`, {
     advice: "Record the session again, then save that one.",

@@ -1,8 +1,8 @@
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { readChildPlan } from "../../../planning/read-child-plan.ts";
 import type { CanUseTool } from "../../../runtime/agent/create-authorize.ts";
 import { createHostedRuntime } from "../../../runtime/create-runtime.ts";
+import { readChildPlan } from "../../../runtime/project/plan-origins.ts";
 import { createRemoteBudget } from "../../../runtime/teams/create-remote-budget.ts";
 import type { MemberAnswer, MemberStart } from "../../../runtime/teams/run-member-process.ts";
 import type { CliHost } from "../cli-host.ts";

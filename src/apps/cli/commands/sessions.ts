@@ -1,14 +1,13 @@
-import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { findSession, type SessionSummary } from "../../../journal/find-sessions.ts";
+import type { SessionSummary } from "../../../runtime/project/project-sessions.ts";
 import { createSessionRecords } from "../../terminal/session/session-records.ts";
 import type { CliHost } from "../cli-host.ts";
+import { openFolder } from "../gather-session.ts";
 import type { PrintOptions } from "../print/print-options.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
-import { transcriptsOf } from "./tasks/find-named-task.ts";
 
 export interface SessionsOptions {
   readonly json?: boolean;
@@ -100,17 +99,7 @@ async function isConfirmed(chosen: readonly SessionSummary[], host: CliHost): Pr
 }
 
 async function findNamed(host: CliHost, written: string): Promise<SessionSummary> {
-  const found = await findSession(transcriptsOf(host), written);
-  if (found.type === "found") return found.session;
-  const what = JSON.stringify(written);
-  if (found.type === "ambiguous")
-    throw new RetinueError("session-ambiguous", `Several sessions match ${what}.`, {
-      advice: `Write more of the id: ${found.sessions.map(({ id, title }) => `${id.slice(0, 8)} (${title.slice(0, 40)})`).join(", ")}.`,
-    });
-  const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new RetinueError("session-missing", `There is no session ${what} in this folder.${near}`, {
-    advice: "`retinue sessions list` shows those there are.",
-  });
+  return openFolder(host).sessions.get(written);
 }
 
 const columns: readonly Column[] = [

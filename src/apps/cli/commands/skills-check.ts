@@ -1,14 +1,8 @@
-import type { Diagnostic } from "../../../foundation/diagnostic.ts";
+import { countBySeverity, type Diagnostic, describeCounts, plural } from "../../../foundation/diagnostic.ts";
 import { openProject } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
-import {
-  countBySeverity,
-  describeCounts,
-  groupByFile,
-  plural,
-  renderDiagnostics,
-} from "../views/render-diagnostics.ts";
+import { groupByFile, renderDiagnostics } from "../views/render-diagnostics.ts";
 import type { CheckOptions } from "./agents/agents-check.ts";
 import { diagnosticAsJson } from "./agents/source-as-json.ts";
 

@@ -1,8 +1,8 @@
+import { countBySeverity, plural } from "../../../foundation/diagnostic.ts";
 import type { ListedSkill } from "../../../runtime/project/project-skills.ts";
 import { openProject } from "../gather-session.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
-import { countBySeverity, plural } from "../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../views/render-table.ts";
 
 /** `retinue skills`: which there are, from where, and what each does besides its text. */

@@ -27,7 +27,7 @@ export interface EvalResult {
   /** The exact reason of the end: a stop reason of the model, a limit, an error code. */
   readonly endedBy: string;
   /** US dollars, the judge included; absent where the price is not known. */
-  readonly cost?: number;
+  readonly costUsd?: number;
   readonly turns: number;
   readonly durationMs: number;
   readonly sessionId?: string;
@@ -86,7 +86,7 @@ export interface EvalSummary {
   readonly runs: number;
   readonly passed: number;
   readonly score: number;
-  readonly cost: number;
+  readonly costUsd: number;
   readonly meanMs: number;
   readonly byTask: readonly { readonly task: string; readonly runs: number; readonly passed: number }[];
 }
@@ -103,7 +103,7 @@ export function summarize(results: readonly EvalResult[]): readonly EvalSummary[
       runs: group.length,
       passed: group.filter(({ passed }) => passed).length,
       score: sum(({ score }) => score) / group.length,
-      cost: sum(({ cost = 0 }) => cost),
+      costUsd: sum(({ costUsd = 0 }) => costUsd),
       meanMs: sum(({ durationMs }) => durationMs) / group.length,
       byTask: [...tasks].map(([task, own]) => ({
         task,
@@ -119,7 +119,7 @@ export interface EvalReport {
   readonly file: string;
   readonly planned: number;
   readonly done: number;
-  readonly cost: number;
+  readonly costUsd: number;
   readonly budgetUsd?: number;
   /** Why not everything was run. */
   readonly stopped?: string;
@@ -134,7 +134,7 @@ export function renderEvalPage(report: EvalReport): string {
     (
       row,
     ) => html`<tr><th scope="row">${row.definition}</th><td>${row.model}</td><td>${row.passed} of ${row.runs}</td>
-<td>${row.score.toFixed(2)}</td><td>$${row.cost.toFixed(4)}</td><td>${(row.meanMs / 1000).toFixed(1)} s</td>${tasks.map((task) => cellOf(row, task))}</tr>
+<td>${row.score.toFixed(2)}</td><td>$${row.costUsd.toFixed(4)}</td><td>${(row.meanMs / 1000).toFixed(1)} s</td>${tasks.map((task) => cellOf(row, task))}</tr>
 `,
   );
   const failures = report.results
@@ -151,7 +151,7 @@ export function renderEvalPage(report: EvalReport): string {
 <style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui;margin:2rem auto;max-width:72rem;padding:0 1rem}
 .wide{overflow-x:auto}table{border-collapse:collapse}th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #8886}</style></head>
 <body><main><h1>${report.file}</h1>
-<p>${report.done} of ${report.planned} runs, $${report.cost.toFixed(4)}. ${report.stopped ?? ""}</p>
+<p>${report.done} of ${report.planned} runs, $${report.costUsd.toFixed(4)}. ${report.stopped ?? ""}</p>
 <div class="wide" tabindex="0" role="region" aria-label="Results"><table><thead><tr><th scope="col">Agent</th><th scope="col">Model</th><th scope="col">Passed</th><th scope="col">Score</th>
 <th scope="col">Cost</th><th scope="col">Time</th>${tasks.map((task) => html`<th scope="col">${task}</th>`)}</tr></thead><tbody>
 ${rows}</tbody></table></div>

@@ -1,11 +1,11 @@
 import { load } from "js-yaml";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
-import { RetinueError } from "../../../foundation/retinue-error.ts";
 import {
   type PermissionMode,
   parsePermissionMode,
   permissionModes,
-} from "../../../permissions/permission-policy.ts";
+} from "../../../foundation/option-words.ts";
+import { RetinueError } from "../../../foundation/retinue-error.ts";
 
 /** How an answer is scored: by a command, by a schema, by an agent. All that are given must pass. */
 export interface EvalScoring {

@@ -60,11 +60,11 @@ export async function runEval(options: RunEvalOptions): Promise<EvalOutcome> {
         return;
       }
       const { result, isScored } = await runCell(cell, { ...options, share });
-      budget.release(share, result.cost ?? 0);
+      budget.release(share, result.costUsd ?? 0);
       // What was cut off, by a person or for lack of money, is run again the next time; what it cost counts.
       const isShort = result.endedBy === "max_budget" && share !== undefined;
       if (isShort || signal.aborted || !isScored) {
-        if (result.cost !== undefined) await append(resultsFile, { spent: result.cost });
+        if (result.costUsd !== undefined) await append(resultsFile, { spentUsd: result.costUsd });
         if (isShort) stopped = usedUp(plan);
         if (isShort || signal.aborted) return;
         failures.add(cell, result);
@@ -173,7 +173,7 @@ async function loadResults(file: string): Promise<EarlierResults> {
   return {
     results: new Map(read.map((result) => [result.key, result])),
     // Also of runs that have no result.
-    spent: values.reduce((sum, { spent, cost }) => sum + amount(spent) + amount(cost), 0),
+    spent: values.reduce((sum, { spentUsd, costUsd }) => sum + amount(spentUsd) + amount(costUsd), 0),
   };
 }
 
@@ -231,8 +231,8 @@ async function runCell(
       turns: own.turns,
       durationMs,
       sessionId: result.sessionId,
-      ...(own.costUsd === undefined ? {} : { cost: own.costUsd + judged }),
-      ...(own.costUsd === undefined && judged > 0 ? { cost: judged } : {}),
+      ...(own.costUsd === undefined ? {} : { costUsd: own.costUsd + judged }),
+      ...(own.costUsd === undefined && judged > 0 ? { costUsd: judged } : {}),
     };
     return { result: attempt, isScored: !isUnscored && !failedBeforeAnswer(attempt) };
   } catch (error) {

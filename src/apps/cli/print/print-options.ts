@@ -1,14 +1,11 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import {
-  type PermissionMode,
-  parsePermissionMode,
-  permissionModes,
-} from "../../../permissions/permission-policy.ts";
+import { parsePermissionMode } from "../../../foundation/option-words.ts";
+import { isToolEntry } from "../../../runtime/options/find-bad-rule.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/options/runtime-options.ts";
-import { resolveToolName } from "../../../tools/grants/split-entries.ts";
-import { parseToolEntry } from "../../../tools/grants/tool-entry.ts";
 import { checkRules } from "../check-session-options.ts";
+import { checkOptionValues, readSeconds } from "../program/command-entry.ts";
+import { runOptions } from "../program/run-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 
 /** The options of `retinue -p` as commander hands them over. */
@@ -75,12 +72,12 @@ interface Surroundings {
 }
 
 export function readPrintOptions(options: PrintOptions, { words, cwd, session }: Surroundings): PrintRequest {
-  const output = chooseFormat("--output-format", options.outputFormat, outputFormats);
-  const input = chooseFormat("--input-format", options.inputFormat, inputFormats);
+  checkOptionValues(runOptions, options);
+  const output = formatOf(outputFormats, options.outputFormat);
+  const input = formatOf(inputFormats, options.inputFormat);
   const partial = options.includePartialMessages === true;
   const replay = options.replayUserMessages === true;
   const childText = options.forwardSubagentText === true;
-  refuseWithoutStream(output, { partial, replay, childText });
   if (input === "stream-json" && words.length > 0) {
     throw misuse(
       "With --input-format stream-json the prompts come from stdin alone.",
@@ -91,17 +88,6 @@ export function readPrintOptions(options: PrintOptions, { words, cwd, session }:
   refuseStrayEntries(words, options, session);
   const verbose = session.verbose === true;
   return { output, input, partial, replay, childText, verbose, session: readSessionOptions(options, cwd) };
-}
-
-function refuseWithoutStream(
-  output: PrintRequest["output"],
-  { partial, replay, childText }: Pick<PrintRequest, "partial" | "replay" | "childText">,
-): void {
-  if (output === "stream-json" || !(partial || replay || childText)) return;
-  const other = replay ? "--replay-user-messages" : "--forward-subagent-text";
-  throw misuse(
-    `${partial ? "--include-partial-messages" : other} has no meaning without --output-format stream-json.`,
-  );
 }
 
 /** People write `--allowedTools Read Edit`; the second name would quietly become a word of the prompt. */
@@ -117,24 +103,12 @@ function refuseStrayEntries(words: readonly string[], options: PrintOptions, ses
   );
 }
 
-function isToolEntry(word: string): boolean {
-  const { name } = parseToolEntry(word);
-  return (
-    !/\s/.test(name) &&
-    ["known", "renamed", "mcp"].includes(resolveToolName(name).type) &&
-    /[A-Z_]/.test(name)
-  );
-}
-
-function chooseFormat<Format extends string>(
-  option: string,
-  given: string | undefined,
+/** One of these, as the table of options has checked; the first where none is given. */
+function formatOf<Format extends string>(
   known: readonly [Format, ...Format[]],
+  given: string | undefined,
 ): Format {
-  if (given === undefined) return known[0];
-  const format = known.find((candidate) => candidate === given);
-  if (format !== undefined) return format;
-  throw misuse(`Invalid ${option} "${given}".`, `Write one of ${known.join(", ")}.`);
+  return known.find((format) => format === given) ?? known[0];
 }
 
 function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionOptions {
@@ -155,7 +129,8 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     agent: options.agent,
     model: options.model,
     effort: options.effort,
-    permissionMode: readMode(options.permissionMode),
+    permissionMode:
+      options.permissionMode === undefined ? undefined : parsePermissionMode(options.permissionMode),
     permissionPromptTool: options.permissionPromptTool,
     skipPermissions: options.dangerouslySkipPermissions,
     tools: readToolNames(options.tools),
@@ -163,19 +138,9 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
     systemPrompt,
     appendSystemPrompt,
     appendSubagentSystemPrompt,
-    maxTurns: readNumber(
-      "--max-turns",
-      options.maxTurns,
-      (value) => Number.isSafeInteger(value) && value > 0,
-      "a whole number from 1",
-    ),
-    maxBudgetUsd: readNumber(
-      "--max-budget-usd",
-      options.maxBudgetUsd,
-      (value) => value > 0,
-      "an amount above 0",
-    ),
-    limits: readTimeLimit(options.maxTime),
+    maxTurns: options.maxTurns === undefined ? undefined : Number(options.maxTurns),
+    maxBudgetUsd: options.maxBudgetUsd === undefined ? undefined : Number(options.maxBudgetUsd),
+    limits: timeLimit(options.maxTime),
     resume: options.resume,
     continue: options.continue,
     forkSession: options.forkSession,
@@ -186,19 +151,15 @@ function readSessionOptions(options: PrintOptions, cwd: string): RuntimeSessionO
   });
 }
 
-/** What `--approvals` says, as the runtime takes it. */
+/** What `--approvals` says, as the runtime takes it; the table of options has checked the word. */
 export function readApprovals(text: string | undefined): { readonly approvals?: "inbox" | "refuse" } {
   if (text === undefined) return {};
-  if (text === "wait") return { approvals: "inbox" };
-  if (text === "refuse") return { approvals: "refuse" };
-  throw misuse(`--approvals does not know "${text}".`, "Write wait or refuse.");
+  return { approvals: text === "wait" ? "inbox" : "refuse" };
 }
 
-function readMode(text: string | undefined): PermissionMode | undefined {
-  if (text === undefined) return undefined;
-  const mode = parsePermissionMode(text);
-  if (mode !== undefined) return mode;
-  throw misuse(`Invalid --permission-mode "${text}".`, `Write one of ${permissionModes.join(", ")}.`);
+function timeLimit(text: string | undefined): RuntimeSessionOptions["limits"] {
+  const seconds = text === undefined ? undefined : readSeconds(text);
+  return seconds === undefined ? undefined : { tree: { seconds } };
 }
 
 /** `""` means no built-in tool at all, `default` all of them. */
@@ -208,36 +169,6 @@ function readToolNames(text: string | undefined): readonly string[] | undefined 
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "");
-}
-
-function readNumber(
-  option: string,
-  text: string | undefined,
-  isGood: (value: number) => boolean,
-  expected: string,
-): number | undefined {
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (text.trim() !== "" && Number.isFinite(value) && isGood(value)) return value;
-  throw misuse(`${option} needs ${expected}, but got ${JSON.stringify(text)}.`);
-}
-
-const secondsPerUnit: ReadonlyMap<string, number> = new Map([
-  ["s", 1],
-  ["m", 60],
-  ["h", 3600],
-]);
-
-/** `90`, `90s`, `10m`, `1h30m`; a bare number is seconds. */
-function readTimeLimit(text: string | undefined): RuntimeSessionOptions["limits"] {
-  if (text === undefined) return undefined;
-  const parts = [...text.trim().matchAll(/([0-9]+(?:\.[0-9]+)?)([smh])/g)];
-  const isWhole = parts.map(([part]) => part).join("") === text.trim() && parts.length > 0;
-  const seconds = isWhole
-    ? parts.reduce((sum, [, number, unit = ""]) => sum + Number(number) * (secondsPerUnit.get(unit) ?? 0), 0)
-    : Number(text.trim() === "" ? Number.NaN : text);
-  if (Number.isFinite(seconds) && seconds > 0) return { tree: { seconds } };
-  throw misuse(`--max-time needs a duration such as 90s, 10m or 1h30m, but got ${JSON.stringify(text)}.`);
 }
 
 function textOrFile(

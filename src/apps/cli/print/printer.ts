@@ -1,26 +1,22 @@
 import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
+import { plural } from "../../../foundation/diagnostic.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
-import type { RunPlan } from "../../../planning/plan-tools.ts";
-import type { Session } from "../../../runtime/session.ts";
-import { agentOutputFile } from "../../../tasks/agent-output-file.ts";
-import type { TaskEvent } from "../../../tasks/task-manager.ts";
-import type { TaskState } from "../../../tasks/task-state.ts";
+import type { RunPlan, Session, TaskEvent, TaskState } from "../../../runtime/session.ts";
+import { sessionRecord } from "../../../runtime/session-record.ts";
 import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
 import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
+import { onlyCalls } from "../../agent-sdk/create-task-messages.ts";
 import type { CliHost, CliOutput } from "../cli-host.ts";
 import { endingAdvice, refusalForPeople } from "../views/ending-advice.ts";
 import { createPaint } from "../views/paint.ts";
-import { plural } from "../views/render-diagnostics.ts";
 import { harmlessLines, stripControlCharacters } from "../views/strip-control-characters.ts";
-import { createChildMessages } from "./create-child-messages.ts";
 import { describeCall } from "./describe-call.ts";
 import { createModelTally } from "./model-tally.ts";
+import { keySourceOf } from "./open-print-session.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
-import { keySourceOf } from "./refuse-offline.ts";
 import { failureMessage, resultMessage } from "./result-message.ts";
 
 /** What is printed of a session, in one of the output formats. */
@@ -48,7 +44,8 @@ export function createPrinter(
   session: Session,
   reported: ReadonlySet<string> = new Set(),
 ): Printer {
-  if (request.output === "text") return createTextPrinter(host, session, reported);
+  if (request.output === "text")
+    return createTextPrinter(host, session, { reported, budget: request.session.maxBudgetUsd });
   const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
   const isList = request.output === "json" && request.verbose;
   const listed: OutputMessage[] = [];
@@ -59,12 +56,14 @@ export function createPrinter(
     if (isList) write(listed.splice(0));
   };
   const tally = createModelTally();
-  const end = (ending: RunEnding): void => last(resultMessage(ending, session.model, context, tally.take()));
+  const turns = createTurnCount();
+  const end = (ending: RunEnding): void =>
+    last(resultMessage(ending, session.model, context, tally.take(), turns.take()));
   const fail = (error: unknown): void => last(failureMessage(error, context));
   if (request.output === "json" && !isList)
     return {
       begin: () => undefined,
-      show: () => undefined,
+      show: turns.add,
       showChild: ({ event }) => tally.add(event),
       end,
       fail,
@@ -78,11 +77,12 @@ export function createPrinter(
   const children = createChildMessages({
     ...context,
     text: request.childText,
-    outputFile: outputFiles(session),
+    outputFile: sessionRecord(session).outputOf,
   });
   return {
     begin: () => line(initMessage(session, keySourceOf(session, host.environment), context)),
     show(event) {
+      turns.add(event);
       for (const message of answers.take(event)) line(message);
       if (event.type === "assistant-answered") return;
       for (const message of messagesOf(event, request, context)) line(message);
@@ -96,7 +96,30 @@ export function createPrinter(
   };
 }
 
-function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySet<string>): Printer {
+/** Turns as programs count them: the prompt, and each message that the conversation got after it. */
+function createTurnCount(): { add(event: RunEvent): void; take(): number | undefined } {
+  let messages: number | undefined;
+  return {
+    add(event) {
+      if (event.type === "turn-started") messages ??= 1;
+      if (event.type !== "user-added" || event.origin === "prompt" || messages === undefined) return;
+      const { content } = event.message;
+      const results = typeof content === "string" ? [] : content.filter(({ type }) => type === "tool_result");
+      messages += Math.max(1, results.length);
+    },
+    take() {
+      const taken = messages;
+      messages = undefined;
+      return taken;
+    },
+  };
+}
+
+function createTextPrinter(
+  host: CliHost,
+  session: Session,
+  { reported, budget }: { readonly reported: ReadonlySet<string>; readonly budget: number | undefined },
+): Printer {
   const progress = createProgressView(host, reported);
   return {
     begin: () => progress.begin(session.plan),
@@ -109,6 +132,8 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
       else if (ending.reason === "max_turns")
         host.stdout.write(`Error: Reached max turns (${ending.totals.turns})\n`);
+      else if (ending.reason === "max_budget" && budget !== undefined)
+        host.stdout.write(`Error: Exceeded USD budget (${budget})\n`);
       else if (failure !== undefined) host.stdout.write(`${answerText(failure.text, host.stdout)}\n`);
       else if (ending.text !== "") host.stdout.write(`${answerText(ending.text.trimEnd(), host.stdout)}\n`);
     },
@@ -118,11 +143,6 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
 /** What a model says: as it is for programs, and for a terminal without what that would act on. */
 export function answerText(text: string, { isTerminal }: CliOutput): string {
   return isTerminal ? harmlessLines(text) : text;
-}
-
-function outputFiles({ plan, discovered }: Session): (agentId: string) => string {
-  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  return (agentId) => agentOutputFile(files, agentId);
 }
 
 /** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */
@@ -194,4 +214,89 @@ function describeDenials({ denials }: RunEnding): string {
   const tools = [...new Set(denials.map(({ call }) => call.name))].join(",");
   const count = denials.length === 1 ? "1 call was" : `${denials.length} calls were`;
   return `${count} not allowed; unless a rule or the definition denies it, --allowedTools "${tools}" allows it.`;
+}
+
+interface ChildMessageOptions extends MessageContext {
+  /** What children say and think, too. */
+  readonly text: boolean;
+  readonly outputFile: (agentId: string) => string;
+}
+
+/** What the stream shows of child agents: their start, each tool call, their end, and what they do. */
+function createChildMessages(options: ChildMessageOptions): (news: TaskEvent) => readonly OutputMessage[] {
+  const started = new Set<string>();
+  return ({ event, state }) => {
+    const run = `${state.id} ${state.startedAt}`;
+    const isNew = !started.has(run);
+    started.add(run);
+    const report = (subtype: string, fields: object): OutputMessage => ({
+      type: "system",
+      subtype,
+      task_id: state.id,
+      ...(state.callId === undefined ? {} : { tool_use_id: state.callId }),
+      ...fields,
+      session_id: options.sessionId,
+      uuid: options.uuid(),
+    });
+    return [
+      ...(isNew ? [report("task_started", startOf(state))] : []),
+      ...spoken(event, state, options),
+      ...(event.type === "call-started" ? [report("task_progress", progressOf(event, state))] : []),
+      ...(event.type === "run-ended" ? [report("task_notification", endOf(event, state, options))] : []),
+    ];
+  };
+}
+
+function startOf({ description, agentType, background }: TaskState) {
+  return { description, subagent_type: agentType, is_backgrounded: background, spawn_depth: 1 };
+}
+
+function progressOf({ call }: Extract<RunEvent, { type: "call-started" }>, state: TaskState) {
+  return {
+    description: state.description,
+    subagent_type: state.agentType,
+    usage: usageOf(state),
+    last_tool_name: call.name,
+    summary: describeCall(call),
+  };
+}
+
+function endOf(
+  { ending }: Extract<RunEvent, { type: "run-ended" }>,
+  state: TaskState,
+  { outputFile }: ChildMessageOptions,
+) {
+  return {
+    status: ending.status === "partial" ? "completed" : ending.status,
+    reason: ending.reason,
+    output_file: outputFile(state.id),
+    summary: `Agent ${JSON.stringify(state.description)}: ${ending.status}`,
+    usage: usageOf(state),
+  };
+}
+
+function usageOf({ usage, toolUses, startedAt, lastSignAt }: TaskState) {
+  return {
+    total_tokens: contextTokens(usage) + usage.outputTokens,
+    tool_uses: toolUses,
+    duration_ms: Math.round(lastSignAt - startedAt),
+  };
+}
+
+/** The child's own messages, marked as such; without `text` only its calls and their results. */
+function spoken(event: RunEvent, state: TaskState, options: ChildMessageOptions): readonly OutputMessage[] {
+  const shown = options.text ? event : onlyCalls(event);
+  if (shown === undefined) return [];
+  const context = {
+    sessionId: options.sessionId,
+    uuid: options.uuid,
+    ...(state.callId === undefined ? {} : { parentToolUseId: state.callId }),
+  };
+  return messagesOf(shown, { replay: false }, context).map((message) => ({
+    ...message,
+    agent_id: state.id,
+    ...(message.type === "system"
+      ? {}
+      : { subagent_type: state.agentType, task_description: state.description }),
+  }));
 }

@@ -1,8 +1,9 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
+import { streamLines } from "../../../foundation/stream-lines.ts";
 import type { CliInput } from "../cli-host.ts";
-import { readAll, readLines } from "../read-all.ts";
-import { readMessages, readPrompt } from "./read-prompt.ts";
+import { readAll } from "../create-real-host.ts";
+import { readMessages, readPrompt } from "./run-print.ts";
 
 const never = new AbortController().signal;
 
@@ -88,7 +89,7 @@ describe("a stream", () => {
     const stop = new AbortController();
     stream.write("one\r\ntwo\nthr");
     const lines: string[] = [];
-    for await (const line of readLines(stream, stop.signal)) {
+    for await (const line of streamLines(stream, stop.signal)) {
       lines.push(line);
       if (lines.length === 2) setImmediate(() => stop.abort());
     }

@@ -1,8 +1,7 @@
 import type { RunEnding, RunTotals } from "../../../conversation/run-event.ts";
-import { noUsage } from "../../../conversation/usage.ts";
+import { noUsage, wireUsage } from "../../../conversation/usage.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import { wireUsage } from "../../../journal/transcript-facts.ts";
-import type { ModelFacts } from "../../../model/model.ts";
+import type { ModelFacts } from "../../../runtime/session.ts";
 import { apiFailureOf, isApiFailure } from "../../agent-sdk/api-failure.ts";
 import { resultText } from "../../agent-sdk/result-message.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
@@ -14,6 +13,7 @@ export function resultMessage(
   model: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
   { sessionId, uuid }: MessageContext,
   children: ModelTally = new Map(),
+  turns?: number,
 ): OutputMessage {
   const { totals } = ending;
   const subtype = subtypeOf(ending);
@@ -25,7 +25,7 @@ export function resultMessage(
     ...(failure === undefined ? {} : { api_error_status: failure.status }),
     duration_ms: Math.round(totals.durationMs),
     duration_api_ms: Math.round(totals.modelMs),
-    num_turns: totals.turns,
+    num_turns: turns ?? totals.turns,
     result: failure?.text ?? resultText(ending),
     stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
     terminal_reason: terminalReason(ending),

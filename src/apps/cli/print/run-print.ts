@@ -1,23 +1,27 @@
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { sessionRecord } from "../../../runtime/session-record.ts";
 import {
   type AgentSdkOptions,
   checkAgentSdkOptions,
   sdkSessionOptions,
 } from "../../agent-sdk/agent-sdk-options.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
-import type { CliHost } from "../cli-host.ts";
+import type { CliHost, CliInput } from "../cli-host.ts";
 import { exitCodeOf } from "../end-signal.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { reportInterruption } from "../views/report-interruption.ts";
-import { createNotice, createPrintRuntime, openPrintSession } from "./open-print-session.ts";
+import {
+  createNotice,
+  createPrintRuntime,
+  openPrintSession,
+  refuseKeyless,
+  refuseOffline,
+} from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
-import { noPrompt, readMessages, readPrompt } from "./read-prompt.ts";
-import { refuseKeyless, refuseOffline } from "./refuse-offline.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(
@@ -83,7 +87,7 @@ async function runSession(
   try {
     const { model } = options;
     refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
-    if (request.output !== "text") refuseKeyless(session, host.environment);
+    if (request.output !== "text" || !host.stdout.isTerminal) refuseKeyless(session, host.environment);
   } catch (error) {
     printFailure(host, request, error);
     throw error;
@@ -100,7 +104,7 @@ function reportStopped(
   { reason, approvals }: { readonly reason: unknown; readonly approvals: string | undefined },
   { stderr }: CliHost,
 ): void {
-  const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const { transcript } = sessionRecord({ discovered, plan });
   const command = `${resumeCommand(plan.sessionId, approvals)} "Continue."`;
   reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
 }
@@ -179,4 +183,71 @@ async function answerOne(
 
 async function* once(prompt: string): AsyncGenerator<UserMessage["content"], void> {
   yield prompt;
+}
+
+/** A pipe that stays silent this long beside a prompt in the arguments has nothing to add. */
+const patienceMs = 2000;
+const largestPrompt = 10 * 1024 * 1024;
+
+/** The prompt: the arguments, what is piped in, or both; else the usual one, where there is one. */
+export async function readPrompt(words: readonly string[], stdin: CliInput, usual?: string): Promise<string> {
+  const given = words.join(" ").trim();
+  const isAnswered = given !== "" || usual !== undefined;
+  const piped = stdin.isTerminal
+    ? ""
+    : (await stdin.readAll({ limit: largestPrompt, ...(isAnswered ? { patienceMs } : {}) })).trim();
+  const prompt = [given, piped].filter((part) => part !== "").join("\n\n");
+  if (prompt !== "") return prompt;
+  if (usual !== undefined) return usual;
+  throw noPrompt();
+}
+
+export function noPrompt(): RetinueError {
+  return misuse("There is no prompt.", 'Write one, as in: retinue -p "what is in this folder?"');
+}
+
+/** The user messages of `--input-format stream-json`, one per line; other types are skipped. */
+export async function* readMessages(
+  stdin: CliInput,
+  signal: AbortSignal,
+): AsyncGenerator<UserMessage["content"], void> {
+  let number = 0;
+  for await (const line of stdin.lines({ signal })) {
+    number += 1;
+    if (line.trim() === "") continue;
+    const content = contentOf(parseLine(line, number), number);
+    if (content !== undefined) yield content;
+  }
+}
+
+function parseLine(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new RetinueError("bad-input", `Line ${number} of the input is not JSON.`, {
+      advice: 'Write one message per line: {"type":"user","message":{"role":"user","content":"…"}}.',
+    });
+  }
+}
+
+function contentOf(value: unknown, number: number): UserMessage["content"] | undefined {
+  if (typeof value !== "object" || value === null || Reflect.get(value, "type") !== "user") return undefined;
+  const message: unknown = Reflect.get(value, "message");
+  const content: unknown =
+    typeof message === "object" && message !== null ? Reflect.get(message, "content") : undefined;
+  if (typeof content === "string") return content;
+  if (Array.isArray(content) && content.length > 0 && content.every(isBlock)) return content;
+  throw new RetinueError("bad-input", `Line ${number} of the input has no message content.`, {
+    advice: '"content" must be a text or a list of content blocks.',
+  });
+}
+
+type UserContentBlock = Exclude<UserMessage["content"], string>[number];
+
+function isBlock(value: unknown): value is UserContentBlock {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    ["text", "image", "document"].includes(String(Reflect.get(value, "type")))
+  );
 }

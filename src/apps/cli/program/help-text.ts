@@ -1,4 +1,4 @@
-import type { OptionEntry } from "./option-entry.ts";
+import type { OptionEntry } from "./command-entry.ts";
 import { runOptions, sessionOptions } from "./run-options.ts";
 
 /** The help of the program itself; it fits a screen of 24 lines and 80 columns. */

@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import { namesOf } from "./option-entry.ts";
+import { namesOf } from "./command-entry.ts";
 
 /** One option as help, completion and the man page show it. */
 export interface OutlinedOption {

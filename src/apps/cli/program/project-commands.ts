@@ -1,6 +1,5 @@
 import { parsePermissionMode, permissionModes } from "../../../foundation/option-words.ts";
-import type { CommandEntry, RefusedCommand } from "./command-entry.ts";
-import { type OptionEntry, port } from "./option-entry.ts";
+import { type CommandEntry, type OptionEntry, port, type RefusedCommand } from "./command-entry.ts";
 
 const json: OptionEntry = { flags: "--json", description: "print JSON" };
 const checkOptions: readonly OptionEntry[] = [

@@ -4,7 +4,7 @@ import {
   permissionModes,
   settingSources,
 } from "../../../foundation/option-words.ts";
-import { amount, count, type OptionEntry, type OptionNeed } from "./option-entry.ts";
+import { amount, count, type OptionEntry, type OptionNeed } from "./command-entry.ts";
 
 const everywhere = "Every command:";
 

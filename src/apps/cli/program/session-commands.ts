@@ -1,5 +1,4 @@
-import type { CommandEntry } from "./command-entry.ts";
-import { amount, count, type OptionEntry, port } from "./option-entry.ts";
+import { amount, type CommandEntry, count, type OptionEntry, port } from "./command-entry.ts";
 
 const json: OptionEntry = { flags: "--json", description: "print JSON" };
 const follow: OptionEntry = { flags: "-f, --follow", description: "follow until it ends" };
@@ -292,7 +291,7 @@ const teamCommands: readonly CommandEntry[] = [
     usage: "teams watch <name> <member>",
     description: "Shows what a member does until it ends; what you type is sent to it.",
     run: async (context, _, [name, member]) =>
-      (await import("../commands/teams-watch.ts")).teamsWatch(context, { name, member }),
+      (await import("../commands/teams.ts")).teamsWatch(context, { name, member }),
   },
   {
     usage: "teams stop <name> [member]",

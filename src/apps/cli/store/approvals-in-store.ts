@@ -1,10 +1,8 @@
 import { userInfo } from "node:os";
 import { type StoreApproval, storeApprovals } from "../../../cluster/session/store-approvals.ts";
+import { describeInput, type ShownApproval, writeApprovals } from "../commands/approvals.ts";
 import { misuse, refuseAgents } from "../session-options.ts";
-import { describeAge } from "../views/describe-age.ts";
-import { createPaint } from "../views/paint.ts";
-import { type Column, renderTable } from "../views/render-table.ts";
-import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreContext } from "./run-store-program.ts";
 import { withStore } from "./with-store.ts";
 
@@ -22,34 +20,16 @@ export async function approvalsInStore(
   return withStore(address, async (store) => {
     const found = await storeApprovals(store).list();
     const shown = all === true ? found : found.filter(({ state }) => state === "waiting");
-    if (json === true) {
-      host.stdout.write(`${JSON.stringify({ version: 1, approvals: shown }, undefined, 2)}\n`);
-      return 0;
-    }
-    if (shown.length === 0) {
-      host.stderr.write("Nothing waits for an answer in this store.\n");
-      return 0;
-    }
-    const now = Date.now();
-    const rows = shown.map((approval) => rowOf(approval, now).map(stripControlCharacters));
-    const paint = createPaint(host.stdout.isColourAllowed);
-    host.stdout.write(renderTable({ columns, rows, width: host.stdout.columns, paint }));
-    return 0;
+    return writeApprovals(host, shown, {
+      json: json === true,
+      none: "Nothing waits for an answer in this store.",
+      rowOf: shownOf,
+    });
   });
 }
 
-const columns: readonly Column[] = [
-  { heading: "ID", atLeast: 12, style: "name" },
-  { heading: "STATE", atLeast: 7 },
-  { heading: "AGE", atLeast: 4 },
-  { heading: "TOOL", atLeast: 6, atMost: 20 },
-  { heading: "AGENT", atLeast: 8, atMost: 36 },
-  { heading: "CALL", atLeast: 16, elseBelow: 30, style: "dim" },
-];
-
-function rowOf({ id, state, agent, question, at }: StoreApproval, now: number): readonly string[] {
-  const call = cutTo(JSON.stringify(question.input), 200);
-  return [id, state, describeAge(now - at), question.tool, agent, call];
+function shownOf({ id, state, agent, question, at }: StoreApproval): ShownApproval {
+  return { id, state, at, tool: question.tool, agents: agent, call: describeInput(question.input) };
 }
 
 /** `retinue approvals show ID --store` */

@@ -20,7 +20,7 @@ import {
   readPrintOptions,
 } from "../print/print-options.ts";
 import { createPrinter, type Printer } from "../print/printer.ts";
-import { readPrompt } from "../print/read-prompt.ts";
+import { readPrompt } from "../print/run-print.ts";
 import { misuse } from "../session-options.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreAddress, StoreContext } from "./run-store-program.ts";

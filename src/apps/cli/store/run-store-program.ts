@@ -1,7 +1,6 @@
 import { Command, CommanderError } from "commander";
 import type { CliHost } from "../cli-host.ts";
-import { describe } from "../program/command-entry.ts";
-import { addOptions } from "../program/option-entry.ts";
+import { addOptions, describe } from "../program/command-entry.ts";
 import { runOptions, sessionOptions } from "../program/run-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 

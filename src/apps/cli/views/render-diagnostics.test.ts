@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Diagnostic } from "../../../foundation/diagnostic.ts";
+import { type Diagnostic, describeCounts } from "../../../foundation/diagnostic.ts";
 import { createPaint } from "./paint.ts";
-import { describeCounts, groupByFile, renderDiagnostics } from "./render-diagnostics.ts";
+import { groupByFile, renderDiagnostics } from "./render-diagnostics.ts";
 import { widthOf } from "./strip-control-characters.ts";
 
 const diagnostics: Diagnostic[] = [

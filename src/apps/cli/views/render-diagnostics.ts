@@ -1,4 +1,4 @@
-import { type Diagnostic, placeText, type Severity } from "../../../foundation/diagnostic.ts";
+import { type Diagnostic, placeText } from "../../../foundation/diagnostic.ts";
 import type { Paint } from "./paint.ts";
 import { cutAt, stripControlCharacters, widthOf, wrap } from "./strip-control-characters.ts";
 
@@ -41,24 +41,6 @@ export function renderDiagnostics(
   options: DiagnosticViewOptions,
 ): string {
   return groups.map((group) => renderFile(group, options)).join("\n");
-}
-
-export function countBySeverity(diagnostics: readonly Diagnostic[]): Readonly<Record<Severity, number>> {
-  const counts = { error: 0, warning: 0, note: 0 };
-  for (const { severity } of diagnostics) counts[severity] += 1;
-  return counts;
-}
-
-/** `2 errors, 1 warning`; what there is none of is left out. */
-export function describeCounts(counts: Readonly<Record<Severity, number>>): string {
-  const words = (["error", "warning", "note"] as const)
-    .filter((severity) => counts[severity] > 0)
-    .map((severity) => plural(counts[severity], severity));
-  return words.length === 0 ? "no problems" : words.join(", ");
-}
-
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function renderFile({ file, diagnostics }: FileDiagnostics, options: DiagnosticViewOptions): string {

@@ -1,3 +1,4 @@
+import { plural } from "../../../foundation/diagnostic.ts";
 import {
   allTokens,
   describeCost,
@@ -17,7 +18,6 @@ import {
 } from "../../../inspection/inspection.ts";
 import { type BarKind, barsOf, createTimeAxis, type TimeAxis } from "../../../inspection/time-axis.ts";
 import type { Paint } from "./paint.ts";
-import { plural } from "./render-diagnostics.ts";
 import { type Column, renderTable } from "./render-table.ts";
 import { cutTo, pad, stripControlCharacters, wrap } from "./strip-control-characters.ts";
 

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { type TaskState, wasCutOff } from "../../../tasks/task-state.ts";
+import { type TaskState, wasCutOff } from "../../../runtime/session.ts";
 import type { CliOutput } from "../cli-host.ts";
 import { signalOf } from "../end-signal.ts";
 import { createPaint } from "./paint.ts";

@@ -33,6 +33,10 @@ export interface TerminalAppOptions {
 /** Between two frames that the agent causes; keys are shown immediately. */
 const frameMs = 100;
 
+/** A window is resized in many steps; nothing is painted until it has kept its size for so long, or for the longer time. */
+const settleMs = 60;
+const maxSettleMs = 1_000;
+
 /** What is said where a sign is sent with nothing after it. */
 const loneSigns: ReadonlyMap<string, string> = new Map([
   ["!", "write a command after the !"],
@@ -52,6 +56,9 @@ export class TerminalApp implements DeviceListener {
   #frameTimer: NodeJS.Timeout | undefined;
   #tickTimer: NodeJS.Timeout | undefined;
   #hintTimer: NodeJS.Timeout | undefined;
+  #resizeTimer: NodeJS.Timeout | undefined;
+  /** When the window began to change its size; undefined while it keeps it. */
+  #resizingSince: number | undefined;
   #lastFrame = Number.NEGATIVE_INFINITY;
   #isClosed = false;
   #isBegun = false;
@@ -96,7 +103,8 @@ export class TerminalApp implements DeviceListener {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#forget();
-    for (const timer of [this.#frameTimer, this.#tickTimer, this.#hintTimer]) clearTimeout(timer);
+    for (const timer of [this.#frameTimer, this.#tickTimer, this.#hintTimer, this.#resizeTimer])
+      clearTimeout(timer);
     for (const view of this.#views.splice(0)) view.dispose?.();
     if (this.#options.device.isAlternate) this.#options.device.leaveAlternate();
     this.#state.conversation.close();
@@ -135,8 +143,19 @@ export class TerminalApp implements DeviceListener {
     this.#draw();
   }
 
+  /** What is on its way to the terminal while it changes would be counted in lines of another width. */
   resized(): void {
-    this.#draw();
+    const { now } = this.#options;
+    this.#resizingSince ??= now();
+    clearTimeout(this.#resizeTimer);
+    const left = this.#resizingSince + maxSettleMs - now();
+    this.#resizeTimer = setTimeout(
+      () => {
+        this.#resizingSince = undefined;
+        this.#draw();
+      },
+      Math.max(0, Math.min(settleMs, left)),
+    );
   }
 
   gone(): void {
@@ -344,9 +363,9 @@ export class TerminalApp implements DeviceListener {
   }
 
   #draw(): void {
-    if (this.#isClosed || this.#isAway || !this.#isBegun) return;
     clearTimeout(this.#frameTimer);
     this.#frameTimer = undefined;
+    if (this.#isClosed || this.#isAway || !this.#isBegun || this.#resizingSince !== undefined) return;
     this.#lastFrame = this.#options.now();
     const { device } = this.#options;
     const view = this.#views.at(-1);

@@ -51,16 +51,6 @@ describe("the inline screen", () => {
     expect((await lines()).slice(5)).toEqual(["one", "two", "three", "below"]);
   });
 
-  test("a row that was live and is finished as it was is not written again", () => {
-    const { screen, written } = stage();
-    const answer = row("an answer that is complete now");
-    screen.draw({ rows: [answer, row("> ")], cursor: { row: 1, column: 2 } });
-    written.length = 0;
-    screen.finish([answer]);
-    screen.draw({ rows: [row("> ")], cursor: { row: 0, column: 2 } });
-    expect(written.join("")).not.toContain("answer");
-  });
-
   test("text that grows at the end costs little more than itself", () => {
     const { screen, written } = stage(80);
     const frame = (text: string) => ({
@@ -202,6 +192,116 @@ describe("the inline screen", () => {
       Array.from({ length: 20 }, (_, at) => `finished ${at}`),
     );
     expect(all.slice(0, 5)).toEqual(["shell 0", "shell 1", "shell 2", "shell 3", "shell 4"]);
+  });
+});
+
+/** The screen before a slow terminal: what is written waits until it is delivered, and news of a resize until they are heard. */
+function slowStage() {
+  const terminal = new Terminal({ cols: 100, rows: 24, scrollback: 1_000, allowProposedApi: true });
+  let known = { columns: 100, rows: 24 };
+  const waiting: string[] = [];
+  const screen = new InlineScreen({
+    write: (bytes) => waiting.push(bytes),
+    columns: () => known.columns,
+    rows: () => known.rows,
+    palette: createPalette({ colours: true, background: "dark" }),
+    movesCursorByAll: true,
+  });
+  let finished = 0;
+  return {
+    frame(lines: number, words: number): void {
+      const width = known.columns - 1;
+      for (let at = 0; at < lines; at += 1, finished += 1) screen.finish([row(`line ${finished}`), row("")]);
+      const cut = (text: string) => row(text.slice(0, width));
+      screen.draw({
+        rows: [
+          cut("word ".repeat(words)),
+          row(""),
+          cut("working ".repeat(1 + (words % 4))),
+          row("─".repeat(width)),
+        ].concat([row("> draft"), cut("footer ".repeat(10))]),
+        cursor: { row: 4, column: 7 },
+      });
+    },
+    async deliver(count = Number.POSITIVE_INFINITY): Promise<void> {
+      for (const bytes of waiting.splice(0, count))
+        await new Promise<void>((done) => terminal.write(bytes, done));
+    },
+    resize: (columns: number, rows: number) => terminal.resize(columns, rows),
+    hear(): void {
+      known = { columns: terminal.cols, rows: terminal.rows };
+    },
+    /** Numbers of the finished lines in the scrollback, and how often the draft is there. */
+    async shown(): Promise<{ readonly numbers: number[]; readonly drafts: number }> {
+      await this.deliver();
+      const { active } = terminal.buffer;
+      const lines = Array.from(
+        { length: active.length },
+        (_, at) => active.getLine(at)?.translateToString(true) ?? "",
+      );
+      terminal.dispose();
+      return {
+        numbers: lines.flatMap((line) => /^line (\d+)$/.exec(line.trimEnd())?.[1] ?? []).map(Number),
+        drafts: lines.filter((line) => line.startsWith("> draft")).length,
+      };
+    },
+    wanted: () => Array.from({ length: finished }, (_, at) => at),
+  };
+}
+
+describe("a resize while frames are on their way to the terminal", () => {
+  test("keeps the lines of a frame that was painted for the wider window", async () => {
+    const slow = slowStage();
+    slow.frame(12, 3);
+    await slow.deliver();
+    slow.frame(3, 3);
+    slow.resize(45, 24);
+    await slow.deliver();
+    slow.hear();
+    slow.frame(2, 5);
+    const { numbers } = await slow.shown();
+    expect(numbers).toEqual(slow.wanted());
+  });
+
+  test("keeps every line once and in order, however many frames come late; without late frames nothing is doubled", async () => {
+    const frames = fc.array(fc.tuple(fc.nat({ max: 4 }), fc.nat({ max: 18 })), { maxLength: 3 });
+    const size = fc.constantFrom([45, 24], [140, 30], [60, 20], [30, 24], [100, 24]);
+    const step = fc.record({
+      inFlight: frames,
+      delivered: fc.nat({ max: 2 }),
+      size,
+      unheard: frames,
+      heard: frames,
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
+        const slow = slowStage();
+        slow.frame(12, 3);
+        await slow.deliver();
+        for (const {
+          inFlight,
+          delivered,
+          size: [columns = 0, rows = 0],
+          unheard,
+          heard,
+        } of steps) {
+          for (const one of inFlight) slow.frame(...one);
+          await slow.deliver(delivered);
+          slow.resize(columns, rows);
+          for (const one of unheard) slow.frame(...one);
+          await slow.deliver();
+          slow.hear();
+          slow.frame(0, 1);
+          for (const one of heard) slow.frame(...one);
+          await slow.deliver();
+        }
+        const { numbers, drafts } = await slow.shown();
+        expect(numbers).toEqual(slow.wanted());
+        const isLate = steps.some(({ inFlight, unheard }) => inFlight.length + unheard.length > 0);
+        if (!isLate) expect(drafts).toBe(1);
+      }),
+      { numRuns: 60, seed: 14 },
+    );
   });
 });
 

@@ -64,7 +64,7 @@ export class InlineScreen {
     const done = this.#finished.map((one) => this.#painter.paint(one));
     const live = rows.map((one) => this.#painter.paint(one));
     this.#finished = [];
-    out += this.#write([...done, ...live], done);
+    out += this.#write([...done, ...live], done.length > 0);
     if (live.length > 0 && this.#at < done.length) {
       // Whatever erases the live part later begins in it, not in what is finished.
       out += this.#moveTo(done.length);
@@ -95,10 +95,15 @@ export class InlineScreen {
     this.#width = 0;
   }
 
-  #write(target: readonly PaintedRow[], done: readonly PaintedRow[]): string {
+  /**
+   * Finished rows are printed together with everything below them. The terminal may have wrapped the live part anew by the time
+   * these bytes reach it; then they are still followed by as many lines as the rows take at its width, which is what the
+   * next frame counts. Rows pushed between those that are shown would be followed by fewer, and be erased with them.
+   */
+  #write(target: readonly PaintedRow[], hasFinished: boolean): string {
     if (target.length === 0) return this.#shown.length === 0 ? "" : this.#erase();
-    const isTall = done.some(({ width }) => width > this.#width) || target.length > this.#options.rows();
-    return this.#shown.length === 0 || isTall ? this.#print(target) : this.#patch(target);
+    const isPrinted = hasFinished || this.#shown.length === 0 || target.length > this.#options.rows();
+    return isPrinted ? this.#print(target) : this.#patch(target);
   }
 
   #print(target: readonly PaintedRow[]): string {
@@ -156,11 +161,12 @@ export class InlineScreen {
     return count(this.#shown.slice(0, this.#at)) + Math.floor(Math.max(0, this.#column) / columns);
   }
 
+  /** Down by line feeds: where the terminal has fewer rows by now, they scroll, and the rows stay one below the other. */
   #moveTo(target: number): string {
     const distance = target - this.#at;
     this.#at = target;
     if (distance === 0) return "";
-    return distance > 0 ? `\u001b[${distance}B` : `\u001b[${-distance}A`;
+    return distance > 0 ? "\n".repeat(distance) : `\u001b[${-distance}A`;
   }
 
   #send(changes: string, cursor: Frame["cursor"]): void {

@@ -3,8 +3,7 @@ import type { GrantScope as InboxScope } from "../../../permissions/grants/appro
 import type { GivenAnswer } from "../../../runtime/approvals/answer-question.ts";
 import type { Approval } from "../../../runtime/approvals/find-approvals.ts";
 import { openApprovals, showApproval } from "../../cli/commands/approvals.ts";
-import type { CommandContext } from "../../cli/session-options.ts";
-import { refuseAgents } from "../../cli/session-options.ts";
+import { type CommandContext, refuseAgents } from "../../cli/session-options.ts";
 import { captureOutput } from "./session-pages.ts";
 import { checkRule, subjectOf } from "./session-questions.ts";
 import type { GrantScope, ParkedQuestion, QuestionAnswer } from "./terminal-session.ts";

@@ -1,6 +1,6 @@
 import { estimateMessageTokens, estimateTextTokens } from "../../../conversation/estimate-request-tokens.ts";
 import type { Message } from "../../../conversation/message.ts";
-import { aliasTable } from "../../../model/alias-table.ts";
+import { aliasTable } from "../../../model/select-subagent-model.ts";
 import type { Session } from "../../../runtime/session.ts";
 import type { CliOutput } from "../../cli/cli-host.ts";
 import type { CommandContext } from "../../cli/session-options.ts";

@@ -2,8 +2,7 @@ import * as z from "zod";
 import { escapeControlTags, escapeName } from "../../../conversation/escape-control-tags.ts";
 import { takeStart } from "../../limit-text.ts";
 import type { Tool, ToolOutcome } from "../../tool.ts";
-import { builtinTool, failed } from "../builtin-tool.ts";
-import { optionalNumber } from "../optional-text.ts";
+import { builtinTool, failed, optionalNumber } from "../builtin-tool.ts";
 import type { FetchedPage } from "./fetch-page.ts";
 import type { ResolveHost } from "./request-page.ts";
 

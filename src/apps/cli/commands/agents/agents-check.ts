@@ -1,16 +1,14 @@
-import type { Diagnostic } from "../../../../foundation/diagnostic.ts";
+import {
+  countBySeverity,
+  type Diagnostic,
+  describeCounts,
+  plural,
+} from "../../../../foundation/diagnostic.ts";
 import type { AgentCheck } from "../../../../runtime/project/project-agents.ts";
 import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
-import {
-  countBySeverity,
-  describeCounts,
-  type FileDiagnostics,
-  groupByFile,
-  plural,
-  renderDiagnostics,
-} from "../../views/render-diagnostics.ts";
+import { type FileDiagnostics, groupByFile, renderDiagnostics } from "../../views/render-diagnostics.ts";
 import { diagnosticAsJson } from "./source-as-json.ts";
 
 export interface CheckOptions {

@@ -1,4 +1,4 @@
-import type { Diagnostic } from "../../../../foundation/diagnostic.ts";
+import { countBySeverity, type Diagnostic, plural } from "../../../../foundation/diagnostic.ts";
 import {
   type AgentList,
   type AgentSummary,
@@ -8,7 +8,6 @@ import {
 import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
-import { countBySeverity, plural } from "../../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../../views/render-table.ts";
 import { sourceAsJson } from "./source-as-json.ts";
 

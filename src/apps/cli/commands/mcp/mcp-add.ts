@@ -1,6 +1,5 @@
 import { isRecord } from "../../../../foundation/json-record.ts";
 import { parseJsonDocument } from "../../../../foundation/parse-json-document.ts";
-import { RetinueError } from "../../../../foundation/retinue-error.ts";
 import { type NewServer, refuseName, type WritableScope } from "../../../../runtime/project/project-mcp.ts";
 import { openProject } from "../../gather-session.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
@@ -101,8 +100,4 @@ function readPairs(option: string, texts: readonly string[], separator: string):
       return [text.slice(0, at).trim(), separator === ":" ? text.slice(at + 1).trim() : text.slice(at + 1)];
     }),
   );
-}
-
-export function notWritten(why: string): RetinueError {
-  return new RetinueError("not-written", `Nothing was changed: ${why}.`);
 }

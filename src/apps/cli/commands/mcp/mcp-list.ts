@@ -1,14 +1,15 @@
+import { plural } from "../../../../foundation/diagnostic.ts";
 import {
   type HeldServer,
   type ListedServer,
   type McpOverview,
   type McpStatus,
   refuseBrokenConfig,
+  toolCount,
 } from "../../../../runtime/project/project-mcp.ts";
 import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
-import { plural } from "../../views/render-diagnostics.ts";
 import { type Column, renderTable } from "../../views/render-table.ts";
 import { stripControlCharacters, wrap } from "../../views/strip-control-characters.ts";
 
@@ -57,7 +58,7 @@ const columns: readonly Column[] = [
 function rowOf(server: ListedServer, nameOf: (file: string) => string): readonly string[] {
   const { config, scope, file } = server.entry;
   const { status } = server;
-  const state = status === undefined ? stateWord(server) : statusWords(status);
+  const state = status === undefined ? stateWord(server) : toolCount(status);
   return [config.name, scope, config.kind ?? "?", state, file === undefined ? "" : nameOf(file)];
 }
 
@@ -66,12 +67,6 @@ function failureLines(listed: readonly ListedServer[]): readonly string[] {
     status?.type === "failed" ? [`${entry.config.name}: ${status.reason}.`] : [],
   );
   return failed.length === 0 ? [] : ["", ...failed];
-}
-
-/** In a few words; a failure is reported elsewhere, as it may be long. */
-export function statusWords(status: McpStatus): string {
-  if (status.type !== "connected") return "failed";
-  return status.tools === 1 ? "1 tool" : `${status.tools} tools`;
 }
 
 /** Does something that Ctrl+C ends. */

@@ -90,12 +90,14 @@ type Place =
   | { readonly type: "process" }
   | { readonly type: "http"; readonly port: number; readonly token: ReturnType<typeof loadToken> };
 
-async function begin(options: ServeOptions, place: Place, { stdin, stderr }: CliHost): Promise<Serving> {
+async function begin(options: ServeOptions, place: Place, host: CliHost): Promise<Serving> {
+  const { stdin, stderr } = host;
   if (place.type === "process") {
+    if (host.streams === undefined) throw misuse("There is no stdin and stdout here.", "Serve with --http.");
     if (stdin.isTerminal) {
       options.log("This speaks MCP on stdin and stdout and is started by MCP clients; Ctrl+C ends it.");
     }
-    return serveProcess(options);
+    return serveProcess(options, host.streams());
   }
   const { port, token } = place;
   const serving = await serveHttp({ ...options, port, token: token.value });

@@ -1,18 +1,15 @@
 import { resolve } from "node:path";
 import { sleep } from "../../../../foundation/abortable.ts";
-import { findNamedInspected } from "../../../../inspection/find-named-inspected.ts";
-import type { Inspection } from "../../../../inspection/inspection.ts";
-import { createInspectionSource, type InspectionSource } from "../../../../inspection/inspection-source.ts";
+import type { Inspection, SessionInspector } from "../../../../runtime/project/project-sessions.ts";
 import { writeNewFile } from "../../../../runtime/project/write-new-file.ts";
-import { withTeam } from "../../../../runtime/teams/mail-of-team.ts";
-import { createPaths } from "../../../../settings/paths.ts";
 import type { CliHost, CliOutput } from "../../cli-host.ts";
 import { displayPath } from "../../display-path.ts";
 import { exitCodeOf } from "../../end-signal.ts";
+import { openFolder } from "../../gather-session.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
 import { type InspectionViewOptions, renderInspection } from "../../views/render-inspection.ts";
-import { transcriptsOf } from "./find-named-task.ts";
+import { pathsOf } from "./find-named-task.ts";
 
 export interface InspectOptions {
   readonly json?: boolean;
@@ -30,12 +27,8 @@ export async function inspect(
   options: InspectOptions,
 ): Promise<number> {
   checkOptions(options);
-  const transcripts = transcriptsOf(host);
   const written = words.length === 0 ? undefined : words.join(" ");
-  const wanted = await findNamedInspected(transcripts, written);
-  const read = createInspectionSource({ transcripts, ...wanted, now: Date.now });
-  const paths = createPaths(host);
-  const source: InspectionSource = { load: async () => withTeam(await read.load(), paths) };
+  const source = await openFolder(host).sessions.inspect(written);
   const { stdout } = host;
   const view = {
     paint: createPaint(stdout.isColourAllowed),
@@ -47,11 +40,10 @@ export async function inspect(
   if (options.html !== undefined) {
     const { collectExport, exportPage, loadPage } = await import("../../../studio/export-page.ts");
     const file = resolve(host.cwd, options.html);
-    const place = { transcripts, sessionId: wanted.sessionId };
-    const page = exportPage(await collectExport(inspection, place), loadPage());
+    const page = exportPage(await collectExport(inspection, source), loadPage());
     await writeNewFile(file, page, {
       replaces: true,
-      notes: createPaths(host).temporaryNotes,
+      notes: pathsOf(host).temporaryNotes,
     });
     host.stderr.write(`Written: ${displayPath(file, host)}\n`);
   }
@@ -77,7 +69,7 @@ const defaultRows = 24;
  * nothing can be painted over, only the last picture is written.
  */
 export async function followInspection(
-  source: InspectionSource,
+  source: Pick<SessionInspector, "load">,
   host: CliHost,
   view: InspectionViewOptions,
 ): Promise<number> {

@@ -9,7 +9,7 @@ import { exitCodeOf } from "../../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../../print/open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../../print/print-options.ts";
 import { createPrinter, type Printer, printFailure } from "../../print/printer.ts";
-import { readPrompt } from "../../print/read-prompt.ts";
+import { readPrompt } from "../../print/run-print.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { reportInterruption } from "../../views/report-interruption.ts";
 import { findNamedTask } from "./find-named-task.ts";

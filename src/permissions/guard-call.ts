@@ -1,0 +1,368 @@
+import { commandRights } from "../foundation/command-rights.ts";
+import { type CallFacts, isDevice, type KnownCall, type PathFact, touchedPaths } from "./call-facts.ts";
+import {
+  isInside,
+  type PermissionPolicy,
+  type PolicyRule,
+  type ToolScope,
+  type ToolScopes,
+} from "./permission-policy.ts";
+import { protectionOf } from "./protection-of.ts";
+import { grantsUnit } from "./rules/grants-unit.ts";
+import { matchesCall, type RuleUse } from "./rules/matches-call.ts";
+import { parseRule } from "./rules/parse-rule.ts";
+import type { ShellUnit } from "./shell/shell-analysis.ts";
+
+/** What holds for a call whatever rules and modes say. */
+export interface CallGuards {
+  /** Why it is outside what the agent's definition grants. */
+  readonly outOfScope: string | undefined;
+  /** Why it would answer questions in the place of a person. */
+  readonly answersApprovals: string | undefined;
+  /** Why settings that confine calls to the working directories refuse it. */
+  readonly outside: string | undefined;
+  /** Why it is asked about in every mode. */
+  readonly alwaysAsks: string | undefined;
+  /** Why it is asked about whatever allow rules say. */
+  readonly asksDespiteRules: string | undefined;
+  /** It stays in the agent's own memory directory, where it needs no rule. */
+  readonly isInMemory: boolean;
+}
+
+/** Everything about one call that no rule and no mode lifts. */
+export function guardCall(call: KnownCall, policy: PermissionPolicy): CallGuards {
+  const inMemory = isInMemory(call, policy);
+  const touched: TouchedFacts = { ...call.facts, touched: touchedPaths(call.facts) };
+  return {
+    outOfScope: refuseByScopes(call, policy),
+    answersApprovals: answersApprovals(touched),
+    outside: inMemory ? undefined : refuseOutside(touched, policy),
+    alwaysAsks: criticalRemoval(touched, policy) ?? hiddenFromRules(touched, policy),
+    asksDespiteRules: asksDespiteRules(touched, policy),
+    isInMemory: inMemory,
+  };
+}
+
+/** The facts of a call, with every path it touches, those of its commands too. */
+interface TouchedFacts extends CallFacts {
+  readonly touched: readonly PathFact[];
+}
+
+/**
+ * Why a call is outside what the agent's definition grants, or excluded by it or by one above, or undefined. The tools of
+ * an agent above say what that agent uses; they do not limit the agents it starts.
+ */
+function refuseByScopes(request: KnownCall, policy: PermissionPolicy): string | undefined {
+  const { toolScopes = [] } = policy;
+  const own = toolScopes.at(-1);
+  for (const above of toolScopes.slice(0, -1)) {
+    const refusal = refuseExcluded(request, above, policy);
+    if (refusal !== undefined) return refusal;
+  }
+  return own === undefined ? undefined : refuseByScope(request, own, policy);
+}
+
+/** Whether a call stays in the agent's own memory directory, where it needs no rule. */
+function isInMemory(request: KnownCall, policy: PermissionPolicy): boolean {
+  const directory = policy.toolScopes?.at(-1)?.memoryDirectory;
+  if (directory === undefined || !staysIn(request, directory)) return false;
+  // Notes are no `.envrc` and no `.git`: what other programs obey is asked for here as elsewhere.
+  return (
+    request.effect === "read" ||
+    request.facts.paths.every(({ forms }) =>
+      forms.every((form) => !isSteering(form.slice(directory.length), policy)),
+    )
+  );
+}
+
+function isSteering(path: string, { platform }: PermissionPolicy): boolean {
+  const places = { workingDirectories: [], ...(platform === undefined ? {} : { platform }) };
+  return protectionOf(path, places) !== undefined;
+}
+
+function staysIn(request: KnownCall, directory: string): boolean {
+  const { paths } = request.facts;
+  if (paths.length === 0 || (request.effect !== "read" && request.effect !== "edit")) return false;
+  return paths.every(
+    ({ forms, unknown, hasOtherNames }) =>
+      unknown === undefined && hasOtherNames !== true && forms.every((form) => isInside(form, [directory])),
+  );
+}
+
+function refuseByScope(request: KnownCall, scopes: ToolScopes, policy: PermissionPolicy): string | undefined {
+  const scope = scopes.tools.find(({ name }) => name === request.tool);
+  if (scope === undefined) return "it is not among the tools of this agent";
+  const isMemory = scopes.memoryDirectory !== undefined && staysIn(request, scopes.memoryDirectory);
+  if (scope.confinedTo === "memory" && !isMemory) {
+    return scopes.memoryDirectory === undefined
+      ? "it works only inside the agent's memory directory, and there is none"
+      : `it works only inside the agent's memory directory ${scopes.memoryDirectory}`;
+  }
+  const excluded = refuseExcluded(request, scopes, policy);
+  if (excluded !== undefined) return excluded;
+  if (scope.allowOnly === undefined || (scope.alsoIn === "memory" && isMemory)) return undefined;
+  const isCovered = coversAll(scope, request, { anchor: scopes.anchor, policy });
+  return isCovered ? undefined : `the agent may only make calls that match ${scope.allowOnly.join(", ")}`;
+}
+
+/** What a definition excludes of one reading or editing tool, it excludes of all of them. */
+function refuseExcluded(
+  request: KnownCall,
+  { anchor, tools, deny: rules = [] }: ToolScopes,
+  policy: PermissionPolicy,
+): string | undefined {
+  const excluding = [
+    ...rules,
+    ...tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`)),
+  ];
+  return excluding.some((text) => excludes(text, request, { anchor, policy }))
+    ? "the agent's definition excludes such calls"
+    : undefined;
+}
+
+interface ScopeContext {
+  readonly anchor: string;
+  readonly policy: PermissionPolicy;
+}
+
+function excludes(text: string, request: KnownCall, context: ScopeContext): boolean {
+  const reading = parseRule(text, { list: "deny" });
+  if (reading.type === "invalid") return text.startsWith(`${request.tool}(`);
+  return matches({ rule: reading.rule, anchor: context.anchor }, request, "restrict", context);
+}
+
+/** One specifier must cover the call; for a shell call, each of its commands may have another. */
+function coversAll({ name, allowOnly = [] }: ToolScope, request: KnownCall, context: ScopeContext): boolean {
+  const rules = allowOnly.flatMap((text): PolicyRule[] => {
+    const reading = parseRule(`${name}(${text})`, { list: "allow" });
+    return reading.type === "rule" ? [{ rule: reading.rule, anchor: context.anchor }] : [];
+  });
+  if (rules.some((rule) => matches(rule, request, "grant", context))) return true;
+  const analysis = request.facts.shell?.analysis;
+  if (analysis === undefined || analysis.opaque !== undefined || analysis.units.length === 0) return false;
+  return analysis.units.every((unit) =>
+    rules.some(({ rule }) => rule.specifier.type === "command" && grantsUnit(rule.specifier, unit)),
+  );
+}
+
+function matches(rule: PolicyRule, request: KnownCall, use: RuleUse, { policy }: ScopeContext): boolean {
+  return matchesCall(rule, request, { use, policy });
+}
+
+/** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
+function answersApprovals(facts: TouchedFacts): string | undefined {
+  if (facts.touched.some(writesInbox)) return "only a person answers approvals, no agent writes to them";
+  const analysis = facts.shell?.analysis;
+  const texts = [
+    ...(analysis?.units.flatMap(({ restrictTexts }) => restrictTexts) ?? []),
+    // What is not understood is looked at as a whole.
+    ...(analysis?.opaque === undefined ? [] : [analysis.exactText]),
+  ];
+  if (texts.some((text) => answering.test(text)))
+    return "only a person decides that, not a command of an agent";
+  const whole = analysis?.exactText ?? "";
+  if (hidingMark.test(whole)) return "it would hide that it is a command of an agent (`CLAUDECODE`)";
+  return linking.test(whole) && inbox.test(whole)
+    ? "only a person answers approvals, no agent makes links to them"
+    : undefined;
+}
+
+/** Commands of agents carry this variable, by which `retinue approve` knows them. */
+const hidingMark = /\bCLAUDECODE\+?=|\b(?:unset|-u|--unset=?)\s*(?:\S+\s+)*["']?CLAUDECODE\b/;
+const linking = /(?:^|[\s;&|(/])(?:ln|link|mount)\s/;
+
+/** The folder of a session, by its id, and the one for its approvals in it. */
+const inbox = /\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/approvals(?![\w-])/i;
+
+function writesInbox({ forms, use }: PathFact): boolean {
+  return use !== "read" && forms.some((form) => inbox.test(form));
+}
+
+const personCommands = Object.keys(commandRights).filter((path) => commandRights[path] === "person");
+
+/** The command by any path, with options before the words that decide. */
+const answering = new RegExp(
+  `(?:^|[\\s/])retinue(?:\\.js)?\\s+(?:-\\S+\\s+(?:[^-\\s]\\S*\\s+)?)*(?:${personCommands
+    .map((path) => path.replaceAll(" ", "\\s+"))
+    .join("|")})(?![\\w-])`,
+);
+
+/**
+ * Why settings that confine calls to the working directories refuse this one; no rule, mode or answer lifts that. What
+ * cannot be known counts as outside.
+ */
+function refuseOutside(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
+  const { confinement } = policy;
+  if (confinement === undefined) return undefined;
+  const opaque = facts.shell?.analysis.opaque;
+  if (opaque !== undefined)
+    return `settings confine calls to the working directories, and the command is not fully understood: ${opaque}`;
+  const { readsExcept, writes } = confinement;
+  const { workingDirectories } = policy;
+  const listed = facts.shell?.listed ?? [];
+  for (const path of [...facts.touched, ...listed].filter((candidate) => !isDevice(candidate))) {
+    const isRead = path.use === "read";
+    if (isRead ? readsExcept === undefined : writes !== true) continue;
+    const open = isRead ? [...workingDirectories, ...(readsExcept ?? [])] : workingDirectories;
+    if (!isKnownInside(path, open)) return refusal(path, isRead);
+  }
+  return undefined;
+}
+
+function isKnownInside({ forms, unknown }: PathFact, folders: readonly string[]): boolean {
+  return unknown === undefined && forms.every((form) => isInside(form, folders));
+}
+
+function refusal({ forms: [path] }: PathFact, isRead: boolean): string {
+  const [verb, key] = isRead
+    ? ["read", "blockReadsOutsideWorkingDirectories"]
+    : ["written", "blockWritesOutsideWorkingDirectories"];
+  return `${path} is not known to be inside the working directories, and nothing outside may be ${verb} (\`${key}\`)`;
+}
+
+/** Why a call is asked about whatever allow rules say. */
+function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
+  if (facts.web?.type === "web" && facts.web.isOdd !== undefined) return facts.web.isOdd;
+  if (facts.shell?.analysis.opaque !== undefined)
+    return `the command is not fully understood: ${facts.shell.analysis.opaque}`;
+  for (const path of facts.touched) {
+    if (path.use === "read" || isDevice(path)) continue;
+    for (const form of path.forms) {
+      const why = protectionOf(form, policy);
+      if (why !== undefined) return `${form} is protected: ${why}`;
+    }
+    if (path.isRepositoryPart === true)
+      return `${path.forms[0]} is protected: git takes its folder for a repository and obeys it`;
+    if (path.hasOtherNames === true)
+      return `${path.forms[0]} has other names, and writing to it changes those too`;
+  }
+  return trackedRead(facts) ?? linkedRead(facts, policy);
+}
+
+/** What version control holds may be a file that rules forbid, and here it cannot be left out. */
+function trackedRead({ shell }: CallFacts): string | undefined {
+  if (shell?.rulesOnTracked !== true) return undefined;
+  const unit = shell.analysis.units.find(({ showsTracked }) => showsTracked === true);
+  return unit === undefined
+    ? undefined
+    : `${unit.written} may show files that rules forbid; name the files after --, or use git diff, log -p or show with a commit`;
+}
+
+function criticalRemoval(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
+  const places = {
+    workingDirectories: policy.workingDirectories,
+    homes: [policy.home, ...(facts.otherHomes ?? [])],
+  };
+  for (const { use, forms } of facts.touched) {
+    if (use !== "remove") continue;
+    const found = forms.map((form) => criticalityOf(form, places)).find((why) => why !== undefined);
+    if (found !== undefined) return `it would remove ${found}`;
+  }
+  return undefined;
+}
+
+/** What rules forbid could hide in a command that is not understood, or in a path that is not known. */
+function hiddenFromRules(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
+  if (facts.shell === undefined) return undefined;
+  const { analysis } = facts.shell;
+  const rules = [...policy.deny, ...policy.ask];
+  const unclear = analysis.units.find((unit) => unit.grantText === undefined || readsItsProgram(unit));
+  const hidesCommand = analysis.opaque !== undefined || unclear !== undefined;
+  const why = analysis.opaque ?? unclear?.reason ?? "a shell runs what it is sent";
+  if (hidesCommand && rules.some(isScoped))
+    return `the command is not fully understood (${why}), and rules forbid some`;
+  const guessedWords = analysis.units.find((unit, at) =>
+    hidesWords(unit, facts.shell?.units[at]?.programUnknown === true, rules),
+  );
+  if (guessedWords !== undefined)
+    return `what ${guessedWords.written} does is only known when it runs, and rules forbid some commands`;
+  const guessed = facts.touched.find(({ unknown }) => unknown !== undefined);
+  if (guessed !== undefined && rules.some(isAboutPaths))
+    return `it is not known which file the command uses (${guessed.unknown}), and rules forbid some`;
+  return undefined;
+}
+
+/** Whether a command that a rule speaks of could be another one than its words show. */
+function hidesWords(
+  { words, written }: ShellUnit,
+  programUnknown: boolean,
+  rules: readonly PolicyRule[],
+): boolean {
+  const commands = rules.flatMap(({ rule: { specifier } }) =>
+    specifier.type === "command" ? [specifier.text] : [],
+  );
+  if (commands.length === 0) return false;
+  if (programUnknown) return true;
+  const name = baseName(words[0]?.text ?? "");
+  const isRestricted = commands.some((text) => text === name || text.startsWith(`${name} `));
+  const isAlias = name === "git" && words.some(({ text }) => /^(?:--config-env=)?alias\./i.test(text));
+  return (
+    isRestricted && (isAlias || written.endsWith("…") || words.some(({ literal }, at) => !literal && at < 3))
+  );
+}
+
+function baseName(text: string): string {
+  return text.slice(text.lastIndexOf("/") + 1);
+}
+
+/** A shell without a script or text of its own takes its commands from what is sent to it. */
+function readsItsProgram({ words: [program, ...rest] }: ShellUnit): boolean {
+  const name = program?.text.slice(program.text.lastIndexOf("/") + 1) ?? "";
+  if (!/^(?:ba|da|z|k|mk|a|fi|c|tc)?sh$/.test(name)) return false;
+  return (
+    rest.every(({ text }) => /^[-+]/.test(text)) && !rest.some(({ text }) => /^-\w*c|^--version$/.test(text))
+  );
+}
+
+function isScoped({ rule }: PolicyRule): boolean {
+  return rule.specifier.type === "command" || isAboutPaths({ rule });
+}
+
+function isAboutPaths({ rule }: Pick<PolicyRule, "rule">): boolean {
+  return rule.specifier.type === "path";
+}
+
+/** A file with several names may be one that a rule forbids under another. */
+function linkedRead(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
+  const hasPatterns = policy.deny.some(
+    ({ rule: { specifier } }) => specifier.type === "path" && /[*?[]/.test(specifier.pattern),
+  );
+  const linked = hasPatterns ? facts.touched.find(({ hasOtherNames }) => hasOtherNames === true) : undefined;
+  return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules forbid some files`;
+}
+
+/** Why no one removes a path without being asked, in any mode; undefined for ordinary paths. */
+export function criticalityOf(
+  path: string,
+  {
+    workingDirectories,
+    homes,
+  }: { readonly workingDirectories: readonly string[]; readonly homes: readonly string[] },
+): string | undefined {
+  const bare = withoutGlob(path);
+  if (bare === "/" || /^\/?[A-Za-z]:\/?$/.test(bare)) return "the whole file system";
+  if (systemFolders.has(bare.toLowerCase())) return "a folder of the system";
+  if (/^\/(?:home|Users)\/[^/]+$/.test(bare)) return "a home directory";
+  if (homes.some((home) => isSameOrAbove(bare, home))) return "the home directory";
+  if (workingDirectories.some((directory) => isSameOrAbove(bare, directory))) return "the project itself";
+  if (bare.endsWith("/.git")) return "the history of a repository";
+  return undefined;
+}
+
+/** `/x/*` empties `/x`. */
+function withoutGlob(path: string): string {
+  const bare = path
+    .replace(/\/(?:\.?\*+|\.\[[^\]]*\]\*|\{[^}]*\*[^}]*\}|\.\?\?\*)(?=\/?$)/, "")
+    .replace(/\/+$/, "");
+  return bare === "" ? "/" : bare;
+}
+
+function isSameOrAbove(path: string, other: string): boolean {
+  return path === other || other.startsWith(path === "/" ? "/" : `${path}/`);
+}
+
+const systemFolders: ReadonlySet<string> = new Set(
+  `/bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr /usr/bin /usr/lib
+  /usr/local /usr/sbin /usr/share /var /var/lib /var/log /users /system /library /applications /volumes /private
+  /private/etc /private/var /c /c/windows /c/users`.split(/\s+/),
+);

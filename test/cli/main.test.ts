@@ -1,0 +1,746 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import { digestOf } from "../../src/permissions/grants/approval-record.ts";
+import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { type Finished, runInProcess } from "../scenarios/run-command.ts";
+
+const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
+
+interface World {
+  readonly cwd: string;
+  readonly home: string;
+  write(path: string, text: string): void;
+  run(arguments_: readonly string[], changes?: Partial<CliHost>): Promise<Finished>;
+}
+
+function createWorld(): World {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-cli-")));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const [cwd, home] = [join(root, "project"), join(root, "home")];
+  mkdirSync(cwd);
+  mkdirSync(home);
+  return {
+    cwd,
+    home,
+    write(path, text) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      writeFileSync(join(root, path), text);
+    },
+    run: (arguments_, changes = {}) =>
+      runInProcess({ cwd, home }, arguments_, {
+        environment: { COLUMNS: "80" },
+        host: {
+          stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
+          platform: "linux",
+          version: () => "9.9.9",
+          ...changes,
+        },
+      }),
+  };
+}
+
+function agent(name: string, fields = "", description = good): string {
+  return `---\nname: ${name}\ndescription: ${description}\n${fields}---\nYou review.\n`;
+}
+
+describe("retinue agents", () => {
+  it("lists the built-in agents in an empty folder and says how to make one [CLI-2]", async () => {
+    const { code, out, err } = await createWorld().run(["agents"]);
+    expect(code).toBe(0);
+    expect(out).toContain("general-purpose");
+    expect(err).toContain("`retinue agents new` makes one of your own");
+  });
+
+  it("marks who shadows whom, and lists the losers with --all [CLI-2, SCP-3]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("sql", "model: opus\n"));
+    world.write("home/.claude/agents/a.md", agent("sql", "model: haiku\n"));
+    expect((await world.run(["agents"])).out).toMatch(/^sql +project \(over user\) +opus/m);
+    expect((await world.run(["agents", "list"])).out).not.toMatch(/shadowed/);
+    expect((await world.run(["agents", "--all"])).out).toMatch(/^ {2}sql +user \(shadowed\) +haiku/m);
+  });
+
+  it("hides what a deny rule denies, until --all [SCP-5]", async () => {
+    const world = createWorld();
+    const flags = ["--disallowedTools", "Task(Explore)"];
+    const { out, err } = await world.run([...flags, "agents"]);
+    expect(out).not.toContain("Explore ");
+    expect(err).toContain("1 agent hidden by deny rules");
+    expect((await world.run(["agents", "--all", ...flags])).out).toMatch(/^Explore +built-in \(hidden\) /m);
+  });
+
+  it("shows in one line that files have problems, and keeps JSON alone on stdout [CLI-2]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
+    world.write("project/.claude/agents/sql.md", agent("sql"));
+    expect((await world.run(["agents"])).err).toContain("1 file has problems: run `retinue agents check`.");
+    const { out, err } = await world.run(["agents", "list", "--json"]);
+    expect(err).toBe("");
+    const json: unknown = JSON.parse(out);
+    expect(json).toMatchObject({
+      version: 1,
+      agents: [
+        {
+          id: "sql",
+          name: "sql",
+          scope: "project",
+          file: join(world.cwd, ".claude/agents/sql.md"),
+          model: "inherit",
+          tools: null,
+          disallowedTools: [],
+          description: good,
+          shadows: [],
+        },
+        ...Array.from({ length: 6 }, () => ({ scope: "builtin" })),
+      ],
+      diagnostics: { errors: 1, warnings: 0, notes: 0 },
+    });
+  });
+
+  it("takes definitions from --agents as JSON or as a path [DEF-9]", async () => {
+    const world = createWorld();
+    const json = JSON.stringify({ quick: { description: good, prompt: "Go." } });
+    world.write("project/agents.json", json);
+    for (const value of [json, "agents.json", join(world.cwd, "agents.json")]) {
+      expect((await world.run(["--agents", value, "agents"])).out).toMatch(/^quick +session/m);
+    }
+  });
+
+  it.each([
+    ["{bad", /--agents:1:2: The agents cannot be used: .*not valid JSON/],
+    ["[]", /must be a JSON object/],
+    ["", /--agents was given nothing/],
+    ["nowhere.json", /neither JSON nor a file that can be read: "nowhere.json" \(ENOENT\)/],
+  ])("ends with one clear error for --agents %j [DEF-9, CLI-6]", async (value, message) => {
+    const { code, out, err } = await createWorld().run(["--agents", value, "agents"]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(message);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it("reads the folders and sources that options name", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/own.md", agent("own"));
+    world.write("home/.claude/agents/mine.md", agent("mine"));
+    world.write("other/.claude/agents/more.md", agent("more"));
+    world.write("plug/.claude-plugin/plugin.json", '{"name": "plug"}');
+    world.write("plug/agents/tool.md", agent("tool"));
+    const names = async (...flags: string[]) => {
+      const { agents } = JSON.parse((await world.run([...flags, "agents", "--json"])).out);
+      return agents.map(({ id }: { id: string }) => id).slice(0, -6);
+    };
+    expect(await names()).toEqual(["own", "mine"]);
+    expect(await names("--setting-sources", "user")).toEqual(["mine"]);
+    expect(await names("--add-dir", "../other")).toEqual(["more", "own", "mine"]);
+    expect(await names("--plugin-dir", "../plug")).toEqual(["own", "mine", "plug:tool"]);
+    expect(await names("--settings", '{"permissions": {"deny": ["Task(own)"]}}')).toEqual(["mine"]);
+  });
+});
+
+describe("retinue agents show", () => {
+  it("names the deny rule that hides an agent [SCP-5]", async () => {
+    const { code, out } = await createWorld().run([
+      "agents",
+      "show",
+      "Explore",
+      "--disallowedTools",
+      "Task(Explore)",
+    ]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^hidden by +the deny rule Task\(Explore\)$/m);
+  });
+
+  it("shows each field with its line, the defaults, the tools and the model [CLI-2]", async () => {
+    const world = createWorld();
+    world.write(
+      "project/.claude/agents/sql.md",
+      agent("sql", "tools: Read, Bash(git diff *)\nmodel: sonnet\n"),
+    );
+    world.write("home/.claude/agents/sql.md", agent("sql"));
+    const { code, out } = await world.run(["agents", "show", "SQL"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^shadows +user, ~\/.claude\/agents\/sql.md$/m);
+    expect(out).toMatch(/^tools +Read, Bash\(git diff \*\) \(.claude\/agents\/sql.md:4\)$/m);
+    expect(out).toMatch(/^can use +Bash \[only git diff \*\], Read/m);
+    expect(out).toMatch(/^model +sonnet = claude-sonnet-5 \(.claude\/agents\/sql.md:5\)$/m);
+    expect(out).toMatch(/^maxTurns +50 \(default\)$/m);
+    expect(out).toContain("  You review.");
+  });
+
+  it("takes whole tools away that deny rules take away", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Bash\n"));
+    const { out } = await world.run(["agents", "show", "sql", "--disallowedTools", "Bash"]);
+    expect(out).toMatch(/^can use +Read/m);
+  });
+
+  it("shows twenty lines of the prompt, and all with --prompt", async () => {
+    const world = createWorld();
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join("\n");
+    world.write("project/.claude/agents/sql.md", agent("sql").replace("You review.", lines));
+    const { out } = await world.run(["agents", "show", "sql"]);
+    expect(out).toContain("… 10 more lines: --prompt shows all.");
+    expect((await world.run(["agents", "show", "sql", "--prompt"])).out).toContain("line 30");
+  });
+
+  it("answers an unknown name with the nearest and the known ones [CLI-6]", async () => {
+    const { code, err } = await createWorld().run(["agents", "show", "explroe"]);
+    expect(code).toBe(1);
+    expect(err).toContain('There is no agent "explroe".');
+    expect(err).toContain('Did you mean "Explore"?');
+    expect(err).toContain("general-purpose");
+  });
+
+  it("prints the same as JSON, with places and problems", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
+    const json: unknown = JSON.parse((await world.run(["agents", "show", "sql", "--json"])).out);
+    expect(json).toMatchObject({
+      version: 1,
+      id: "sql",
+      scope: "project",
+      fields: { tools: ["Read", "Grpe"], prompt: "You review." },
+      origins: { tools: { line: 4, column: 1 } },
+      resolved: { tools: "Read" },
+      diagnostics: [{ code: "unknown-tool", line: 4, column: 14 }],
+    });
+  });
+});
+
+describe("retinue agents check", () => {
+  it("finds nothing wrong in good files [CLI-2]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read\n"));
+    expect(await world.run(["agents", "check", "--strict"])).toEqual({
+      code: 0,
+      out: "1 file checked: no problems.\n",
+      err: "",
+    });
+  });
+
+  it("exits with 1 on errors, with --strict on warnings, never on notes [CLI-2]", async () => {
+    const world = createWorld();
+    const file = "project/.claude/agents/sql.md";
+    const codes = async () => [
+      (await world.run(["agents", "check"])).code,
+      (await world.run(["agents", "check", "--strict"])).code,
+    ];
+    world.write(file, agent("sql", "color: teal\n"));
+    expect(await codes()).toEqual([0, 0]);
+    world.write(file, agent("sql", "tools: Read, Grpe\n"));
+    expect(await codes()).toEqual([0, 1]);
+    world.write(file, agent("sql", "tools: Grpe\n"));
+    expect(await codes()).toEqual([1, 1]);
+  });
+
+  it("shows the line with a caret under the place [CLI-2, DEF-7]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
+    expect(
+      (await world.run(["agents", "check"])).out,
+    ).toBe(`.claude/agents/sql.md:4:14: warning: \`Grpe\` is not a known tool; the entry has
+    no effect. [unknown-tool]
+     4 | tools: Read, Grpe
+       |              ^^^^
+    → Did you mean \`Grep\`?
+
+1 file checked: 1 warning.
+`);
+  });
+
+  it("checks settings, plugins and --agents as well", async () => {
+    const world = createWorld();
+    world.write("project/.claude/settings.json", '{"permissions": {"deny": [1]}');
+    const { code, out } = await world.run(["agents", "check", "--agents", '{"x": {"prompt": "Go."}}']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^\.claude\/settings\.json:1:\d+: error: /m);
+    expect(out).toMatch(/^--agents:1:\d+: error: /m);
+  });
+
+  it("warns of a deny rule that matches nothing, with its place [PRM-8, CLI-6]", async () => {
+    const world = createWorld();
+    const settings = '{"permissions": {"deny": ["Bash(git:* push)"]}}';
+    world.write("project/.claude/settings.json", settings);
+    const { code, out } = await world.run(["agents", "check"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^\.claude\/settings\.json:1:27: warning: "Bash\(git:\* push\)" matches no command/);
+    expect(out).toContain("Bash(git * push)");
+  });
+
+  it("shows broken JSON of --agents as a problem with its place [DEF-9]", async () => {
+    const { code, out } = await createWorld().run(["agents", "check", "--agents", '{"a" {}}']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^ {5}1 \| \{"a" \{\}\}$/m);
+  });
+
+  it("takes files, folders, projects and plugins as paths", async () => {
+    const world = createWorld();
+    world.write("project/one.md", agent("one", "color: teal\n"));
+    world.write("project/folder/two.md", agent("two", "color: teal\n"));
+    world.write("project/inner/.claude/agents/three.md", agent("three", "color: teal\n"));
+    world.write("project/inner/README.md", "# Notes");
+    world.write("project/plug/.claude-plugin/plugin.json", "{}");
+    world.write("project/plug/agents/four.md", agent("four", "permissionMode: plan\n"));
+    const { out } = await world.run(["agents", "check", "one.md", "folder", "inner", "plug", "one.md"]);
+    expect(out.match(/^\S+\.md(?=:\d+:\d+: )/gm)).toEqual([
+      "folder/two.md",
+      "inner/.claude/agents/three.md",
+      "one.md",
+      "plug/agents/four.md",
+    ]);
+    expect(out).toContain("ignored-in-plugin");
+    expect(out).toContain("4 files checked: 1 warning, 3 notes.");
+  });
+
+  it.each([
+    ["nowhere", /There is no file or folder "nowhere"/],
+    ["data.json", /not a Markdown file/],
+  ])("refuses the path %s with a sentence and exit code 2 [CLI-6]", async (path, message) => {
+    const world = createWorld();
+    world.write("project/data.json", "{}");
+    const { code, out, err } = await world.run(["agents", "check", path]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(message);
+  });
+
+  it("prints only errors with --quiet, and nothing when there are none", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
+    expect((await world.run(["agents", "check", "--quiet"])).out).toBe("");
+    world.write("project/.claude/agents/b.md", "---\nname: b\n---\nGo.\n");
+    const { out } = await world.run(["agents", "check", "--quiet"]);
+    expect(out).toContain("no-description");
+    expect(out).not.toContain("Grpe");
+  });
+
+  it("prints JSON for programs [CLI-2]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
+    expect(JSON.parse((await world.run(["agents", "check", "--json"])).out)).toEqual({
+      version: 1,
+      files: [
+        {
+          file: join(world.cwd, ".claude/agents/a.md"),
+          diagnostics: [
+            {
+              severity: "warning",
+              code: "unknown-tool",
+              message: "`Grpe` is not a known tool; the entry has no effect.",
+              advice: "Did you mean `Grep`?",
+              line: 4,
+              column: 14,
+              length: 4,
+            },
+          ],
+        },
+      ],
+      summary: { files: 1, errors: 0, warnings: 1, notes: 0 },
+    });
+  });
+});
+
+describe("retinue agents new", () => {
+  const flags = ["agents", "new", "--name", "sql", "--description", good];
+
+  it("writes a file from flags that passes the strict check [CLI-2]", async () => {
+    const world = createWorld();
+    const made = await world.run([...flags, "--tools", "Read, Bash(git diff *)", "--model", "haiku"]);
+    expect(made).toMatchObject({ code: 0, err: "" });
+    expect(made.out).toContain("Written: .claude/agents/sql.md");
+    const text = readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8");
+    expect(text).toContain("tools: Read, Bash(git diff *)\nmodel: haiku\n---\n");
+    expect((await world.run(["agents", "check", "--strict"])).code).toBe(0);
+  });
+
+  it.each([
+    "a: b # c",
+    '"quoted" \\ back',
+    "- dash",
+    "日本語のレビュー: 変更",
+    "line\nbreak {x} [y]",
+  ])("keeps a description with YAML's own signs as it is: %j", async (odd) => {
+    const world = createWorld();
+    const description = `${good} ${odd}`;
+    await world.run(["agents", "new", "--name", "odd", "--description", description]);
+    const { fields } = JSON.parse((await world.run(["agents", "show", "odd", "--json"])).out);
+    expect(fields.description).toBe(description.replace(/\s+/g, " "));
+  });
+
+  it("never overwrites without --force", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/sql.md", "mine");
+    const { code, err } = await world.run(flags);
+    expect(code).toBe(1);
+    expect(err).toContain(".claude/agents/sql.md is there already and was not touched.");
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toBe("mine");
+    expect((await world.run([...flags, "--force"])).code).toBe(0);
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toContain("name: sql");
+  });
+
+  it("writes to the user's folder with --scope user, and to the nearest project folder otherwise", async () => {
+    const world = createWorld();
+    await world.run([...flags, "--scope", "user"]);
+    expect(existsSync(join(world.home, ".claude/agents/sql.md"))).toBe(true);
+    mkdirSync(join(world.cwd, ".git"));
+    world.write("project/.claude/agents/x.md", agent("x"));
+    mkdirSync(join(world.cwd, "deep"));
+    await world.run(flags, { cwd: join(world.cwd, "deep") });
+    expect(existsSync(join(world.cwd, ".claude/agents/sql.md"))).toBe(true);
+  });
+
+  it.each([
+    [["--name", "../evil"], /could lead out of a directory/],
+    [["--name", "Bad Name"], /hard to type/],
+    [["--tools", "Read, Grpe"], /`Grpe` is not a known tool/],
+    [["--model", "opsu"], /Did you mean `opus`/],
+    [["--scope", "world"], /Invalid --scope "world"\.\nWrite one of project, user\./],
+  ])("refuses %j and writes nothing [CLI-6]", async (bad, message) => {
+    const world = createWorld();
+    const { code, err } = await world.run([...flags, ...bad]);
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+    expect(existsSync(join(world.cwd, ".claude"))).toBe(false);
+  });
+
+  it("takes the name as its argument, and needs nothing else [CLI-2]", async () => {
+    const world = createWorld();
+    const { code, out } = await world.run(["agents", "new", "sql"]);
+    expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("has no description yet") });
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toMatch(/^---\nname: sql\n/);
+    expect((await world.run(["agents", "show", "sql"])).code).toBe(0);
+    const described = await world.run(["agents", "new", "two", "--description", good]);
+    expect(described.out).not.toContain("no description");
+  });
+
+  it("refuses two names that differ [CLI-6]", async () => {
+    const { code, err } = await createWorld().run(["agents", "new", "sql", "--name", "other"]);
+    expect(code).toBe(2);
+    expect(err).toContain('Two names were given: "sql" and --name "other"');
+  });
+
+  it("needs a name where no one can be asked", async () => {
+    const { code, err } = await createWorld().run(["agents", "new"]);
+    expect(code).toBe(2);
+    expect(err).toContain("needs a name");
+  });
+
+  it("asks in a terminal, with advice on a weak description, until the answers can be used", async () => {
+    const world = createWorld();
+    const answers = ["", "Bad Name", "sql", "Helps with code", good, "Grpe", "Read", ""];
+    const { code, out } = await world.run(["agents", "new"], {
+      canAsk: true,
+      ask: async () => answers.shift() ?? "too many questions",
+    });
+    expect(code).toBe(0);
+    expect(out).toContain("Say when to use it");
+    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toContain("tools: Read\n---");
+    expect(answers).toEqual([]);
+  });
+
+  it("leaves nothing behind when the person leaves [CLI-6]", async () => {
+    const world = createWorld();
+    const { code } = await world.run(["agents", "new"], { canAsk: true });
+    expect(code).toBe(130);
+    expect(existsSync(join(world.cwd, ".claude"))).toBe(false);
+  });
+});
+
+describe("retinue doctor", () => {
+  it("says for each part whether it is well, and never shows a key [CLI-5]", async () => {
+    const world = createWorld();
+    const environment = { PATH: process.env["PATH"], ANTHROPIC_API_KEY: "sk-secret" };
+    const { code, out } = await world.run(["doctor"], { environment });
+    expect(code).toBe(0);
+    for (const name of [
+      "program",
+      "folder",
+      "settings",
+      "managed",
+      "trust",
+      "definitions",
+      "plugins",
+      "keys",
+      "models",
+      "git",
+      "sandbox",
+      "read-only",
+    ])
+      expect(out).toMatch(new RegExp(`^(?:ok|note|warning) +${name} `, "m"));
+    expect(out).toContain("ANTHROPIC_API_KEY");
+    expect(out).not.toContain("sk-secret");
+  });
+
+  it("says without a key whether a model server on this machine would answer [CLI-5, MDL-4]", async () => {
+    const world = createWorld();
+    const server = await startFakeProvider({});
+    onTestFinished(() => server[Symbol.asyncDispose]());
+    const environment = {
+      PATH: process.env["PATH"],
+      OLLAMA_HOST: "127.0.0.1:1",
+      LMSTUDIO_BASE_URL: `${server.url}/v1`,
+    };
+    const { checks } = JSON.parse((await world.run(["doctor", "--json"], { environment })).out);
+    expect(checks).toContainEqual({
+      name: "local models",
+      state: "ok",
+      text: `LM Studio at ${server.url}: lmstudio/scripted answers where no model is named.`,
+    });
+    const nowhere = { ...environment, LMSTUDIO_BASE_URL: "http://127.0.0.1:1" };
+    expect((await world.run(["doctor"], { environment: nowhere })).out).toMatch(
+      /^note +local models +No Ollama at/m,
+    );
+    const off = { ...environment, RETINUE_LOCAL_MODELS: "0" };
+    expect((await world.run(["doctor"], { environment: off })).out).toMatch(
+      /^note +local models +Not looked/m,
+    );
+    const key = { ...environment, ANTHROPIC_API_KEY: "k" };
+    expect((await world.run(["doctor"], { environment: key })).out).not.toContain("local models");
+  });
+
+  it("exits with 1 when a settings file or a definition is broken, and says where [CLI-5]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/settings.json", "{");
+    world.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
+    const { code, out } = await world.run(["doctor", "--json"]);
+    expect(code).toBe(1);
+    const { checks, summary } = JSON.parse(out);
+    expect(summary.errors).toBe(2);
+    expect(checks).toContainEqual(expect.objectContaining({ name: "definitions", state: "error" }));
+    expect(checks).toContainEqual(
+      expect.objectContaining({
+        state: "error",
+        text: expect.stringContaining(".claude/settings.json:1:"),
+      }),
+    );
+  });
+
+  it("and the check name what is wrong with instruction files [CLI-5]", async () => {
+    const world = createWorld();
+    world.write("project/CLAUDE.md", "Follow @docs/gone.md and @docs/round.md.\n");
+    world.write("project/docs/round.md", "See @../CLAUDE.md too.\n");
+    const { code, out } = await world.run(["doctor", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(out).checks).toContainEqual({
+      name: "instructions",
+      state: "warning",
+      text: expect.stringMatching(
+        /^2 instruction files read. CLAUDE.md:1:\d+: There is no file "docs\/gone.md"/,
+      ),
+      advice: expect.any(String),
+    });
+    const checked = await world.run(["agents", "check"]);
+    expect(checked.code).toBe(0);
+    expect(checked.out).toContain("missing-import");
+    expect(checked.out).toContain("circular-import");
+  });
+
+  it("shows how to trust a folder in which something waits for it [CLI-5, PRM-11]", async () => {
+    const world = createWorld();
+    world.write("project/.claude/agents/a.md", agent("a", "permissionMode: acceptEdits\n"));
+    expect((await world.run(["doctor"])).out).toMatch(/^warning +trust +This folder is not trusted/m);
+    expect((await world.run(["doctor", "--trust"])).out).toMatch(
+      /^ok +trust +This folder is trusted: --trust/m,
+    );
+    world.write(
+      "home/.claude.json",
+      JSON.stringify({ projects: { [world.cwd]: { hasTrustDialogAccepted: true } } }),
+    );
+    expect((await world.run(["doctor"])).out).toMatch(/^ok +trust/m);
+  });
+});
+
+describe("the command line itself", () => {
+  it("shows help that fits a screen, with every option of the program [CLI-6]", async () => {
+    const world = createWorld();
+    const { code, out } = await world.run(["--help"]);
+    expect(code).toBe(0);
+    expect((await world.run([])).out).toBe(out);
+    const lines = out.trimEnd().split("\n");
+    expect(lines.length).toBeLessThanOrEqual(23);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    const options = [
+      "agents",
+      "settings",
+      "setting-sources",
+      "plugin-dir",
+      "add-dir",
+      "disallowedTools",
+      "trust",
+      "verbose",
+    ];
+    for (const option of options) expect(out).toMatch(new RegExp(`--${option}\\s`));
+  });
+
+  it.each([
+    ["agents"],
+    ["agents", "check"],
+    ["agents", "new"],
+    ["agents", "show"],
+    ["plan"],
+    ["tasks"],
+    ["logs"],
+    ["stop"],
+    ["resume"],
+    ["doctor"],
+    ["skills"],
+    ["skills", "check"],
+  ])("has help for %s %s", async (...command) => {
+    const { code, out } = await createWorld().run([...command, "--help"]);
+    expect(code).toBe(0);
+    expect(out).toContain(`Usage: retinue ${command.join(" ")}`);
+    expect(out.split("\n").length).toBeLessThanOrEqual(24);
+  });
+
+  it("prints its version", async () => {
+    expect(await createWorld().run(["--verbose", "--version"])).toEqual({ code: 0, out: "9.9.9\n", err: "" });
+  });
+
+  it.each([
+    [["agents", "chekc"], "There is no command `agents chekc`.\nDid you mean `retinue agents check`?"],
+    [["agnets"], "There is no command `agnets`.\nDid you mean `retinue agents`?"],
+    [["agents", "--jsn"], "Unknown option '--jsn'.\nDid you mean --json?"],
+    [["doctor", "now"], "Too many arguments for 'doctor'."],
+    [["agents", "show"], "Missing required argument 'name'."],
+    [["--add-dir", "nope", "agents"], '--add-dir names a folder that is not there: "nope".'],
+    [["--plugin-dir", "nope", "agents"], '--plugin-dir names a folder that is not there: "nope".'],
+    [["--settings", "nope.json", "agents"], "--settings cannot be used:"],
+    [["--settings", "{", "agents"], "--settings cannot be used:"],
+    [["--disallowedTools", "Task(", "agents"], "--disallowedTools holds a rule that cannot be understood"],
+  ])("answers %j with a sentence, advice and exit code 2 [CLI-6]", async (arguments_, expected) => {
+    const { code, out, err } = await createWorld().run(arguments_);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
+    expect(err).not.toMatch(/^\s+at /m);
+  });
+
+  it.each([
+    [["--setting-sources", "users", "agents"], 'Invalid --setting-sources "users".'],
+  ])("answers %j with a sentence, advice and exit code 1 [CLI-6, CLI-7]", async (arguments_, expected) => {
+    const { code, out, err } = await createWorld().run(arguments_);
+    expect({ code, out }).toEqual({ code: 1, out: "" });
+    expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
+  });
+
+  it("shows where the link of a call that waited leads, and counts its uses [APR-2]", async () => {
+    const world = createWorld();
+    const id = "0123456789ab";
+    const judged = {
+      tool: "Write",
+      input: { file_path: "cur/f.txt", content: "x" },
+      directory: world.cwd,
+      paths: [join(world.cwd, "cur/f.txt"), join(world.cwd, "v2/f.txt")],
+    };
+    const digest = digestOf(judged);
+    const session = "0a1b2c3d-0000-4000-8000-000000000000";
+    const place = { agent: "main", call: "c1", at: 1 };
+    const shared = { version: 1, digest, at: 1, by: "ada" };
+    const question = { ...shared, ...judged, id, session, reason: "no rule allows it", suggestedRules: [] };
+    const files = {
+      [`q-${id}`]: { ...question, everyTime: false, places: [{ ...place, path: "main" }] },
+      [`a-${id}`]: {
+        ...shared,
+        type: "allow",
+        scope: "session",
+        rules: [],
+        question: id,
+        agents: [],
+        via: "cli",
+      },
+      [`u-${id}-1`]: { ...shared, ...place, grant: id, tool: "Write", run: "r", usd: 0 },
+    };
+    const folder = `.claude/projects/${world.cwd.replace(/[^A-Za-z0-9]/g, "-")}/${session}/approvals`;
+    for (const [name, value] of Object.entries(files)) {
+      world.write(`home/${folder}/${name}.json`, JSON.stringify(value));
+      chmodSync(join(world.home, folder, `${name}.json`), 0o600);
+    }
+    const { out } = await world.run(["approvals", "show", id]);
+    expect(out).toContain(`leads to  ${join(world.cwd, "v2/f.txt")}\n`);
+    expect(out).not.toContain(`leads to  ${join(world.cwd, "cur/f.txt")}`);
+    expect(out).toContain("allowed   this session, 1 use, by ada (cli)");
+  });
+
+  it("shows a stack trace only with --debug [CLI-6]", async () => {
+    const world = createWorld();
+    expect((await world.run(["agents", "show", "nobody"])).err).not.toMatch(/^\s+at /m);
+    expect((await world.run(["--debug", "agents", "show", "nobody"])).err).toMatch(/^\s+at /m);
+  });
+
+  it("makes a sentence even of an error no one expected [CLI-6]", async () => {
+    const broken = () => {
+      throw new TypeError("x is not a function");
+    };
+    const { code, err } = await createWorld().run(["doctor"], { version: broken });
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /^retinue: Something went wrong that should not: x is not a function\nRun it again with --debug/,
+    );
+  });
+});
+
+describe("help, completion and the man page", () => {
+  it("describes every option of a run, and names every command, from what is parsed [CLI-6]", async () => {
+    const world = createWorld();
+    const { code, out } = await world.run(["run", "--help"]);
+    expect(code).toBe(0);
+    const manual = (await world.run(["help", "--man"])).out;
+    const flags = [...manual.matchAll(/^\.B (\\-.*)$/gm)].map(([, text = ""]) => text.replaceAll("\\", ""));
+    const own = flags.slice(0, flags.indexOf("--no-ask") + 1);
+    expect(own.length).toBeGreaterThan(40);
+    for (const flag of own) expect(out).toContain(`  ${flag}`);
+    expect(Math.max(...out.split("\n").map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(manual).toContain(".B retinue sessions delete <session...>");
+  });
+
+  it("shows the help of a command, and the nearest where there is none [CLI-6]", async () => {
+    const world = createWorld();
+    expect((await world.run(["help", "sessions", "name"])).out).toContain("Gives a session a title");
+    expect(await world.run(["help", "sesions"])).toMatchObject({ code: 2 });
+    expect((await world.run(["help", "sesions"])).err).toContain("Did you mean `sessions`?");
+  });
+
+  it("completes commands, options and values in bash; the scripts of the other shells name them all [CLI-6]", async () => {
+    const world = createWorld();
+    const { out: script } = await world.run(["completion", "bash"]);
+    const asks = [
+      "retinue sess",
+      "retinue agents ch",
+      "retinue sessions delete --y",
+      "retinue --output-format j",
+    ];
+    const lines = asks.map(
+      (line) =>
+        `COMP_WORDS=(${line}); COMP_CWORD=$((\${#COMP_WORDS[@]}-1)); _retinue; echo "\${COMPREPLY[*]}"`,
+    );
+    const answers = execFileSync("bash", ["-c", [script, ...lines].join("\n")], { encoding: "utf8" });
+    expect(answers).toBe("sessions\ncheck\n--yes\njson\n");
+    for (const shell of ["zsh", "fish"]) {
+      const { out } = await world.run(["completion", shell]);
+      for (const word of ["sessions", "delete", "stream-json", "no-ask"]) expect(out).toContain(word);
+    }
+    expect(await world.run(["completion", "tcsh"])).toMatchObject({ code: 2 });
+  });
+
+  it("offers only values that a run takes", async () => {
+    const world = createWorld();
+    const { out } = await world.run(["completion", "fish"]);
+    for (const option of ["output-format", "effort", "permission-mode"]) {
+      const [, values = ""] = new RegExp(`-l ${option} -x -a '([^']+)'`).exec(out) ?? [];
+      expect(values).not.toBe("");
+      for (const value of values.split(" "))
+        expect((await world.run(["-p", "x", "--model", "offline", `--${option}`, value])).code).not.toBe(2);
+    }
+  });
+});
