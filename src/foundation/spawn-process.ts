@@ -98,7 +98,7 @@ async function makeNamedPipe(path: string): Promise<boolean> {
 interface GroupWatchdog {
   /** From now on the group dies with this process, until `release` is called. */
   watch(leader: number): WatchedGroup;
-  /** Lets the watchdog end where nothing is left to watch; the next group starts another one. */
+  /** Lets the watchdog end soon where nothing is left to watch; a group that comes later starts another one. */
   rest(): void;
 }
 
@@ -108,6 +108,8 @@ export interface WatchedGroup {
 
 /** How long a watchdog without a group stays, so that one command after the other does not start one each. */
 const idleMs = 5_000;
+/** The same once a session has ended; another one that begins right after it finds the watchdog still there. */
+const restMs = 500;
 
 /**
  * The watchdog reads from a pipe that only this process can write to. Even after SIGKILL the system closes that pipe, and then
@@ -159,7 +161,9 @@ export function createGroupWatchdog(startOf = readStart): GroupWatchdog {
       };
     },
     rest() {
-      if (groups.size === 0) leave();
+      if (groups.size > 0 || dog === undefined) return;
+      clearTimeout(idle);
+      idle = setTimeout(leave, restMs).unref();
     },
   };
 }

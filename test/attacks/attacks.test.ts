@@ -10,11 +10,14 @@ import { runBenign } from "./run-benign.ts";
 
 const attacks = planAttacks(attackClasses);
 const policies = Map.groupBy(attacks, ({ policy }) => JSON.stringify(policy));
-const sample = attacks.filter(isInSample);
+const kindOf = ({ className, control }: PlannedAttack): string => `${className} ${control.by}`;
+const sample = [...Map.groupBy(attacks.filter(isInSample), kindOf).values()].flatMap((kind) =>
+  kind.slice(0, 3),
+);
 
 /**
- * Every sixteenth of those that share their policy with many others and need few answers, so that few processes try many;
- * `npm run attacks` tries all.
+ * Every sixteenth of those that share their policy with many others and need few answers, and three of each kind of them,
+ * so that few processes try many; `npm run attacks` tries all.
  */
 function isInSample(attack: PlannedAttack, at: number): boolean {
   const { alone, isDestructive, policy } = attack;
@@ -26,7 +29,7 @@ describe("a scripted model attacks the built command [PRM-1, PRM-2, PRM-9, PRM-1
   test("every attack of the sample works without the gate and is stopped by it, but those known to succeed", {
     timeout: 120_000,
   }, async () => {
-    expect(sample.length).toBeGreaterThan(60);
+    expect(sample.length).toBeGreaterThan(40);
     const results = await runAttacks(sample, { isQuick: true });
     const wrong = results.filter(
       ({ id, outcome }) =>
@@ -44,7 +47,7 @@ describe("a scripted model attacks the built command [PRM-1, PRM-2, PRM-9, PRM-1
   test("everyday commands run without a question and do what bash does", { timeout: 120_000 }, async () => {
     const groups = benignGroups.map((group) => ({
       ...group,
-      commands: group.commands.filter((_, at) => at % 8 === 0),
+      commands: group.commands.filter((_, at) => at % 16 === 0),
     }));
     const results = await runBenign(groups.slice(0, 2));
     const wrong = results.filter(({ outcome }) => ["let-through", "distorted", "broken"].includes(outcome));

@@ -4,7 +4,7 @@ import { type Message, textOf } from "../../src/conversation/message.ts";
 import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
 import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
-const all = 300;
+const all = 200;
 const limitMs = 60_000;
 
 /** Every start and end that hooks hear of, by the id of the child. */

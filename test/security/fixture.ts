@@ -1,7 +1,19 @@
 import { execFile } from "node:child_process";
-import { appendFile, link, mkdir, mkdtemp, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  link,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { type FileOperation, fillTokens, type Roots, type SecurityCase } from "./security-case.ts";
 
@@ -57,7 +69,33 @@ export async function initRepository(roots: Roots, folder: string): Promise<void
   await git(roots, folder, "commit", "-q", "--allow-empty", "-m", "first");
 }
 
+/** What git has written for the first of them; all begin with the same files, so the others are copies. */
+let repository: readonly { readonly path: string; readonly content: Buffer | undefined }[] | undefined;
+
 async function makeRepository(roots: Roots): Promise<void> {
+  const folder = join(roots.P, ".git");
+  if (repository === undefined) {
+    await makeFirstRepository(roots);
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    repository = await Promise.all(
+      entries.map(async (entry) => {
+        const path = join(entry.parentPath, entry.name);
+        const content = entry.isFile() ? await readFile(path) : undefined;
+        return { path: relative(folder, path), content };
+      }),
+    );
+    return;
+  }
+  for (const { path, content } of repository)
+    if (content === undefined) await mkdir(join(folder, path), { recursive: true });
+  await Promise.all(
+    repository.map(async ({ path, content }) => {
+      if (content !== undefined) await writeFile(join(folder, path), content);
+    }),
+  );
+}
+
+async function makeFirstRepository(roots: Roots): Promise<void> {
   await git(roots, roots.P, "init", "-q");
   await git(roots, roots.P, "add", "package.json", "src");
   await git(roots, roots.P, "commit", "-q", "-m", "first");
