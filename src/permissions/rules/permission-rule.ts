@@ -78,7 +78,7 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
     case "command":
       return readCommand(tool, text, list === "deny" || list === "ask");
     case "path":
-      return readPath(text);
+      return (list === "allow" ? undefined : refuseField(tool, text)) ?? readPath(text);
     case "web":
       return readDomain(text);
     case "agent":
@@ -95,6 +95,14 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
     return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
   }
+  if (restricts) {
+    const [, program, rest = ""] = /^([A-Za-z][\w.+-]+):(?!\*$|\/\/)(\S.*)$/s.exec(written) ?? [];
+    if (program !== undefined)
+      return rejected(
+        `no command is written as ${shown(written)}: arguments follow after a blank`,
+        `Write ${shown(`${tool}(${program} ${rest})`)}, or ${shown(`${tool}(${program}:*)`)} for any arguments.`,
+      );
+  }
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
     return rejected("there is no command before the star", `Write ${tool} for every command.`);
@@ -103,6 +111,14 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     return accepted({ type: "command", match: "prefix", text: before });
   }
   return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text });
+}
+
+/** `Read(path:x)` speaks of a file of that name, which no one means. */
+function refuseField(tool: string, text: string): SpecifierReading | undefined {
+  const [, field, path] =
+    /^(files?|paths?|file_?name|glob|pattern|dir|directory|folder):\s*(.+)$/is.exec(text) ?? [];
+  if (field === undefined || path === undefined) return undefined;
+  return rejected(`${tool} has no field "${field}"`, `Write ${shown(`${tool}(${path})`)}.`);
 }
 
 function readPath(text: string): SpecifierReading {
