@@ -285,7 +285,9 @@ function checkToolMatcher(matcher: string | undefined, path: DocumentPath): read
   if (matcher === undefined) return [];
   const report = (code: string, advice: string): readonly Issue[] => {
     const message = `The matcher ${shown(matcher)} matches no tool, so its hooks never run.`;
-    return [{ severity: "warning", code, message, advice, path }];
+    // Expressions of other products are in many files, where they do no harm.
+    const severity = code === "hook-matcher-misspelt" ? "warning" : "note";
+    return [{ severity, code, message, advice, path }];
   };
   if (/^[\w\-\s,|]*$/.test(matcher)) {
     const names = matcher.split(/[|,]/).map((name) => name.trim());
@@ -296,7 +298,6 @@ function checkToolMatcher(matcher: string | undefined, path: DocumentPath): read
   const folded = [...knownToolNames].map((name) => name.toLowerCase());
   if (matchesSome(matcher, folded))
     return report("hook-matcher-misspelt", "An expression respects case: write the tools as Bash or Edit.");
-  // Expressions of other products: no tool has such a name.
   if (!/[\s=&"]/.test(matcher)) return [];
   return report(
     "hook-matcher-matches-nothing",

@@ -95,14 +95,8 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
     return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
   }
-  if (restricts) {
-    const [, program, rest = ""] = /^([A-Za-z][\w.+-]+):(?!\*$|\/\/)(\S.*)$/s.exec(written) ?? [];
-    if (program !== undefined)
-      return rejected(
-        `no command is written as ${shown(written)}: arguments follow after a blank`,
-        `Write ${shown(`${tool}(${program} ${rest})`)}, or ${shown(`${tool}(${program}:*)`)} for any arguments.`,
-      );
-  }
+  const refusal = restricts ? refuseColon(tool, written) : undefined;
+  if (refusal !== undefined) return refusal;
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
     return rejected("there is no command before the star", `Write ${tool} for every command.`);
@@ -111,6 +105,18 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     return accepted({ type: "command", match: "prefix", text: before });
   }
   return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text });
+}
+
+/** `touch:x` is no command, and `:*` means any arguments only at the end: such a rule would restrict nothing. */
+function refuseColon(tool: string, written: string): SpecifierReading | undefined {
+  const meant = written
+    .replace(/^([A-Za-z][\w.+-]+):(?!\*$|\/\/)(?=\S)/, "$1 ")
+    .replaceAll(/\s*:\*(?!$)/g, " *");
+  if (meant === written) return undefined;
+  return rejected(
+    `${shown(`${tool}(${written})`)} matches no command: arguments follow after a blank, and \`:*\` is only at the end`,
+    `Write ${shown(`${tool}(${meant})`)}, or ${shown(`${tool}(${written.split(":")[0]}:*)`)} for any arguments.`,
+  );
 }
 
 /** `Read(path:x)` speaks of a file of that name, which no one means. */
