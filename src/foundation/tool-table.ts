@@ -287,6 +287,13 @@ export const toolAliases: ReadonlyMap<string, string> = new Map([
   ...absentTools.flatMap(([name, ...oldNames]) => oldNames.map((old) => [old, name] as const)),
 ]);
 
+/** All names of tools: current ones, old ones, and those that only other products have. */
+export const knownToolNames: ReadonlySet<string> = new Set([
+  ...toolTable.map(({ name }) => name),
+  ...toolAliases.keys(),
+  ...absentToolNames,
+]);
+
 /** The current name of a tool, for old names and for other letter case; any other name unchanged. */
 export function canonicalToolName(name: string): string {
   return byLowerCase.get(name.toLowerCase()) ?? name;

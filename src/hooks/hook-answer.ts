@@ -126,6 +126,8 @@ export function readCommandOutput(event: FiredEvent, output: CommandOutput): Hoo
 export function readPrinted(event: FiredEvent, text: string, truncated: boolean): HookReading {
   if (truncated) return failed(`it printed more than ${text.length} characters, which is no answer`);
   if (!looksLikeJson(text)) {
+    if (hidesDecision(event, text))
+      return failed(`its decision is not the object that it printed: ${brief(text)}`);
     const context = text.trim();
     return answer(context !== "" && takesPlainText.has(event) ? { context } : {});
   }
@@ -191,7 +193,7 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
   const behaviour = event === "PermissionRequest" ? specific["decision"] : undefined;
   if (isGiven(behaviour)) return readPermission(behaviour);
   const given = event === "PreToolUse" ? (specific["permissionDecision"] ?? value["decision"]) : undefined;
-  const written = given ?? value["decision"];
+  const written = given ?? value["decision"] ?? misplacedDecision(value, specific);
   if (!isGiven(written)) return {};
   const verdict = words.get(written);
   if (verdict === undefined)
@@ -200,6 +202,16 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
   if (verdict === "deny") return blockingAnswer(event, reason ?? "the hook gave no reason");
   if (blockEffects[event] !== "deny") return {};
   return { verdict, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** A decision where none is looked for: it may restrict, but an approval counts only in its own place. */
+function misplacedDecision(value: JsonRecord, specific: JsonRecord): unknown {
+  const places = [specific, value].flatMap((fields) => [
+    fields["permissionDecision"],
+    fields["decision"],
+    fields["behavior"],
+  ]);
+  return places.filter(isGiven).find((word) => words.get(word) !== "allow");
 }
 
 function readPermission(decision: unknown): HookAnswer | string {
@@ -275,6 +287,12 @@ function failed(reason: string): HookReading {
 
 function stopOf(said: HookAnswer | undefined): HookAnswer {
   return said?.stop === undefined ? {} : { stop: said.stop };
+}
+
+/** A list of answers, or an answer after other text, is not read; one that decides is not taken for silence either. */
+function hidesDecision(event: FiredEvent, text: string): boolean {
+  const decides = /"(?:decision|permissionDecision|behavior)"\s*:\s*"(?:deny|block|ask|defer)"/.test(text);
+  return decides && (blockEffects[event] === "deny" || /^\s*\[/.test(text));
 }
 
 function looksLikeJson(text: string): boolean {

@@ -1,5 +1,5 @@
 import { Script } from "node:vm";
-import { namesOfTool } from "../foundation/tool-table.ts";
+import { knownToolNames, namesOfTool } from "../foundation/tool-table.ts";
 
 export type SubjectMatch = "match" | "no-match" | "unusable";
 
@@ -22,8 +22,12 @@ export function matchSubject(
   const written = matcher?.trim() ?? "";
   if (written === "" || written === "*") return "match";
   if (/^[\w\-\s,|]*$/.test(written)) {
+    // `bash` can mean no other tool than Bash; where case tells subjects apart, the caller gives their names.
     const listed = written.split(/[|,]/).map((name) => name.trim());
-    return listed.some((name) => names.includes(name)) ? "match" : "no-match";
+    const folds = knownToolNames.has(subject);
+    const isNamed = (name: string): boolean =>
+      names.some((known) => known === name || (folds && known.toLowerCase() === name.toLowerCase()));
+    return listed.some(isNamed) ? "match" : "no-match";
   }
   // `^(?!Read$)` leaves Read out, whatever else Read was once called: an old name counts only where the expression has it.
   const meant = names.filter((name, at) => at === 0 || written.includes(name));
@@ -31,6 +35,11 @@ export function matchSubject(
     written,
     meant.map((name) => name.slice(0, subjectLimit)),
   );
+}
+
+/** Whether an expression matches one of these names. */
+export function matchesSome(pattern: string, names: Iterable<string>): boolean {
+  return testBounded(pattern, [...names]) === "match";
 }
 
 /** Runs in this same context but under a time limit, which a plain `test` cannot have. */

@@ -247,3 +247,35 @@ describe("a text that is too long", () => {
     expect(answer.stop).toMatch(/^x{9999}\n… \(cut at 10000 of 10051 characters; the rest was dropped\)$/);
   });
 });
+
+describe("a decision in the wrong place is never taken for silence", () => {
+  const said = (event: "PreToolUse" | "PermissionRequest" | "UserPromptSubmit", stdout: string) => {
+    const reading = readCommandOutput(event, { exitCode: 0, stdout, stderr: "", truncated: false });
+    return reading.type === "failed"
+      ? "failed"
+      : (reading.answer.verdict ?? reading.answer.blocks ?? "nothing");
+  };
+
+  test.each<["PreToolUse" | "PermissionRequest" | "UserPromptSubmit", unknown, unknown]>([
+    ["PreToolUse", { permissionDecision: "deny" }, "deny"],
+    ["PreToolUse", { permissionDecision: "ask" }, "ask"],
+    ["PreToolUse", { permissionDecision: "allow" }, "nothing"],
+    ["PreToolUse", { permissionDecision: "no" }, "failed"],
+    ["PreToolUse", { hookSpecificOutput: { decision: "block" } }, "deny"],
+    ["PreToolUse", { behavior: "deny" }, "deny"],
+    ["PreToolUse", [{ decision: "block" }], "failed"],
+    ["PermissionRequest", { behavior: "deny" }, "deny"],
+    ["PermissionRequest", { decision: { behavior: "deny" } }, "failed"],
+    ["PermissionRequest", { hookSpecificOutput: { permissionDecision: "deny" } }, "deny"],
+    ["UserPromptSubmit", { permissionDecision: "deny" }, true],
+    ["UserPromptSubmit", [{ decision: "block" }], "failed"],
+    ["UserPromptSubmit", ["a", "list"], "nothing"],
+  ])("%s: %j is %j [HKS-6]", (event, printed, expected) => {
+    expect(said(event, JSON.stringify(printed))).toBe(expected);
+  });
+
+  test("after other text it is a failure, and text in brackets is text [HKS-6]", () => {
+    expect(said("PreToolUse", 'loading profile\n{"decision": "block"}')).toBe("failed");
+    expect(said("PreToolUse", "[guard] looked at it")).toBe("nothing");
+  });
+});

@@ -97,15 +97,17 @@ describe("matchers", () => {
     expect(hooks).toEqual([{ event: "PreToolUse", handler: command }]);
   });
 
-  it.each([
-    ".*",
-    "Edit|Write",
-    'tool == "Bash" && x matches "(a|b)"',
-    "mcp__.*",
-  ])("keeps %j as written", (matcher) => {
+  it.each([".*", "Edit|Write", "mcp__.*"])("keeps %j as written", (matcher) => {
     const { hooks, issues } = readHooks({ PreToolUse: [{ matcher, hooks: [command] }] });
     expect(hooks[0]?.matcher).toBe(matcher);
     expect(issues).toEqual([]);
+  });
+
+  it("keeps an expression of another product, with a note that no tool matches it [HKS-4]", () => {
+    const matcher = 'tool == "Bash" && x matches "(a|b)"';
+    const { hooks, issues } = readHooks({ PreToolUse: [{ matcher, hooks: [command] }] });
+    expect(hooks[0]?.matcher).toBe(matcher);
+    expect(issues).toMatchObject([{ severity: "note", code: "hook-matcher-matches-nothing" }]);
   });
 
   it("joins a list of names", () => {

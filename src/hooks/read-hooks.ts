@@ -1,8 +1,10 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { hookEventNames, isFiredEvent, isHookEventName } from "./hook-input.ts";
+import { canonicalToolName, knownToolNames } from "../foundation/tool-table.ts";
+import { hookEventNames, hookEvents, isFiredEvent, isHookEventName } from "./hook-input.ts";
 import type { HookRule } from "./hook-rule.ts";
+import { matchesSome } from "./match-subject.ts";
 import { readHookHandler } from "./read-hook-handler.ts";
 
 export type { HookHandler, HookHandlerType, HookRule } from "./hook-rule.ts";
@@ -24,6 +26,39 @@ export function readHooks(value: unknown, path: DocumentPath = ["hooks"]): Hooks
     });
   }
   return { hooks: reading.hooks, issues: reading.issues };
+}
+
+/** Events whose hooks may refuse something: one that was written and does not run leaves open what it should close. */
+const guardEvents: readonly string[] = ["PreToolUse", "PermissionRequest", "UserPromptSubmit"];
+
+export function isGuardEvent(event: string): boolean {
+  return guardEvents.includes(event);
+}
+
+/** The event of the guard that a problem of a settings file is about, where the guard does not run as it was written. */
+export function brokenGuard({ code, path: [key, event, group] }: Issue): string | undefined {
+  if (code === "hooks-not-an-object") return "hooks";
+  if (key !== "hooks" || typeof event !== "string" || !lossCodes.has(code)) return undefined;
+  if (code === "unknown-hook-event") {
+    const meant = nearestName(event, hookEventNames, 2);
+    return meant !== undefined && guardEvents.includes(meant) ? `hooks.${event}` : undefined;
+  }
+  return guardEvents.includes(event) ? `hooks.${event}${group === undefined ? "" : `.${group}`}` : undefined;
+}
+
+/** What was written does not run at all. */
+const lossCodes: ReadonlySet<string> = new Set([
+  "unknown-hook-event",
+  "hook-group-invalid",
+  "hook-handler-invalid",
+  "hook-matcher-invalid",
+  "hook-matcher-misspelt",
+  "too-many-hooks",
+]);
+
+/** Whether a hook was lost by a problem, so that a run says so. */
+export function losesHook({ code }: Pick<Issue, "code">): boolean {
+  return lossCodes.has(code) || /^hook-matcher-(?:matches-nothing|is-rule|not-a-pattern)$/.test(code);
 }
 
 /** Reads a whole `hooks.json`: the events under a `hooks` key, or directly at the top. */
@@ -135,7 +170,7 @@ function readGroup(event: string, group: unknown, path: DocumentPath, reading: R
   const matcher = readHookMatcher(group["matcher"], [...path, "matcher"]);
   reading.issues.push(...matcher.issues);
   if (matcher.type === "invalid") return true;
-  const place = { event, ...(matcher.matcher === undefined ? {} : { matcher: matcher.matcher }) };
+  const place = placeHooks(event, matcher.matcher, [...path, "matcher"], reading);
   if (!Object.hasOwn(group, "hooks")) {
     addHandler(place, group, path, reading);
     return true;
@@ -149,12 +184,27 @@ function readGroup(event: string, group: unknown, path: DocumentPath, reading: R
   return readHandlers(place, group["hooks"], [...path, "hooks"], reading);
 }
 
-function readHandlers(
-  place: Omit<HookRule, "handler">,
-  value: unknown,
+/** Where handlers are, with the condition that their matcher holds. */
+interface HandlerPlace extends Omit<HookRule, "handler"> {
+  readonly condition?: string;
+}
+
+function placeHooks(
+  event: string,
+  matcher: string | undefined,
   path: DocumentPath,
   reading: Reading,
-): boolean {
+): HandlerPlace {
+  const written = { event, ...(matcher === undefined ? {} : { matcher }) };
+  if (!isHookEventName(event) || hookEvents[event].matches !== "tool name") return written;
+  const rule = readRuleMatcher(matcher);
+  reading.issues.push(
+    ...(rule === undefined ? checkToolMatcher(matcher, path) : [ruleAsMatcher(rule, path)]),
+  );
+  return rule === undefined ? written : { event, matcher: rule.tool, condition: rule.rule };
+}
+
+function readHandlers(place: HandlerPlace, value: unknown, path: DocumentPath, reading: Reading): boolean {
   if (value === null || value === undefined) return true;
   if (!Array.isArray(value)) {
     addHandler(place, value, path, reading);
@@ -168,14 +218,16 @@ function readHandlers(
 }
 
 function addHandler(
-  place: Omit<HookRule, "handler">,
+  { condition, ...place }: HandlerPlace,
   value: unknown,
   path: DocumentPath,
   reading: Reading,
 ): void {
   const { handler, issues } = readHookHandler(value, path);
   reading.issues.push(...issues);
-  if (handler !== undefined) reading.hooks.push({ ...place, handler });
+  if (handler === undefined) return;
+  const conditions = condition === undefined ? {} : { if: condition };
+  reading.hooks.push({ ...place, handler: { ...conditions, ...handler } });
 }
 
 function readList(entries: readonly unknown[], path: DocumentPath, reading: Reading): void {
@@ -226,6 +278,61 @@ function readHookMatcher(value: unknown, path: DocumentPath): MatcherReading {
   }
   if (text.trim() === "" || text.trim() === "*") return { type: "matcher", issues: [] };
   return { type: "matcher", matcher: text, issues: isPattern(text) ? [] : [notAPattern(text, path)] };
+}
+
+/** What is wrong with a matcher of tools that matches none which there could be. */
+function checkToolMatcher(matcher: string | undefined, path: DocumentPath): readonly Issue[] {
+  if (matcher === undefined) return [];
+  const report = (code: string, advice: string): readonly Issue[] => {
+    const message = `The matcher ${shown(matcher)} matches no tool, so its hooks never run.`;
+    // Expressions of other products are in many files, where they do no harm.
+    const severity = code === "hook-matcher-misspelt" ? "warning" : "note";
+    return [{ severity, code, message, advice, path }];
+  };
+  if (/^[\w\-\s,|]*$/.test(matcher)) {
+    const names = matcher.split(/[|,]/).map((name) => name.trim());
+    const wrong = names.find((name) => misspeltTool(name) !== undefined);
+    return wrong === undefined ? [] : report("hook-matcher-misspelt", `Did you mean ${misspeltTool(wrong)}?`);
+  }
+  if (!isPattern(matcher) || /mcp/i.test(matcher) || matchesSome(matcher, knownToolNames)) return [];
+  const folded = [...knownToolNames].map((name) => name.toLowerCase());
+  if (matchesSome(matcher, folded))
+    return report("hook-matcher-misspelt", "An expression respects case: write the tools as Bash or Edit.");
+  if (!/[\s=&"]/.test(matcher)) return [];
+  return report(
+    "hook-matcher-matches-nothing",
+    'Write names as in "Edit|Write"; conditions belong into "if", as in "Bash(git push *)".',
+  );
+}
+
+/** A rule in the place of a matcher: the tool is the matcher, and the rule the condition of its hooks. */
+function readRuleMatcher(
+  matcher: string | undefined,
+): { readonly tool: string; readonly rule: string } | undefined {
+  const [rule, tool] = /^\s*(\w+)\(.*\)\s*$/s.exec(matcher ?? "") ?? [];
+  if (rule === undefined || tool === undefined || !knownToolNames.has(canonicalToolName(tool)))
+    return undefined;
+  // `Task(Create|Update)` is an expression.
+  return isPattern(rule) && matchesSome(rule, knownToolNames) ? undefined : { tool, rule: rule.trim() };
+}
+
+function ruleAsMatcher(
+  { tool, rule }: { readonly tool: string; readonly rule: string },
+  path: DocumentPath,
+): Issue {
+  return {
+    severity: "warning",
+    code: "hook-matcher-is-rule",
+    message: `The matcher ${shown(rule)} is a rule; it was read as the matcher "${tool}" with the rule as condition.`,
+    advice: `Write "matcher": "${tool}", and in each hook "if": ${shown(rule)}.`,
+    path,
+  };
+}
+
+/** The tool that was meant where one letter is wrong. */
+function misspeltTool(name: string): string | undefined {
+  if (knownToolNames.has(canonicalToolName(name)) || name.startsWith("mcp__")) return undefined;
+  return nearestName(name, knownToolNames, 1);
 }
 
 /** Letters, digits, `_`, `-`, spaces, commas and bars are names; everything else must be a regular expression. */

@@ -41,3 +41,36 @@ describe("settings and variables that a run obeys", () => {
     expect(existsSync(join(sample.home, ".claude", "projects"))).toBe(false);
   });
 });
+
+describe("hooks of settings that cannot run as they were written", () => {
+  const hook = { type: "command", command: "exit 2" };
+
+  test("a guard that cannot be read ends the start, with its place and what was meant [DRP-2]", async () => {
+    await using sample = await createSampleRuntime(["Hi."], {
+      settings: JSON.stringify({ hooks: { PreTooluse: [{ matcher: "Bash", hooks: [hook] }] } }),
+    });
+    await expect(sample.runtime.run("Go.").result).rejects.toThrow(/PreTooluse/);
+  });
+
+  test("any other is named at each run, and a matcher in other case is understood [DRP-2, HKS-4]", async () => {
+    const warnings: string[] = [];
+    await using sample = await createSampleRuntime(
+      [{ calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Done."],
+      {
+        onWarning: (text) => warnings.push(text),
+        settings: JSON.stringify({
+          hooks: { PreToolUse: [{ matcher: "bash", hooks: [hook] }], PostToolUsed: [{ hooks: [hook] }] },
+        }),
+      },
+    );
+    const result = await sample.runtime.run("Go.", { skipPermissions: true }).result;
+    expect(result.denials).toHaveLength(1);
+    expect(existsSync(sample.workspace.path("made"))).toBe(false);
+    expect(warnings.join("\n")).toContain("Did you mean PostToolUse?");
+  });
+
+  test("a deny rule given to a run that names no tool ends it [DRP-2]", async () => {
+    await using sample = await createSampleRuntime(["Hi."]);
+    await expect(sample.runtime.run("Go.", { disallowedTools: ["Bsh"] }).result).rejects.toThrow(/Bsh/);
+  });
+});

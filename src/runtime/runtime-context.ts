@@ -1,7 +1,9 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import { placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { WaitClock } from "../foundation/stopwatch.ts";
+import { losesHook } from "../hooks/read-hooks.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
 import { findChoices } from "../journal/session-choices.ts";
 import { sessionFiles } from "../journal/session-files.ts";
@@ -122,7 +124,10 @@ export async function beginSession<Output>(
   const stop = new AbortController();
   const definition = findMainAgent(world.discovered, options.agent);
   const planOnly = options.planOnly === true;
-  if (!planOnly) reportHeldHooks(world);
+  if (!planOnly) {
+    reportHeldHooks(world);
+    reportLostHooks(world);
+  }
   const servers = connectSessionServers(world, {
     definition,
     planOnly,
@@ -151,6 +156,14 @@ function reportHeldHooks({ discovered, notice }: Pick<RuntimeContext, "discovere
   notice?.(
     `${hooks} not run, because this folder is not trusted (${files}). \`retinue trust\` shows what waits; --trust lets it run once.`,
   );
+}
+
+/** So is one that cannot be read, or that nothing can match. */
+function reportLostHooks({ discovered, notice }: Pick<RuntimeContext, "discovered" | "notice">): void {
+  for (const diagnostic of discovered.settings.diagnostics.filter(losesHook)) {
+    const place = diagnostic.file === undefined ? "" : `${placeText(diagnostic)}: `;
+    notice?.([`${place}${diagnostic.message}`, diagnostic.advice ?? ""].join(" ").trim());
+  }
 }
 
 /** The options with the agent and model of the session that is resumed, where they name none themselves. */

@@ -1,4 +1,8 @@
-import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import type { Issue } from "../foundation/diagnostic.ts";
+import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
+import { wrongValue } from "./plain-settings.ts";
+import { flag, textList } from "./read-environment.ts";
 
 export interface HeldSandboxKey {
   readonly name: string;
@@ -64,3 +68,69 @@ const forbidden: ReadonlySet<string> = new Set([
   "network.httpProxyPort",
   "network.socksProxyPort",
 ]);
+
+export interface SandboxReading {
+  /** The value as it is meant, where it was looked into. */
+  readonly read: { readonly sandbox?: JsonRecord };
+  readonly issues: readonly Issue[];
+  /** What should restrict and cannot be understood. */
+  readonly broken: readonly string[];
+}
+
+/** Reads what is inside `sandbox`: a switch that should protect and is slightly wrong is an error, never dropped. */
+export function readSandbox(value: unknown): SandboxReading {
+  if (!isRecord(value)) return { read: {}, issues: [], broken: [] };
+  const issues: Issue[] = [];
+  const sandbox = readPart(value, [], issues);
+  return { read: { sandbox }, issues, broken: issues.map(({ path }) => path.join(".")) };
+}
+
+const parts: ReadonlySet<string> = new Set(["filesystem", "network"]);
+
+function readPart(record: JsonRecord, above: readonly string[], issues: Issue[]): JsonRecord {
+  const entries = Object.entries(record).map(([key, value]): [string, unknown] => {
+    const names = [...above, key];
+    const path = ["sandbox", ...names];
+    const name = names.join(".");
+    const wrong = (expected: string): unknown => {
+      issues.push({ ...wrongValue(key, expected, value, path), severity: "error" });
+      return undefined;
+    };
+    if (value === null) return [key, value];
+    if (parts.has(name)) return [key, isRecord(value) ? readPart(value, names, issues) : wrong("an object")];
+    if (switches.has(name) || name === "allowUnsandboxedCommands")
+      return [key, flag.read(value) ?? wrong(flag.expected)];
+    if (restrictingLists.has(name)) return [key, textList.read(value) ?? wrong(textList.expected)];
+    const meant = nearestRestriction(key, above);
+    if (meant !== undefined) issues.push(misspelt(key, meant, path));
+    return [key, value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The key that restricts, where this is no key and nearly that one. */
+function nearestRestriction(key: string, above: readonly string[]): string | undefined {
+  const prefix = above.length === 0 ? "" : `${above.join(".")}.`;
+  const known = [...parts, ...switches, ...restrictingLists, ...forbidden, ...otherKeys];
+  const here = known
+    .filter((name) => name.startsWith(prefix) && !name.slice(prefix.length).includes("."))
+    .map((name) => name.slice(prefix.length));
+  if (here.includes(key)) return undefined;
+  const meant = nearestName(key, here, 2);
+  const name = `${prefix}${meant}`;
+  const restrictsThere = parts.has(name) || switches.has(name) || restrictingLists.has(name);
+  return meant !== undefined && (restrictsThere || name === "allowUnsandboxedCommands") ? meant : undefined;
+}
+
+/** Keys that only open something. */
+const otherKeys = ["filesystem.allowRead", "filesystem.allowWrite", "network.allowedDomains"] as const;
+
+function misspelt(key: string, meant: string, path: readonly string[]): Issue {
+  return {
+    severity: "error",
+    code: "misplaced-restriction",
+    message: `There is no sandbox setting ${shown(key)}; what it should restrict would stay open.`,
+    advice: `Did you mean "${meant}"?`,
+    path,
+  };
+}

@@ -199,7 +199,7 @@ function readDetails(value: Readonly<Record<string, unknown>>) {
     const read = reader.read(value[key]);
     if (read !== undefined) return read;
     const issue = wrongValue(key, reader.expected, value[key], ["permissions", key]);
-    const restricts = restrictingSwitches.has(key);
+    const restricts = restrictingSwitches.has(key) || (key === "defaultMode" && meansNarrowMode(value[key]));
     issues.push(restricts ? { ...issue, severity: "error" } : issue);
     if (restricts) broken.push(`permissions.${key}`);
     return undefined;
@@ -243,6 +243,28 @@ export function holdsRules(value: unknown): boolean {
   return Array.isArray(value) ? value.length > 0 : typeof value === "string" && value.trim() !== "";
 }
 
+/** Whether the value would restrict under this key. */
+function isRestriction(key: string | undefined, value: unknown): boolean {
+  if (key === "deny" || key === "ask") return holdsRules(value);
+  if (key === "defaultMode") return meansNarrowMode(value);
+  if (key === undefined || !restrictingSwitches.has(key)) return false;
+  return value === true || value === "true" || value === "disable";
+}
+
+/** Whether a `permissions` object, wherever it is written, takes anything away. */
+export function restrictsAnything(value: Readonly<Record<string, unknown>>): boolean {
+  if (readPermissions(value).brokenRestrictions.length > 0) return true;
+  return Object.entries(value).some(([key, written]) => isRestriction(key, written));
+}
+
+/** Whether a text is meant for a mode that allows less than the default; what is no text could be. */
+export function meansNarrowMode(value: unknown): boolean {
+  if (value === undefined || value === null) return false;
+  if (typeof value !== "string") return true;
+  const mode = parseModeLoosely(value.trim()) ?? nearestName(value.trim(), permissionModes);
+  return mode === "plan" || mode === "dontAsk" || mode === "delegate";
+}
+
 function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
   const keys: string[] = [];
   const issues: Issue[] = [];
@@ -250,8 +272,7 @@ function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
   for (const [key, value] of entries) {
     if (knownKeys.includes(key)) continue;
     const nearest = nearestName(key, knownKeys);
-    const meantToRestrict =
-      (nearest === "deny" || nearest === "ask" || restrictingWord.test(key)) && holdsRules(value);
+    const meantToRestrict = isRestriction(nearest, value) || (restrictingWord.test(key) && holdsRules(value));
     keys.push(key);
     if (meantToRestrict) broken.push(`permissions.${key}`);
     issues.push({

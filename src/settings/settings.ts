@@ -1,13 +1,17 @@
 import type { Issue } from "../foundation/diagnostic.ts";
 import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-record.ts";
-import { type HookRule, readHooks } from "../hooks/read-hooks.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
+import { brokenGuard, type HookRule, isGuardEvent, readHooks } from "../hooks/read-hooks.ts";
 import type { PermissionMode } from "../permissions/permission-policy.ts";
+import { readSandbox } from "./limit-sandbox.ts";
 import {
   holdsRules,
+  meansNarrowMode,
   noPermissions,
   type PermissionSettings,
   readPermissions,
   restrictingSwitches,
+  restrictsAnything,
 } from "./permission-settings.ts";
 import { isPlainKey, type PlainSettings, readPlainSettings, wrongValue } from "./plain-settings.ts";
 
@@ -66,7 +70,9 @@ export function readSettings(value: unknown, options: { readonly scope: Settings
   const permissions = readPermissions(value["permissions"]);
   const hooks = readHooks(value["hooks"]);
   const env = readEnv(value["env"]);
-  const plain = readPlainSettings(value, options.scope === "managed");
+  const guards = hooks.issues.flatMap((issue) => brokenGuard(issue) ?? []);
+  const sandbox = readSandbox(value["sandbox"]);
+  const plain = readPlainSettings({ ...value, ...sandbox.read }, options.scope === "managed");
   const extra = Object.entries(value).filter(([key]) => !ownReaders.has(key) && !isPlainKey(key));
   const misplaced = extra.filter(([key, written]) => isMisplacedRestriction(key, written));
   return {
@@ -79,14 +85,17 @@ export function readSettings(value: unknown, options: { readonly scope: Settings
       brokenRestrictions: [
         ...permissions.brokenRestrictions,
         ...plain.broken,
+        ...sandbox.broken,
+        ...guards,
         ...misplaced.map(([key]) => key),
       ],
     },
     issues: [
       ...permissions.issues,
-      ...hooks.issues,
+      ...hooks.issues.map((issue) => (brokenGuard(issue) === undefined ? issue : asError(issue))),
       ...env.issues,
       ...plain.issues,
+      ...sandbox.issues,
       ...misplaced.map(([key]) => misplacedRestriction(key)),
     ],
   };
@@ -103,15 +112,44 @@ const emptySettings: Settings = {
 
 const ownReaders: ReadonlySet<string> = new Set(["permissions", "hooks", "env"]);
 
-/** What should restrict, under a key that has no effect where it is: `deny` at the top, or `Permissions`. */
+/** A guard that does not run leaves open what it should close. */
+function asError(issue: Issue): Issue {
+  return { ...issue, severity: "error" };
+}
+
+/** What should restrict, under a key that has no effect where it is: `deny` at the top, `Permissions`, `permisions`. */
 function isMisplacedRestriction(key: string, value: unknown): boolean {
-  if (restrictingSwitches.has(key)) return value === true || value === "disable";
   const bare = key.toLowerCase().replace(/[-_]/g, "");
   if (bare === "deny" || bare === "ask" || bare === "disallowedtools") return holdsRules(value);
-  if (bare !== "permissions" && bare !== "permission") return false;
-  return (
-    isRecord(value) && ["deny", "ask"].some((list) => Object.hasOwn(value, list) && holdsRules(value[list]))
-  );
+  switch (meantKey(key)) {
+    case undefined:
+      return false;
+    case "permissions":
+      return isRecord(value) && restrictsAnything(value);
+    case "sandbox":
+      return value === true || (isRecord(value) && Object.keys(value).length > 0);
+    case "hooks":
+      return readHooks(value).hooks.some(({ event }) => isGuardEvent(event));
+    case "defaultMode":
+    case "permissionMode":
+      return meansNarrowMode(value);
+    default:
+      return value === true || value === "true" || value === "disable";
+  }
+}
+
+const restrictingKeys: readonly string[] = [
+  "permissions",
+  "sandbox",
+  "hooks",
+  "defaultMode",
+  "permissionMode",
+  ...restrictingSwitches,
+];
+
+/** The setting that restricts and is nearly written so. */
+function meantKey(key: string): string | undefined {
+  return nearestName(key, restrictingKeys, 2);
 }
 
 function misplacedRestriction(key: string): Issue {
@@ -119,11 +157,18 @@ function misplacedRestriction(key: string): Issue {
     severity: "error",
     code: "misplaced-restriction",
     message: `${shown(key)} should restrict, but is no setting where it is; what it should restrict would stay open.`,
-    advice: restrictingSwitches.has(key)
-      ? `Write it inside "permissions": {"permissions": {${shown(key)}: …}}.`
-      : 'Write the rules as {"permissions": {"deny": […], "ask": […]}}.',
+    advice: placeAdvice(key),
     path: [key],
   };
+}
+
+function placeAdvice(key: string): string {
+  const meant = meantKey(key);
+  if (meant === "sandbox" || meant === "hooks") return `Did you mean "${meant}"?`;
+  if (meant === undefined || meant === "permissions")
+    return 'Write the rules as {"permissions": {"deny": […], "ask": […]}}.';
+  const name = meant === "permissionMode" ? "defaultMode" : meant;
+  return `Write it inside "permissions": {"permissions": {"${name}": …}}.`;
 }
 
 function unusable(code: string, message: string): SettingsReading {

@@ -1,5 +1,6 @@
 import { isRecord, kindOf, shown } from "../../foundation/json-record.ts";
-import { canonicalToolName } from "../../foundation/tool-table.ts";
+import { nearestName } from "../../foundation/nearest-name.ts";
+import { canonicalToolName, knownToolNames } from "../../foundation/tool-table.ts";
 import {
   type PermissionRule,
   type RuleList,
@@ -22,6 +23,9 @@ export function parseRule(text: string, options: RuleOptions = {}): RuleReading 
   const complaint = toolComplaint(parts.tool, parts.specifier);
   if (complaint !== undefined) return complaint;
   const canonicalTool = canonicalToolName(parts.tool);
+  const meant = options.list === "deny" || options.list === "ask" ? meantTool(parts) : undefined;
+  if (meant !== undefined)
+    return invalid(`there is no tool ${shown(parts.tool)}`, `Did you mean ${shown(meant)}?`);
   const specifier = readSpecifier({
     tool: parts.tool,
     canonicalTool,
@@ -30,6 +34,21 @@ export function parseRule(text: string, options: RuleOptions = {}): RuleReading 
   });
   if (specifier.type === "invalid") return specifier;
   return { type: "rule", rule: { tool: parts.tool, canonicalTool, specifier: specifier.specifier } };
+}
+
+/** The tool that was meant by a name with one wrong letter, or by what other products call Bash. */
+function meantTool({
+  tool,
+  specifier,
+}: {
+  readonly tool: string;
+  readonly specifier?: string;
+}): string | undefined {
+  if (tool.startsWith("mcp__") || tool.includes("*") || knownToolNames.has(canonicalToolName(tool)))
+    return undefined;
+  const isShell =
+    specifier !== undefined && /^(?:shell|sh|zsh|terminal|exec|execute|command|cmd)$/i.test(tool);
+  return isShell ? "Bash" : nearestName(tool, knownToolNames, 1);
 }
 
 /** Reads a rule from a file: a text, `{"tool", "args"}`, or `{"toolName", "ruleContent"}`. */

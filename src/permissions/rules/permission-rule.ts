@@ -78,7 +78,7 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
     case "command":
       return readCommand(tool, text, list === "deny" || list === "ask");
     case "path":
-      return readPath(text);
+      return (list === "allow" ? undefined : refuseField(tool, text)) ?? readPath(text);
     case "web":
       return readDomain(text);
     case "agent":
@@ -95,6 +95,8 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
     return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
   }
+  const refusal = restricts ? refuseColon(tool, written) : undefined;
+  if (refusal !== undefined) return refusal;
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
     return rejected("there is no command before the star", `Write ${tool} for every command.`);
@@ -103,6 +105,26 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     return accepted({ type: "command", match: "prefix", text: before });
   }
   return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text });
+}
+
+/** `touch:x` is no command, and `:*` means any arguments only at the end: such a rule would restrict nothing. */
+function refuseColon(tool: string, written: string): SpecifierReading | undefined {
+  const meant = written
+    .replace(/^([A-Za-z][\w.+-]+):(?!\*$|\/\/)(?=\S)/, "$1 ")
+    .replaceAll(/\s*:\*(?!$)/g, " *");
+  if (meant === written) return undefined;
+  return rejected(
+    `${shown(`${tool}(${written})`)} matches no command: arguments follow after a blank, and \`:*\` is only at the end`,
+    `Write ${shown(`${tool}(${meant})`)}, or ${shown(`${tool}(${written.split(":")[0]}:*)`)} for any arguments.`,
+  );
+}
+
+/** `Read(path:x)` speaks of a file of that name, which no one means. */
+function refuseField(tool: string, text: string): SpecifierReading | undefined {
+  const [, field, path] =
+    /^(files?|paths?|file_?name|glob|pattern|dir|directory|folder):\s*(.+)$/is.exec(text) ?? [];
+  if (field === undefined || path === undefined) return undefined;
+  return rejected(`${tool} has no field "${field}"`, `Write ${shown(`${tool}(${path})`)}.`);
 }
 
 function readPath(text: string): SpecifierReading {

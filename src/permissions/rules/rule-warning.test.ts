@@ -7,7 +7,7 @@ test.each([
   ["Bash(rm:* -rf:*)", "Bash(rm * -rf *)"],
   ["Bash(npm run:*:*)", "Bash(npm run * *)"],
 ])("[PRM-8] %s matches nothing, and %s is what was meant", (text, meant) => {
-  const reading = parseRule(text, { list: "deny" });
+  const reading = parseRule(text, { list: "allow" });
   if (reading.type === "invalid") throw new Error(reading.reason);
   expect(warnOfRule(reading.rule)).toEqual({
     message: expect.stringContaining("matches no command"),
