@@ -1,7 +1,7 @@
 // @io
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, sep } from "node:path";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AgentDefinition, mayWiden } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
@@ -36,8 +36,7 @@ export async function findMemory({
   const { memory: scope, source } = definition;
   if (scope === undefined || disabled === true) return {};
   // What it writes there is read in every other project.
-  if (scope === "user" && source.scope === "project" && !trusted)
-    return { diagnostic: untrusted(definition) };
+  if (scope === "user" && !mayWiden(source, trusted)) return { diagnostic: untrusted(definition) };
   const written = join(paths.agentMemory[scope], memoryDirectoryName(definition));
   try {
     const root = scope === "user" ? await findRealPath(dirname(written)) : await rootIn(paths, scope);

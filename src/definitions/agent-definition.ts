@@ -32,6 +32,16 @@ export interface AgentSource {
   readonly plugin?: string;
   /** The id under which a plugin's agent is known: `plugin:name`. */
   readonly id?: string;
+  /** Its folder is not trusted by itself, whatever the working folder is. */
+  readonly untrusted?: true;
+}
+
+/** Whether a file may run programs and widen rights: one of a project only where its folder and the working folder are trusted. */
+export function mayWiden(
+  source: { readonly scope: string; readonly untrusted?: true },
+  trusted: boolean,
+): boolean {
+  return source.scope !== "project" || (trusted && source.untrusted !== true);
 }
 
 /** What a program's definition may compute when the agent is started. */

@@ -1,7 +1,7 @@
 // @io
 
 import { readFileSync, type Stats, statSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { shareReads } from "../foundation/share-reads.ts";
@@ -16,7 +16,7 @@ import {
   unsafeManagedDiagnostic,
 } from "../settings/load-settings.ts";
 import { createPaths, type Paths } from "../settings/paths.ts";
-import { findRepositoryRoot, realFolder } from "../settings/trust-store.ts";
+import { findRepositoryRoot, findUntrustedFolders, realFolder } from "../settings/trust-store.ts";
 import {
   type AgentDefinition,
   type AgentDenial,
@@ -95,7 +95,10 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
       enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
     });
     const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
-    const places = [...ownPlaces(options, paths), ...pluginPlaces.flatMap((found) => found.places)];
+    const places = [
+      ...(await withTrust(ownPlaces(options, paths), paths)),
+      ...pluginPlaces.flatMap((found) => found.places),
+    ];
     const loaded = await withoutForeign(await loader.load(places));
     const definitions = [...session.values(), ...loaded.definitions];
     const flags = readFlagRules(options);
@@ -168,6 +171,18 @@ function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
     ...project.map((path): AgentPlace => ({ scope: "project", path })),
     ...(wants("user") ? [{ scope: "user", path: paths.agents.user } as const] : []),
   ];
+}
+
+/** A folder that was added is judged by its own trust, not by that of the working folder. */
+async function withTrust(places: readonly AgentPlace[], paths: Paths): Promise<AgentPlace[]> {
+  const folderOf = ({ path }: AgentPlace): string => dirname(dirname(path));
+  const added = places.filter(
+    ({ scope, path }) => scope === "project" && !paths.agents.project.includes(path),
+  );
+  const untrusted = await findUntrustedFolders(added.map(folderOf), paths);
+  return places.map((place) =>
+    added.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
+  );
 }
 
 async function placesOfPlugin(
@@ -245,6 +260,8 @@ export interface AgentPlace {
   readonly scope: AgentScope;
   readonly path: string;
   readonly plugin?: string;
+  /** Its folder is not trusted by itself. */
+  readonly untrusted?: true;
   /** The id of an agent in this place, where it is not its bare name. */
   readonly idOf?: (file: string, name: string) => string;
 }
@@ -286,7 +303,7 @@ export function createAgentFileLoader(): AgentFileLoader {
           files.push(file);
           const { parsed } = readCached(file, place, cache, fresh);
           diagnostics.push(...parsed.diagnostics);
-          if (parsed.definition !== undefined) definitions.push(withId(parsed.definition, file, place));
+          if (parsed.definition !== undefined) definitions.push(placed(parsed.definition, file, place));
         }
       }
       cache = fresh;
@@ -299,9 +316,15 @@ function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-function withId(definition: AgentDefinition, file: string, place: AgentPlace): AgentDefinition {
-  if (place.idOf === undefined) return definition;
-  return { ...definition, source: { ...definition.source, id: place.idOf(file, definition.name) } };
+function placed(definition: AgentDefinition, file: string, place: AgentPlace): AgentDefinition {
+  const { idOf, untrusted } = place;
+  if (idOf === undefined && untrusted === undefined) return definition;
+  const source = {
+    ...definition.source,
+    ...(idOf === undefined ? {} : { id: idOf(file, definition.name) }),
+    ...(untrusted === undefined ? {} : { untrusted }),
+  };
+  return { ...definition, source };
 }
 
 function readCached(

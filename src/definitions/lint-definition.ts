@@ -11,7 +11,7 @@ import { builtinTools } from "../tools/grants/builtin-tools.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import { parseToolEntry, resolveToolName } from "../tools/grants/tool-entry.ts";
 import { grantTools } from "../tools/grants/tool-grants.ts";
-import type { AgentDefinition } from "./agent-definition.ts";
+import { type AgentDefinition, mayWiden } from "./agent-definition.ts";
 import { rateDescription } from "./rate-description.ts";
 
 /** About 10,000 tokens, which every turn of the agent carries. */
@@ -153,7 +153,7 @@ const cases: readonly RightsCase[] = [
 ];
 
 function isHeldBack({ source }: AgentDefinition, trusted: boolean): boolean {
-  return source.scope === "project" && !trusted;
+  return !mayWiden(source, trusted);
 }
 
 function namesWholeShell({ tools = [] }: AgentDefinition): boolean {

@@ -1,6 +1,6 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AgentDefinition, mayWiden } from "../definitions/agent-definition.ts";
 import { buildPolicy, type PolicyFacts } from "../permissions/build-policy.ts";
 import type { PermissionMode } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
@@ -329,7 +329,7 @@ function obstacleTo(mode: PermissionMode, { definition, trusted }: ModeWishes): 
   if (mode === "bypassPermissions") {
     return `The agent ${name} asks for \`bypassPermissions\`, which no file can give; its mode does not count.`;
   }
-  const isForeign = definition?.source.scope === "project" && !trusted;
+  const isForeign = definition !== undefined && !mayWiden(definition.source, trusted);
   if (!isForeign || narrowModes.has(mode)) return undefined;
   return `The agent ${name} asks for the mode \`${mode}\`, which counts only in a trusted folder.`;
 }

@@ -1,4 +1,4 @@
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { type AgentDefinition, mayWiden } from "../definitions/agent-definition.ts";
 import type { AgentLimits } from "../definitions/agent-limits.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import {
@@ -93,7 +93,7 @@ export function planRights(
   const wishes: ChildWishes = {
     ...callMode(request, facts.earlier),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
-    projectMayWiden: facts.trusted,
+    projectMayWiden: mayWiden(definition.source, facts.trusted),
     background,
   };
   const rights = withSkill(childPolicy(above, wishes), request.skill);

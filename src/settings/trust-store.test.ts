@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createTrustStore } from "./trust-store.ts";
+import { createTrustStore, findUntrustedFolders } from "./trust-store.ts";
 
 let root: string;
 let home: string;
@@ -43,6 +43,39 @@ const trusting = (...folders: string[]) =>
 const isTrusted = async (path: string) =>
   (await createTrustStore({ stateFile, home }).isTrusted(path)).trusted;
 const trust = (path: string, options = {}) => createTrustStore({ stateFile, home, ...options }).trust(path);
+
+describe("folders beside the working folder [PRM-11]", () => {
+  const untrusted = async (cwd: string, folders: readonly string[]) => {
+    const configDirectory = join(home, ".claude");
+    const found = await findUntrustedFolders(folders, { cwd, home, stateFile, configDirectory });
+    return folders.filter((each) => found.has(each)).map((each) => each.slice(root.length + 1));
+  };
+
+  it("share the trust of the working folder only in its own repository", async () => {
+    await folder("work/nested/.git");
+    await folder("other/.git");
+    await folder("own/.git");
+    const cwd = await folder("work");
+    await trusting(join(root, "own"));
+    const folders = ["work", "work/deep", "work/nested", "work/nested/a", "other/a", "own/a", "plain"];
+    expect(await untrusted(cwd, await Promise.all(folders.map(folder)))).toEqual([
+      "work/nested",
+      "work/nested/a",
+      "other/a",
+      "plain",
+    ]);
+  });
+
+  it("are judged by their real path, and a working folder that is the home gives nothing away", async () => {
+    await folder("other/.git");
+    const cwd = await folder("work");
+    await symlink(join(root, "other"), join(cwd, "link"));
+    expect(await untrusted(cwd, [join(cwd, "link")])).toEqual(["work/link"]);
+    await folder("home/.claude");
+    expect(await untrusted(home, [await folder("home/downloaded"), home])).toEqual(["home/downloaded"]);
+    expect(await untrusted(cwd, [home])).toEqual([]);
+  });
+});
 
 describe("asking for trust [PRM-11]", () => {
   it("is no without a state file, and says which folder it is about", async () => {

@@ -5,6 +5,7 @@ import { applyEdits, modify } from "jsonc-parser";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isRecord, kindOf } from "../foundation/json-record.ts";
 import { byteOrderMark, parseJsonDocument, withoutByteOrderMark } from "../foundation/parse-json-document.ts";
+import type { Paths } from "./paths.ts";
 import { type UpdateFileOptions, updateFile } from "./update-file.ts";
 
 export type TrustAnswer =
@@ -106,6 +107,34 @@ async function coveringFolder(
   }
   return undefined;
 }
+
+/**
+ * Of these folders, those that trust does not reach: neither that of the working folder, whether it is stored or given for one
+ * session, nor one of their own that is stored. The person's own configuration is no one else's.
+ */
+export async function findUntrustedFolders(
+  folders: readonly string[],
+  { cwd, home, stateFile, configDirectory }: TrustPlaces,
+): Promise<ReadonlySet<string>> {
+  if (folders.length === 0) return new Set();
+  const store = createTrustStore({ stateFile, home });
+  const [working, own, realHome] = await Promise.all([
+    trustRoot(cwd, home),
+    realFolder(configDirectory),
+    realFolder(home),
+  ]);
+  const isReached = async (folder: string): Promise<boolean> => {
+    if ((await realFolder(join(folder, ".claude"))) === own) return true;
+    const root = await trustRoot(folder, home);
+    if (root === working) return true;
+    if ((await coveringFolder(root, new Set([working]), realHome)) !== undefined) return true;
+    return (await store.isTrusted(folder)).trusted;
+  };
+  const reached = await Promise.all(folders.map(isReached));
+  return new Set(folders.filter((_, index) => reached[index] !== true));
+}
+
+type TrustPlaces = Pick<Paths, "cwd" | "home" | "stateFile" | "configDirectory">;
 
 /** On Windows, paths are in the file with either kind of slash. */
 function hasFolder(folders: ReadonlySet<string>, folder: string): boolean {

@@ -59,13 +59,17 @@ export function createSkillFileLoader(): SkillFileLoader {
           files.add(seen);
           const { reading } = readCached(entry, place, cache, fresh);
           diagnostics.push(...reading.diagnostics);
-          if (reading.skill !== undefined) skills.push(reading.skill);
+          if (reading.skill !== undefined) skills.push(placed(reading.skill, place));
         }
       }
       cache = fresh;
       return { skills, diagnostics, files: [...files].map((seen) => seen.slice(seen.lastIndexOf("\0") + 1)) };
     },
   };
+}
+
+function placed(skill: Skill, { untrusted }: SkillPlace): Skill {
+  return untrusted === undefined ? skill : { ...skill, source: { ...skill.source, untrusted } };
 }
 
 function nextTick(): Promise<void> {

@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Plugin, readPluginManifest } from "../plugins/plugin.ts";
 import { createPaths } from "../settings/paths.ts";
@@ -128,6 +128,19 @@ describe("[SKL-1] places and their rank", () => {
       touchedDirectories: [join(root, "repo/packages/web/src"), join(root, "elsewhere")],
     };
     expect(await names(more)).toEqual(["added", "nested"]);
+  });
+
+  test("a repository below the project is judged by its own trust [PRM-11]", async () => {
+    for (const place of ["repo", "repo/a", "repo/b"])
+      writeSkill(`${place}/.claude/skills/of-${basename(place)}`);
+    for (const place of ["repo", "repo/b"]) mkdirSync(join(root, place, ".git"), { recursive: true });
+    const touchedDirectories = [join(root, "repo/a/src"), join(root, "repo/b/src")];
+    const found = (await discoverSkills({ ...options, touchedDirectories })).list();
+    expect(found.map(({ name, source }) => [name, source.untrusted ?? false])).toEqual([
+      ["of-a", false],
+      ["of-b", true],
+      ["of-repo", false],
+    ]);
   });
 
   test("sources can be left out, and an organisation can leave only its own and plugins", async () => {

@@ -11,6 +11,7 @@ import type { Plugin } from "../plugins/plugin.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
 import type { Paths, ScopedDirectories } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
+import { findUntrustedFolders } from "../settings/trust-store.ts";
 import { createSkillFileLoader, type LoadedSkills } from "./create-skill-file-loader.ts";
 import type { Skill, SkillPlugin, SkillScope, SkillSource } from "./skill.ts";
 
@@ -117,10 +118,22 @@ export function createSkillReader(): SkillReader {
   const loader = createSkillFileLoader();
   return {
     async read(options) {
-      const { skills, diagnostics, files } = await withoutForeign(await loader.load(skillPlaces(options)));
+      const places = await withTrust(skillPlaces(options), options.paths);
+      const { skills, diagnostics, files } = await withoutForeign(await loader.load(places));
       return createSkillCatalog({ skills, diagnostics, files, overrides: options.settings?.skillOverrides });
     },
   };
+}
+
+/** Folders that were added, and repositories below the project, are judged by their own trust. */
+async function withTrust(places: readonly SkillPlace[], paths: Paths): Promise<SkillPlace[]> {
+  const folderOf = ({ path }: SkillPlace): string => dirname(dirname(path));
+  const own = new Set([...paths.skills.project, ...paths.commands.project]);
+  const others = places.filter(({ scope, path }) => scope === "project" && !own.has(path));
+  const untrusted = await findUntrustedFolders([...new Set(others.map(folderOf))], paths);
+  return places.map((place) =>
+    others.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
+  );
 }
 
 /** Skills of the organisation whose files others can write are no one's word. */
@@ -184,6 +197,8 @@ export interface SkillPlace {
   /** Links that lead out of this folder are not followed; absent where the person's own files are. */
   readonly within?: string;
   readonly plugin?: SkillPlugin;
+  /** Its folder is not trusted by itself. */
+  readonly untrusted?: true;
   /** A manifest names it, so that its absence is worth a word. */
   readonly isNamed?: true;
   /** Folders in it that carry a plugin's mark are plugins, not skills. */

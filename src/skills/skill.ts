@@ -1,3 +1,4 @@
+import { mayWiden } from "../definitions/agent-definition.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
@@ -16,6 +17,8 @@ export interface SkillSource {
   /** The folder that `${CLAUDE_SKILL_DIR}` means. */
   readonly directory: string;
   readonly plugin?: SkillPlugin;
+  /** Its folder is not trusted by itself, whatever the working folder is. */
+  readonly untrusted?: true;
 }
 
 export interface SkillPlugin {
@@ -106,7 +109,7 @@ export function skillGrants(
 
 /** Whether the file that a skill is in may run commands, register hooks and grant calls. */
 export function mayGrant({ source }: Pick<Skill, "source">, trusted: boolean): boolean {
-  return source.scope !== "project" || trusted;
+  return mayWiden(source, trusted);
 }
 
 function readRules(

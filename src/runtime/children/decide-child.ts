@@ -1,6 +1,6 @@
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { AgentDefinition, AgentRegistry } from "../../definitions/agent-definition.ts";
+import { type AgentDefinition, type AgentRegistry, mayWiden } from "../../definitions/agent-definition.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "../../model/look-up-model.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
 import { aliasTable, type ChosenModel } from "../../model/select-subagent-model.ts";
@@ -329,9 +329,11 @@ export function listedAgents(
   const models = new Map<string | undefined, ChosenModel>();
   const allowed = new Map<string, boolean>();
   const known = new Map<string, ReadonlyMap<string, string>>();
-  const maySearch = ({ permissionMode: mode, source: { scope } }: AgentDefinition): boolean => {
-    const key = JSON.stringify([mode, scope]);
-    const wishes = { definition: { mode, scope }, projectMayWiden: facts.trusted };
+  const maySearch = ({ permissionMode: mode, source }: AgentDefinition): boolean => {
+    const { scope } = source;
+    const projectMayWiden = mayWiden(source, facts.trusted);
+    const key = JSON.stringify([mode, scope, projectMayWiden]);
+    const wishes = { definition: { mode, scope }, projectMayWiden };
     const may = allowed.get(key) ?? allowsSearch(childPolicy(parent.policy, wishes));
     allowed.set(key, may);
     return may;

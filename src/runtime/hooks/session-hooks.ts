@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { textOf, type UserMessage } from "../../conversation/message.ts";
+import { mayWiden } from "../../definitions/agent-definition.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { agentHooks, type SourcedHookRule } from "../../hooks/hook-rule.ts";
@@ -372,7 +373,7 @@ export function collectHookRules(sources: HookSources): readonly SourcedHookRule
       return { hook, origin: { type: "settings", ...file } };
     });
   if (isOff || managedOnly) return written;
-  const mayRun = definition !== undefined && (definition.source.scope !== "project" || trusted);
+  const mayRun = definition !== undefined && mayWiden(definition.source, trusted);
   const own = mayRun
     ? agentHooks(definition.hooks ?? [], {
         id: agentId,

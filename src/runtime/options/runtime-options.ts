@@ -101,7 +101,10 @@ export interface RuntimeOptions {
   readonly mcpConfig?: readonly string[];
   /** True leaves out every MCP server but those of `mcpServers` and `mcpConfig`. */
   readonly strictMcpConfig?: boolean;
-  /** Whether the folder is trusted for this run; absent means what the person has accepted before. */
+  /**
+   * Whether the repository of `cwd` is trusted for this run; absent means what the person has accepted before. Other folders,
+   * such as those of `additionalDirectories`, count by what was accepted for them.
+   */
   readonly trusted?: boolean;
   /** Deny rules of every session; `Task(name)` also hides that agent. */
   readonly disallowedTools?: readonly string[];

@@ -1,7 +1,7 @@
 // @io
 import { existsSync } from "node:fs";
 import { loadSessionInstructions } from "../../context/load-session-instructions.ts";
-import { agentScopes } from "../../definitions/agent-definition.ts";
+import { agentScopes, mayWiden } from "../../definitions/agent-definition.ts";
 import {
   countBySeverity,
   type Diagnostic,
@@ -189,7 +189,7 @@ function checkTrust({ discovered, trust }: DoctorFacts): Checkup {
     .all()
     .filter(({ definition: { source, hooks, mcpServers, permissionMode } }) => {
       const asks = hooks !== undefined || mcpServers !== undefined || permissionMode === "acceptEdits";
-      return source.scope === "project" && asks;
+      return asks && !mayWiden(source, false) && mayWiden(source, true);
     });
   if (held.length + agents.length === 0) {
     return { name, state: "ok", text: "This folder is not trusted, and nothing in it waits for that." };

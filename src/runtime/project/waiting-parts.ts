@@ -1,4 +1,4 @@
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import { type AgentDefinition, mayWiden } from "../../definitions/agent-definition.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import type { HookHandler } from "../../hooks/hook-rule.ts";
 import type { McpTransport } from "../../mcp/mcp-server.ts";
@@ -40,13 +40,13 @@ export function waitingParts(session: TrustFacts, { servers, skills }: Brought):
   const fromAgents = registry
     .all()
     .flatMap(({ definition, shadowed }) => [definition, ...shadowed])
-    .filter(({ source }) => source.scope === "project")
+    .filter(({ source }) => !mayWiden(source, false) && mayWiden(source, true))
     .flatMap((definition) => agentParts(definition, session));
   const fromServers = servers
     .filter(({ fromRepository }) => fromRepository)
     .map((server) => serverPart(server, session));
   const fromSkills = skills
-    .filter(({ source }) => source.scope === "project")
+    .filter(({ source }) => !mayWiden(source, false) && mayWiden(source, true))
     .flatMap((skill) =>
       waitingOfSkill(skill).map((part) => ({ ...part, from: session.pathText(skill.source.file) })),
     );

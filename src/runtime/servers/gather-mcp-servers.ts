@@ -1,4 +1,4 @@
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
+import { type AgentDefinition, mayWiden } from "../../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
 import { type Diagnostic, type Issue, placeFindings } from "../../foundation/diagnostic.ts";
 import { isRecord } from "../../foundation/json-record.ts";
@@ -107,7 +107,7 @@ export function chooseAgentServers(
       locate: () => undefined,
     }),
   );
-  const chosen = chooseMcpServers(entries, facts);
+  const chosen = chooseMcpServers(entries, { ...facts, trusted: facts.trusted && mayWiden(source, true) });
   const diagnostics = placeFindings(issues, source.file ?? `agent ${name}`, () => undefined);
   return { ...chosen, diagnostics: [...diagnostics, ...chosen.diagnostics] };
 }
