@@ -1,4 +1,5 @@
 import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
+import { nearestName } from "../foundation/nearest-name.ts";
 import type { FiredEvent } from "./hook-input.ts";
 
 /** What one hook said, understood. Nothing in it means: continue. */
@@ -152,7 +153,7 @@ export function readAnswer(event: FiredEvent, value: unknown): HookReading {
   if (named !== undefined && named !== event) {
     return failed(`"hookEventName" says ${shown(named)}, but the event is ${event}`);
   }
-  const complaint = wrongKinds(value, specific);
+  const complaint = misspeltField(value) ?? misspeltField(specific) ?? wrongKinds(value, specific);
   if (complaint !== undefined) return failed(complaint);
   const decided = readDecision(event, value, specific);
   if (typeof decided === "string") return failed(decided);
@@ -161,6 +162,24 @@ export function readAnswer(event: FiredEvent, value: unknown): HookReading {
 
 /** Only where a person or a program speaks to the model is plain text taken as meant for it. */
 const takesPlainText: ReadonlySet<FiredEvent> = new Set(["UserPromptSubmit", "SessionStart", "PreCompact"]);
+
+/** A decision under a name that is nearly right was meant, and is not left out. */
+function misspeltField(fields: JsonRecord): string | undefined {
+  for (const key of Object.keys(fields)) {
+    const meant = knownFields.has(key) ? undefined : nearestName(key, decidingFields, 2);
+    if (meant !== undefined) return `there is no field "${key}"; did it mean "${meant}"?`;
+  }
+  return undefined;
+}
+
+const decidingFields = [
+  "decision",
+  "permissionDecision",
+  "hookSpecificOutput",
+  "behavior",
+  "continue",
+] as const;
+const knownFields: ReadonlySet<string> = new Set([...decidingFields, "permissionDecisionReason"]);
 
 const textKeys = ["reason", "stopReason", "systemMessage"] as const;
 const specificTextKeys = ["permissionDecisionReason", "additionalContext"] as const;

@@ -36,6 +36,24 @@ export async function gatherReach(
   return [...links, ...reached, ...copied, ...(await findProtected(folder, world, to))];
 }
 
+/** Folders of which a command with a file pattern removes everything that shows, or everything that does not: `rm -rf *`. */
+export async function findEmptied(command: string, paths: readonly PathFact[]): Promise<readonly PathFact[]> {
+  const removed = command.includes("*") ? paths.filter(({ use }) => use === "remove") : [];
+  const names = Map.groupBy(
+    removed.map(({ forms: [path = ""] }) => path),
+    (path) => posix.dirname(path),
+  );
+  const emptied = [...names].map(async ([folder, gone]): Promise<readonly PathFact[]> => {
+    const entries = await readdir(folder).catch(() => []);
+    const isGone = (isHidden: boolean): boolean => {
+      const own = entries.filter((name) => name.startsWith(".") === isHidden);
+      return own.length > 0 && own.every((name) => gone.includes(posix.join(folder, name)));
+    };
+    return isGone(false) || isGone(true) ? [{ forms: [folder], use: "remove" }] : [];
+  });
+  return (await Promise.all(emptied)).flat();
+}
+
 function isFolder(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

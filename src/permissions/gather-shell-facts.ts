@@ -11,7 +11,7 @@ import {
   gatherPathFact,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
-import { gatherReach } from "./gather-reach.ts";
+import { findEmptied, gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
@@ -28,9 +28,13 @@ export async function gatherShellFacts(command: string, world: PathEnvironment):
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
     Promise.all(analysis.listed.map((operand) => gatherOperand(operand, [], world))),
   ]);
+  const emptied = await findEmptied(
+    command,
+    units.flatMap(({ paths }) => paths),
+  );
   return {
     analysis,
-    units,
+    units: units.map((unit, at) => (at === 0 ? { ...unit, paths: [...unit.paths, ...emptied] } : unit)),
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
     ...(tracked !== undefined && { rulesOnTracked: true }),
@@ -107,9 +111,17 @@ function emptied(
   world: PathEnvironment,
 ): readonly PathFact[] {
   if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
-  const outside = paths.filter(({ forms }) => !forms.every((form) => isInside(form, [world.directory])));
+  const isWhole = words.every(({ text }) => !text.startsWith("-") || unselecting.has(text));
+  const outside = paths.filter(
+    ({ forms }) => isWhole || !forms.every((form) => isInside(form, [world.directory])),
+  );
   return outside.map((path) => ({ ...path, use: "remove" }));
 }
+
+/** Options of `find` that choose no files, so that all of them are deleted. */
+const unselecting: ReadonlySet<string> = new Set(
+  "-delete -depth -mindepth -xdev -mount -print -H -L -P".split(" "),
+);
 
 /** A path with all it reaches; `sources` are what a copy brings to its destination. */
 async function gatherOperand(

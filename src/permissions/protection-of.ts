@@ -45,7 +45,9 @@ function isSteering(names: readonly string[], name: string, at: number): boolean
 
 /** Everything in them. */
 const folders: ReadonlySet<string> = new Set(
-  ".git .husky .vscode .idea .devcontainer .ssh .gnupg .aws .kube .hg .lefthook .zed".split(" "),
+  ".git .githooks .husky .vscode .idea .devcontainer .ssh .gnupg .aws .kube .hg .lefthook .zed .mvn .vim .emacs.d".split(
+    " ",
+  ),
 );
 
 /** A folder in a folder, with all it holds. */
@@ -53,7 +55,9 @@ const pairs: ReadonlySet<string> = new Set(
   `.config/git .config/fish .config/autostart .config/systemd .config/pip .config/retinue .config/npm .config/nvim
   .config/direnv library/launchagents library/launchdaemons .local/bin .m2/settings.xml .gradle/init.d
   .gradle/init.gradle .gradle/gradle.properties .bundle/config .docker/config.json
-  .cargo/config .cargo/config.toml .cargo/bin .yarn/releases .yarn/plugins`.split(/\s+/),
+  .cargo/config .cargo/config.toml .cargo/bin .yarn/releases .yarn/plugins .config/mise .config/environment.d
+  .config/code .mise/config.toml .cursor/mcp.json .gemini/settings.json .codex/config.toml node_modules/.bin
+  gradle/wrapper`.split(/\s+/),
 );
 
 const files: ReadonlySet<string> = new Set(
@@ -63,10 +67,13 @@ const files: ReadonlySet<string> = new Set(
   .zlogin .zlogout .kshrc .cshrc .tcshrc .login .logout .xprofile .xinitrc .xsession .vimrc .nvimrc .exrc .gvimrc .emacs
   .tmux.conf .screenrc .gdbinit .lldbinit .rprofile .irbrc .pryrc .pythonrc .mailcap .hgrc
   .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml lefthook.yaml .lefthook.yml .huskyrc .lintstagedrc
-  .mise.toml authorized_keys crontab`.split(/\s+/),
+  .mise.toml mise.toml .devcontainer.json .pnp.cjs .pnp.loader.mjs pnpmfile.cjs pnpmfile.js .nvim.lua .dir-locals.el
+  .rvmrc .autoenv .autoenv.zsh .pdbrc .pam_environment usercustomize.py sitecustomize.py authorized_keys crontab`.split(
+    /\s+/,
+  ),
 );
 
-const patterns: readonly RegExp[] = [/^\.bash_\w+$/, /^\.zsh\w*$/];
+const patterns: readonly RegExp[] = [/^\.bash_\w+$/, /^\.zsh\w*$/, /\.code-workspace$/];
 
 /** Git takes a folder with HEAD, objects and refs for a repository and runs what its config says. */
 function isBareRepositoryPart(path: string, directory: string): boolean {

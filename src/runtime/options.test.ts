@@ -413,3 +413,11 @@ describe("a library does not obey settings files unless asked [SDK-1]", () => {
     expect(existsSync(join(home, ".claude", "projects"))).toBe(true);
   });
 });
+
+test.each<[unknown, RegExp]>([
+  [[{ event: "PreToolUse", matchr: "Bash", run: () => undefined }], /matcher/],
+  [[{ event: "PreToolUse", timeout: 5, run: () => undefined }], /timeoutMs/],
+  [{ PreToolUse: [{ matchers: "Bash", hooks: [() => undefined] }] }, /matcher/],
+])("a hook with a field that there is not is refused, with the one that was meant: %j [DRP-2]", (hooks, meant) => {
+  expect(() => createRuntime({ hooks } as never)).toThrow(meant);
+});

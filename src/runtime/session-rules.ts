@@ -140,7 +140,11 @@ export function refuseBrokenRestrictions({
   throw new RetinueError(
     "broken-settings",
     `${placeOf(diagnostic)}Settings cannot be read completely, so it is not known what is forbidden: ${what}`,
-    { advice: "Run `retinue doctor` and fix the file; nothing was started." },
+    {
+      advice: [diagnostic?.advice, "Run `retinue doctor` and fix the file; nothing was started."]
+        .filter((text) => text !== undefined)
+        .join(" "),
+    },
   );
 }
 

@@ -166,12 +166,26 @@ function isHookList(given: NonNullable<RuntimeOptions["hooks"]>): given is reado
 function checkHook(hook: unknown): void {
   if (!isRecord(hook)) throw invalid(`A hook must be an object with event and run, but is ${shown(hook)}.`);
   checkEvent(hook["event"]);
+  checkHookKeys(hook["event"], hook, ["event", "matcher", "name", "timeoutMs", "run"]);
   if (typeof hook["run"] !== "function")
     throw invalid(`A hook for ${shown(hook["event"])} has no function run(input, options).`);
   if (hook["matcher"] !== undefined && typeof hook["matcher"] !== "string")
     throw invalid(
       `The matcher of a hook for ${shown(hook["event"])} must be text, but is ${shown(hook["matcher"])}.`,
     );
+}
+
+/** A key that means nothing here would leave a guard without its matcher or its limit. */
+function checkHookKeys(
+  event: string,
+  hook: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+): void {
+  const key = Object.keys(hook).find((name) => !known.includes(name));
+  if (key === undefined) return;
+  const nearest = nearestName(key, known);
+  const hint = nearest === undefined ? `The fields are ${known.join(", ")}.` : `Did you mean ${nearest}?`;
+  throw invalid(`A hook for ${event} has no field ${shown(key)}. ${hint}`);
 }
 
 function checkEvent(event: unknown): asserts event is FiredEvent {
@@ -210,7 +224,10 @@ function readPattern(event: string, matcher: unknown): string | undefined {
 }
 
 function asRecord(event: string, entry: unknown): Readonly<Record<string, unknown>> {
-  if (isRecord(entry)) return entry;
+  if (isRecord(entry)) {
+    checkHookKeys(event, entry, ["matcher", "hooks", "timeout"]);
+    return entry;
+  }
   throw invalid(`The hooks for ${event} must be functions, or { matcher, hooks: [functions] }.`);
 }
 
