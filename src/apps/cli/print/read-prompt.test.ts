@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import type { CliInput } from "../cli-host.ts";
 import { streamLines } from "../../../foundation/stream-lines.ts";
+import type { CliInput } from "../cli-host.ts";
 import { readAll } from "../create-real-host.ts";
 import { readMessages, readPrompt } from "./run-print.ts";
 
