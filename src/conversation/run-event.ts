@@ -25,6 +25,24 @@ export function addTotals(a: RunTotals, b: RunTotals): RunTotals {
   };
 }
 
+/** What is left of `a` without `b`, which is a part of it. */
+export function subtractTotals(a: RunTotals, b: RunTotals): RunTotals {
+  const known = a.costUsd !== undefined && b.costUsd !== undefined ? { costUsd: a.costUsd - b.costUsd } : {};
+  return {
+    usage: {
+      inputTokens: a.usage.inputTokens - b.usage.inputTokens,
+      outputTokens: a.usage.outputTokens - b.usage.outputTokens,
+      cacheReadTokens: a.usage.cacheReadTokens - b.usage.cacheReadTokens,
+      cacheWriteTokens: a.usage.cacheWriteTokens - b.usage.cacheWriteTokens,
+    },
+    turns: a.turns - b.turns,
+    toolUses: a.toolUses - b.toolUses,
+    durationMs: a.durationMs - b.durationMs,
+    modelMs: a.modelMs - b.modelMs,
+    ...known,
+  };
+}
+
 /** The answer of the approval inbox that decided about a call. */
 export interface UsedApproval {
   readonly id: string;

@@ -43,7 +43,13 @@ const steps = [
   call("Glob", { pattern: "*.txt" }),
   "Done.",
 ];
-const marks = ["ran-agent-hook", "ran-server", "ran-skill-hook", "project/ran-skill-command", "project/written.txt"];
+const marks = [
+  "ran-agent-hook",
+  "ran-server",
+  "ran-skill-hook",
+  "project/ran-skill-command",
+  "project/written.txt",
+];
 
 /** Runs an agent and a skill of a folder beside the project; answers with what they could do. */
 async function use(options: { readonly trusts: readonly string[]; readonly place?: string }) {

@@ -1,6 +1,12 @@
 import type { UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
-import { addUsage, noUsage, type Usage } from "../conversation/usage.ts";
+import {
+  addTotals,
+  type RunEnding,
+  type RunEvent,
+  type RunTotals,
+  subtractTotals,
+} from "../conversation/run-event.ts";
+import { addUsage, contextTokens, noUsage, type Usage } from "../conversation/usage.ts";
 import { abortable, sleep } from "../foundation/abortable.ts";
 import type { Feed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
@@ -18,6 +24,8 @@ export interface TaskEntry {
   readonly moved: AbortController;
   /** Set while one that was idle waits for a place. */
   resume?: () => void;
+  /** Of its state, what was counted before the run or the part of it ended; and how much of that belongs to this part. */
+  counted?: { readonly ever: RunTotals; readonly part: RunTotals | undefined };
 }
 
 /** All children of a session, as the task manager keeps them. */
@@ -69,11 +77,38 @@ function apply(table: TaskTable, entry: TaskEntry, event: RunEvent): void {
   entry.state = foldTask(entry.state, event, table.now());
   table.feed.publish({ event, state: entry.state });
   if (event.type !== "run-ended" && event.type !== "run-idled") return;
-  const { totals } = event.ending;
-  table.totals = table.totals === undefined ? totals : addTotals(table.totals, totals);
+  const early = entry.counted?.part;
+  addToTable(table, early === undefined ? event.ending.totals : subtractTotals(event.ending.totals, early));
+  entry.counted = { ever: soFar(entry.state), part: undefined };
   table.active.delete(entry);
   // Immediately, so that a newcomer does not get the place before those in the queue while this one still cleans up.
   startNext(table);
+}
+
+/** What the children took since the last asking, those that still run included: their end adds only what came after. */
+export function takeTotals(table: TaskTable): RunTotals | undefined {
+  for (const entry of table.entries.values()) {
+    if (hasEnded(entry.state)) continue;
+    const ever = soFar(entry.state);
+    const added = entry.counted === undefined ? ever : subtractTotals(ever, entry.counted.ever);
+    if (added.turns + added.toolUses + contextTokens(added.usage) === 0) continue;
+    const part = entry.counted?.part;
+    entry.counted = { ever, part: part === undefined ? added : addTotals(part, added) };
+    addToTable(table, added);
+  }
+  const { totals } = table;
+  table.totals = undefined;
+  return totals;
+}
+
+function addToTable(table: TaskTable, totals: RunTotals): void {
+  table.totals = table.totals === undefined ? totals : addTotals(table.totals, totals);
+}
+
+/** Its time counts when it has ended. */
+function soFar({ usage, turns, toolUses, costUsd }: TaskState): RunTotals {
+  const known = costUsd === undefined ? {} : { costUsd };
+  return { usage, turns, toolUses, durationMs: 0, modelMs: 0, ...known };
 }
 
 /** A child that was idle queues like one that starts, without being started again. */

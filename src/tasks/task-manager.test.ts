@@ -230,6 +230,41 @@ describe("[LIM-1] places", () => {
     expect(tasks.takeTotals()).toBeUndefined();
   });
 
+  test("[LIM-4] what a child has used counts while it runs, and its end adds only the rest", async () => {
+    const tasks = manager();
+    const usage = { ...noUsage, inputTokens: 100 };
+    const answered: RunEvent = {
+      type: "assistant-answered",
+      message: { role: "assistant", content: [] },
+      usage,
+      model: "m",
+      stopReason: "end_turn",
+      costUsd: 0.25,
+    };
+    const half = Promise.withResolvers<void>();
+    const rest = Promise.withResolvers<void>();
+    tasks.start(
+      task("a", async function* () {
+        yield answered;
+        half.resolve();
+        await rest.promise;
+        yield answered;
+        const whole = { ...totals, usage: { ...usage, inputTokens: 200 }, turns: 2, costUsd: 0.5 };
+        yield {
+          type: "run-ended",
+          ending: { status: "completed", reason: "end_turn", text: "", denials: [], totals: whole },
+        };
+      }),
+    );
+    await half.promise;
+    expect(tasks.takeTotals()).toMatchObject({ turns: 1, usage, costUsd: 0.25 });
+    expect(tasks.takeTotals()).toBeUndefined();
+    rest.resolve();
+    await tasks.ended("a");
+    expect(tasks.takeTotals()).toMatchObject({ turns: 1, usage, costUsd: 0.25, durationMs: 1 });
+    expect(tasks.takeTotals()).toBeUndefined();
+  });
+
   test("a queued child can be stopped and never runs", async () => {
     const tasks = manager(1, "queue");
     let ran = false;

@@ -18,6 +18,7 @@ import {
   type TaskStart,
   type TaskState,
   type TaskTable,
+  takeTotals,
 } from "./drive-task.ts";
 
 /** What a running child knows of those who may be watching it. */
@@ -82,7 +83,7 @@ export interface TaskManager extends AsyncDisposable {
   takeUnread(id: string): readonly UserMessage[];
   get(id: string): TaskState | undefined;
   list(): readonly TaskState[];
-  /** What all runs that have ended since the last asking took together; of an agent that was resumed there are several. */
+  /** What all runs took together since the last asking, those that still run included; of an agent that was resumed there are several. */
   takeTotals(): RunTotals | undefined;
   /** Leaving the loop, or `return()`, ends the watching. */
   watch(): AsyncIterableIterator<TaskEvent>;
@@ -129,11 +130,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
       return entry === undefined ? undefined : stateOf(table, entry);
     },
     list: () => [...entries.values()].map((entry) => stateOf(table, entry)),
-    takeTotals() {
-      const { totals } = table;
-      table.totals = undefined;
-      return totals;
-    },
+    takeTotals: () => takeTotals(table),
     ended: async (id) => entries.get(id)?.done.promise,
     wait: (id, { signal }) => waitFor(entries.get(id), signal),
     detach(id) {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { createSampleRuntime } from "../../../testing/sample-runtime.ts";
 import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
+import type { ModelTally } from "./model-tally.ts";
 import { initMessage, type MessageOptions, messagesOf } from "./output-messages.ts";
 import { resultMessage } from "./result-message.ts";
 
@@ -281,6 +282,15 @@ describe("the result", () => {
         "claude-haiku-5": { outputTokens: 2, costUSD: 0.5 },
       },
     });
+  });
+
+  it("costs what its models cost together, also where children went on after its end [LIM-4]", () => {
+    const children = new Map([["claude-haiku-5", { usage: ending.totals.usage, cost: 0.5 }]]);
+    const tree = { ...ending.totals, costUsd: 0.25 };
+    const costOf = (tally: ModelTally) =>
+      resultMessage({ ...ending, tree }, model, context, tally)["total_cost_usd"];
+    expect(costOf(children)).toBe(0.75);
+    expect(costOf(new Map([["unpriced", { usage: ending.totals.usage }]]))).toBeNull();
   });
 
   it("of a success has the text and every sum [CLI-1, LIM-4]", () => {

@@ -18,6 +18,7 @@ export function resultMessage(
   const { totals } = ending;
   const subtype = subtypeOf(ending);
   const failure = apiFailureOf(ending);
+  const sums = sumModels(totals, model.id, children);
   return {
     type: "result",
     subtype,
@@ -30,9 +31,10 @@ export function resultMessage(
     stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
     terminal_reason: terminalReason(ending),
     session_id: sessionId,
-    total_cost_usd: (ending.tree ?? totals).costUsd ?? null,
+    // Children may go on after the ending was made, so what was seen of them counts, as in `modelUsage`.
+    total_cost_usd: children.size === 0 ? ((ending.tree ?? totals).costUsd ?? null) : costOfAll(sums),
     usage: wireUsage(totals.usage),
-    modelUsage: modelUsage(totals, model, children),
+    modelUsage: modelUsage(sums, model),
     permission_denials: ending.denials.map(({ call }) => ({
       tool_name: call.name,
       tool_use_id: call.id,
@@ -100,15 +102,24 @@ function terminalReason({ status, reason }: RunEnding): string {
 }
 
 /** The main agent's model first; those of children add to it or are next to it. */
-function modelUsage(
-  { usage, costUsd: cost }: RunTotals,
-  { id, contextWindow, maxOutputTokens }: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
-  children: ModelTally,
-): Readonly<Record<string, object>> {
+function sumModels({ usage, costUsd: cost }: RunTotals, id: string, children: ModelTally): ModelTally {
   const main: ModelSum = { usage, ...(cost === undefined ? {} : { cost }) };
-  const sums = new Map([[id, main], ...[...children].filter(([name]) => name !== id)]);
   const same = children.get(id);
-  if (same !== undefined) sums.set(id, addSums(main, same));
+  return new Map([
+    [id, same === undefined ? main : addSums(main, same)],
+    ...[...children].filter(([name]) => name !== id),
+  ]);
+}
+
+function costOfAll(sums: ModelTally): number | null {
+  const costs = [...sums.values()].map(({ cost }) => cost);
+  return costs.every((cost) => cost !== undefined) ? costs.reduce((sum, cost) => sum + cost, 0) : null;
+}
+
+function modelUsage(
+  sums: ModelTally,
+  { id, contextWindow, maxOutputTokens }: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
+): Readonly<Record<string, object>> {
   return Object.fromEntries(
     [...sums].map(([name, sum]) => [
       name,
