@@ -51,7 +51,8 @@ function isOption(word: ShellWord | undefined): boolean {
 function candidates({ text, literal }: ShellWord): readonly string[] {
   const plain = text.replace(/^file:\/\//i, "");
   if (!literal || plain.length > 4_096 || /^[a-z][a-z0-9+.-]*:\/\//i.test(plain)) return [];
-  const parts = plain.split(/[=,:;@]+/);
+  // A dot command of a program for databases names its file after a space.
+  const parts = plain.split(/^\.[a-z]+\s/.test(plain) ? /[=,:;@\s]+/ : /[=,:;@]+/);
   const glued = /^-[A-Za-z]/.test(plain) ? [plain.slice(2).replace(/^=/, "")] : [];
   const whole = plain.startsWith("-") ? [] : [plain];
   const found = [...whole, ...glued, ...parts.filter((part) => part !== plain && !part.startsWith("-"))];

@@ -225,11 +225,14 @@ const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
 /** Where a command runs: programs act by the files of the folder they are in, git by the repository around it. */
 async function gatherPlace(
-  { words, directories }: ShellUnit,
-  { world, root, repositories }: UnitContext,
+  unit: ShellUnit,
+  { world, root, repositories, analysis }: UnitContext,
 ): Promise<Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration">> {
+  const { words, directories } = unit;
   const name = basename(words[0]?.text ?? "");
   if (movers.has(name)) return {};
+  // What else the call does could lay out another repository there first.
+  const isChanging = analysis.units.some((other) => other !== unit && !other.readOnly);
   if (directories.includes("unknown"))
     return {
       elsewhere: "the folder that the commands run in is not known",
@@ -245,6 +248,8 @@ async function gatherPlace(
     if (outside !== undefined)
       place = { ...place, elsewhere: `commands would run in ${outside}, outside the working directories` };
     if (real !== root) place = { ...place, movedTo: real };
+    if (name === "git" && !isStart && isChanging)
+      place = { ...place, repository: "git would run in a folder that the same call may change" };
     if (name === "git" && repositories.find(real) !== repositories.find(root))
       place = { ...place, repository: "git would run in another repository, by its settings" };
   }

@@ -356,6 +356,9 @@ git var GIT_AUTHOR_IDENT
 git show-branch
 git diff-index --name-only HEAD
 git diff-files --name-only
+git -C . status
+cd src && git status
+cd src && git log --oneline -3
 `);
 
 /** Commands that only read too, but by names or programs that are not known beforehand: they ask. */
@@ -363,9 +366,6 @@ export const askingCommands: readonly string[] = readList(`
 find src -name '*.ts' | xargs wc -l
 wc -l $(find src -name '*.ts')
 cat $(git ls-files 'src/*.ts' | head -1)
-git -C . status
-cd src && git status
-cd src && git log --oneline -3
 ps aux | head -5
 env | grep -i node
 find . -name '*.ts' -not -path '*/node_modules/*' | xargs grep -ln value

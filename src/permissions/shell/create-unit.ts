@@ -1,5 +1,5 @@
 import { judgeCommand } from "./programs/judge-command.ts";
-import { hasHarmlessGitGlobals, withoutGitGlobals } from "./programs/judge-git.ts";
+import { gitFolders, hasHarmlessGitGlobals, withoutGitGlobals } from "./programs/judge-git.ts";
 import type { Judgement, Place, UsedPath } from "./programs/judgement.ts";
 import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
 import { quoteWord, type Word } from "./word.ts";
@@ -34,11 +34,13 @@ export interface CreatedUnit {
 
 /** Describes one simple command for the rules. */
 export function createUnit(input: UnitInput): CreatedUnit {
-  const { words, directories } = input;
+  const { words } = input;
   const name = words[0];
-  const here = directories.length === 1 && directories[0] === "";
+  const here = input.directories.length === 1 && input.directories[0] === "";
+  const directories = ownDirectories(words, input.directories);
+  const isKnown = !directories.includes("unknown");
   const judged =
-    name?.literal === true ? judgeName(words, { here, repository: input.repository }) : undefined;
+    name?.literal === true ? judgeName(words, { isKnown, repository: input.repository }) : undefined;
   const reason = input.reason ?? noGrantReason(name, here);
   const exactOnly = input.exactOnly ?? judged?.exactOnly;
   const wildcardHead = input.exactOnly === undefined ? judged?.wildcardHead : input.wildcardHead;
@@ -76,6 +78,20 @@ export function createUnit(input: UnitInput): CreatedUnit {
   if (limited !== undefined)
     return { unit, rendered: [...limited, ...(input.exclusions ?? []).map(quoteWord)], isLimited: true };
   return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
+}
+
+/** Where `git -C` goes, from each directory it may start in. */
+function ownDirectories(words: readonly Word[], directories: readonly string[]): readonly string[] {
+  if (words[0]?.literal !== true || baseName(words[0].text) !== "git") return directories;
+  return gitFolders(words).reduce(
+    (from, { path, pathKnown, literal }) =>
+      from.map((directory) => {
+        if (!pathKnown || !literal) return "unknown";
+        if (/^(?:\/|~(?:\/|$))/.test(path)) return path;
+        return directory === "" || directory === "unknown" ? directory || path : `${directory}/${path}`;
+      }),
+    directories,
+  );
 }
 
 /** Is for words that `xargs` adds, so that an exact rule without them does not cover the command. */
@@ -163,6 +179,7 @@ function startedWords(words: readonly Word[], judged: Judgement | undefined): re
   const isLauncher =
     judged === undefined ||
     judged.exactOnly !== undefined ||
+    (judged.namesFiles === "any" && verbs === undefined) ||
     launchers.has(name) ||
     runners.has(name) ||
     verb !== -1;

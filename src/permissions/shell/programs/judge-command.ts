@@ -7,6 +7,7 @@ import {
   valuesOf,
   type Word,
 } from "../word.ts";
+import { judgeDevelopment } from "./development-programs.ts";
 import { judgeBuiltin } from "./judge-builtin.ts";
 import { judgeFind } from "./judge-find.ts";
 import { judgeGit } from "./judge-git.ts";
@@ -32,7 +33,12 @@ import { writingPrograms } from "./writing-programs.ts";
 /** What a command does with these arguments; undefined for one that no table knows. */
 export function judgeCommand(words: readonly Word[], place: Place): Judgement | undefined {
   const name = words[0]?.text ?? "";
-  return judgeBuiltin(words) ?? judges.get(name)?.(words, place) ?? judgeInterpreter(words);
+  return (
+    judgeBuiltin(words) ??
+    judges.get(name)?.(words, place) ??
+    judgeDevelopment(words) ??
+    judgeInterpreter(words)
+  );
 }
 
 const specs: readonly (readonly [string, ProgramSpec])[] = [
@@ -145,6 +151,9 @@ function judgeManager(words: readonly Word[]): Judgement {
   // npm takes every option before `--` for its own, wherever it is.
   const isStrict = program === "npm" || (command !== undefined && builtIn.has(command.text));
   const after = scanOptions(isStrict ? rest : [], managerOptions);
+  // yarn and pnpm find those that lead them elsewhere after a script's name too.
+  const own = rest.slice(0, rest.findIndex(({ text }) => text === "--") >>> 0);
+  const leading = isStrict ? [] : scanOptions(own, managerOptions).options;
   const changes = command?.text === "config" && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list");
   const isQuestion =
     program === "npm" && words.length === 2 && /^(?:--version|-v)$/.test(words[1]?.text ?? "");
@@ -153,7 +162,7 @@ function judgeManager(words: readonly Word[]): Judgement {
       isQuestion,
       [],
       [
-        optionRisk(program, { options: [...before.options, ...after.options] }),
+        optionRisk(program, { options: [...before.options, ...after.options, ...leading] }),
         before.unclear ?? after.unclear,
         changes ? `a changed configuration of ${program} can start programs` : undefined,
       ],
@@ -172,6 +181,10 @@ export const tarOptions: OptionTable = optionTable(
     "catenate diff compare delete test-label gzip bzip2 xz zstd auto-compress verbose keep-old-files overwrite " +
     "skip-old-files touch volno-file:> suffix: format: sort: warning: wildcards numeric-owner totals? dereference help version",
 );
+/** With these options tar only lists what is in an archive. */
+const listing = new Set(
+  "t list f file v verbose z gzip j bzip2 J xz a auto-compress exclude numeric-owner".split(" "),
+);
 const extracting = ["x", "extract", "get"];
 const writing = "c create r append u update A concatenate catenate delete".split(" ");
 
@@ -187,7 +200,11 @@ function judgeTar(words: readonly Word[]): Judgement {
   else paths.push(...used(directories, "read"));
   const reach = hasOption(scanned, "h", "dereference") ? "follow" : "all";
   if (creates) paths.push(...below(scanned.operands, "read", reach));
-  return judgement(false, paths, [
+  const isListing =
+    hasOption(scanned, "t", "list") &&
+    archives.length === 1 &&
+    scanned.options.every(({ name }) => listing.has(name));
+  return judgement(isListing && environmentReason(words) === undefined, paths, [
     optionRisk("tar", scanned),
     archives.some(({ text }) => text.includes(":")) ? "tar opens an archive on another machine" : undefined,
     scanned.unclear,

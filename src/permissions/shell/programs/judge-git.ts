@@ -1,4 +1,4 @@
-import { optionTable, quoteWord, type ScannedWords, scanOptions, type Word } from "../word.ts";
+import { optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf, type Word } from "../word.ts";
 import { gitReadingCommands } from "./git-reading-commands.ts";
 import { hardenedGit } from "./hardened-git.ts";
 import {
@@ -199,7 +199,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
 ];
 
 export const gitGlobals = optionTable(
-  "C:! c:! exec-path?! git-dir:! work-tree:! namespace:! p! paginate! config-env:! super-prefix:! attr-source:! bare! " +
+  "C: c:! exec-path?! git-dir:! work-tree:! namespace:! p! paginate! config-env:! super-prefix:! attr-source:! bare! " +
     "P no-pager no-replace-objects no-optional-locks no-lazy-fetch no-advice literal-pathspecs glob-pathspecs " +
     "noglob-pathspecs icase-pathspecs version v help!",
 );
@@ -208,6 +208,11 @@ export const gitGlobals = optionTable(
 export function withoutGitGlobals(words: readonly Word[]): readonly Word[] {
   const { taken } = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
   return taken === 0 ? words : [...words.slice(0, 1), ...words.slice(taken + 1)];
+}
+
+/** The folders that a git command goes to before it runs, in this order. */
+export function gitFolders(words: readonly Word[]): readonly Word[] {
+  return valuesOf(scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true }), "C");
 }
 
 /** Whether all options before the subcommand are such that a rule need not name them. */
@@ -219,10 +224,10 @@ export function hasHarmlessGitGlobals(words: readonly Word[]): boolean {
 const commands: ReadonlyMap<string, GitCommand> = new Map([...gitReadingCommands, ...gitChangingCommands]);
 
 /** Reads a git command; what it obeys is the configuration of the repository it is in. */
-export function judgeGit(words: readonly Word[], { here, repository }: Place): Judgement {
+export function judgeGit(words: readonly Word[], { isKnown, repository }: Place): Judgement {
   const before = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
   const [, subcommand, ...rest] = withoutGitGlobals(words);
-  const elsewhere = here ? undefined : "git runs the configuration of the directory it is in";
+  const elsewhere = isKnown ? undefined : "git runs the configuration of the directory it is in";
   const outer = [elsewhere, optionRisk("git", before), before.unclear];
   if (subcommand === undefined) {
     const isQuestion = before.options.some(({ name }) => name === "version" || name === "v");
@@ -339,6 +344,7 @@ function harden(
   const verbs = command.verb !== undefined && rest[0]?.text.startsWith("-") === false ? 1 : 0;
   return [
     "git",
+    ...valuesOf(before, "C").flatMap(({ rendered }) => ["-C", rendered]),
     ...hardenedGit.map(quoteWord),
     ...kept,
     subcommand.rendered,

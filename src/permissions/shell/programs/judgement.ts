@@ -46,8 +46,8 @@ export interface UsedPath {
 export type JudgeCommand = (words: readonly Word[], place: Place) => Judgement;
 
 export interface Place {
-  /** It runs in the directory of the call. */
-  readonly here: boolean;
+  /** The directory it runs in is known. */
+  readonly isKnown: boolean;
   /** The folder of the repository, where rules forbid some of its paths. */
   readonly repository?: string | undefined;
 }
@@ -264,6 +264,8 @@ export interface ProgramSpec {
   /** It writes into the directory, unless one of these options is given. */
   readonly landsHere?: string;
   readonly readOnly?: true;
+  /** It only reads where these options are given, and no others. */
+  readonly readOnlyWith?: string;
   /** An option that is added when it only reads. */
   readonly added?: string;
   /** What it does depends on files of the directory it runs in. */
@@ -287,7 +289,11 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     const operands = scanned.operands.slice(skipped);
     const tooMany = spec.maxOperands !== undefined && scanned.operands.length > spec.maxOperands;
     const isCertain = !scanned.loose || (spec.operands === "text" && !acts && !reads);
-    const judged = judgement(spec.readOnly === true && isCertain, usedPaths(spec, scanned, operands), [
+    const isReader =
+      spec.readOnly === true ||
+      (scanned.options.length > 0 &&
+        scanned.options.every(({ name }) => spec.readOnlyWith?.split(" ").includes(name)));
+    const judged = judgement(isReader && isCertain, usedPaths(spec, scanned, operands), [
       optionRisk(program, scanned),
       // Where no option acts, it does not matter to a rule what a word turns out to be.
       scanned.loose && !acts ? undefined : scanned.unclear,

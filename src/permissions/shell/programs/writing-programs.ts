@@ -142,7 +142,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "split",
     {
       options:
-        "filter:! b: C: l: n: a: t: d e x u additional-suffix: bytes: lines: number: suffix-length: numeric-suffixes? verbose",
+        "filter:! b: C: l: n: a: t: d e x u additional-suffix: bytes: lines: number: suffix-length: numeric-suffixes? verbose help version",
       operands: "filter",
       landsHere: "help version",
       caution: ({ operands }) =>
@@ -154,7 +154,8 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   [
     "csplit",
     {
-      options: "f:> prefix:> b: n: k s z suffix-format: digits: keep-files quiet silent elide-empty-files",
+      options:
+        "f:> prefix:> b: n: k s z suffix-format: digits: keep-files quiet silent elide-empty-files help version",
       operands: "read",
       landsHere: "help version",
     },
@@ -183,7 +184,23 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       follows: true,
     },
   ],
-  ["unzip", { options: "d:> P: x l p t o n q j v z C L u", operands: "read", landsHere: "d l p t v" }],
+  [
+    "unzip",
+    {
+      options: "d:> P: x l p t o n q j v z C L u",
+      operands: "read",
+      landsHere: "d l p t v",
+      readOnlyWith: "l v",
+    },
+  ],
+  [
+    "shuf",
+    {
+      options:
+        "e i: n: o:> r z echo input-range: head-count: output:> repeat zero-terminated random-source:< help version",
+      operands: "read",
+    },
+  ],
   ["less", pager],
   ["more", more],
   ["most", pager],

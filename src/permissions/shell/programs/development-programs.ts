@@ -1,0 +1,255 @@
+import { type OptionTable, optionTable, type Word } from "../word.ts";
+import { type Judgement, judgement } from "./judgement.ts";
+
+/** How a tool of developers reads its options. One that is missing here may start a program or write a file. */
+interface ToolSpec {
+  /** The subcommands that the options belong to; absent for a tool without any. */
+  readonly commands?: string;
+  readonly options: string;
+  /** `-name` is one option, as is `--name`. */
+  readonly words?: true;
+  /** Options whose value is a plain name; another could be a file to load. */
+  readonly plain?: string;
+  /** Further options that are understood as a whole. */
+  readonly also?: RegExp;
+  /** Why an operand is asked about. */
+  readonly operand?: (text: string) => string | undefined;
+}
+
+const goBuild = "v race tags: a n x p: trimpath mod: buildvcs: msan asan json";
+const cargo =
+  "v verbose q quiet p: package: workspace all exclude: lib bin: bins example: examples test: tests bench: benches all-targets doc " +
+  "no-run no-fail-fast F: features: all-features no-default-features r release profile: j: jobs: keep-going locked offline " +
+  "frozen message-format: color: ignore-rust-version no-deps help h";
+const maven: ToolSpec = {
+  words: true,
+  options:
+    "q X e B o U T P pl am amd N ntp fae ff fn quiet debug errors batch-mode offline update-snapshots threads projects also-make " +
+    "also-make-dependents non-recursive no-transfer-progress fail-at-end fail-fast fail-never show-version V version v help h",
+  also: /^-D(?:skipTests|maven\.test\.skip|test|it\.test|groups)(?:=[\w.,#*+-]*)?$/,
+};
+const gradle: ToolSpec = {
+  words: true,
+  options:
+    "q i s S d m x info stacktrace full-stacktrace debug quiet warn parallel no-parallel no-daemon daemon offline continue " +
+    "rerun-tasks build-cache no-build-cache tests console exclude-task dry-run max-workers configuration-cache " +
+    "no-configuration-cache version v help h",
+};
+const compiler: ToolSpec = {
+  words: true,
+  options: "c S E v pthread pedantic ansi shared static w version help dumpversion dumpmachine",
+  also: /^-(?:g\d?|O(?:[0-3sgz]|fast)?|W[a-z][\w+=-]*|std=[\w+]+|[IL].+|[DU]\w+(?:=.*)?|l[\w.+-]+|m(?:arch|tune)=[\w.+-]+|m(?:32|64)|x|f(?:no-)?(?:PIC|pic|PIE|pie|sanitize=[\w,-]+|omit-frame-pointer|strict-aliasing|exceptions|rtti|stack-protector(?:-strong|-all)?|common|inline|inline-functions|unroll-loops|permissive|lto|openmp|visibility=\w+|diagnostics-color(?:=\w+)?|syntax-only|wrapv|fast-math|data-sections|function-sections|builtin))$/,
+  operand: (text) =>
+    text.startsWith("@") ? "a compiler takes further options from a file after @" : undefined,
+};
+
+/** The tools that people allow most, with the options that a rule with a star covers. */
+const tools: readonly (readonly [string, ToolSpec])[] = [
+  [
+    "go",
+    {
+      commands: "test",
+      words: true,
+      options: `${goBuild} short cover covermode coverpkg count run skip bench benchtime benchmem timeout parallel cpu failfast list shuffle vet fullpath fuzz fuzztime fuzzminimizetime`,
+    },
+  ],
+  ["go", { commands: "vet build install", words: true, options: `${goBuild} c` }],
+  [
+    "go",
+    {
+      commands: "list",
+      words: true,
+      options: `${goBuild} m f e deps test u versions find compiled retracted`,
+    },
+  ],
+  ["cargo", { commands: "test t build b check c clippy bench doc", options: cargo }],
+  [
+    "pytest",
+    {
+      options:
+        "v q x s l k: m: verbose quiet exitfirst maxfail: lf last-failed ff failed-first nf new-first tb: durations: durations-min: " +
+        "capture: showlocals co collect-only no-header no-summary r: strict-markers strict-config n: numprocesses: dist: cov? " +
+        "cov-fail-under: cov-branch no-cov timeout: color: disable-warnings sw stepwise markers fixtures version V h help " +
+        "cache-clear cache-show setup-show ignore: ignore-glob: deselect: reruns: full-trace import-mode: runxfail cov-report:",
+      plain: "cov-report",
+    },
+  ],
+  [
+    "eslint",
+    {
+      options:
+        "ext: quiet max-warnings: cache f: format: color no-color ignore-pattern: no-ignore no-inline-config fix-dry-run " +
+        "report-unused-disable-directives debug v version h help no-error-on-unmatched-pattern no-warn-ignored cache-strategy: " +
+        "stdin stdin-filename: pass-on-no-patterns stats exit-on-fatal-error",
+      plain: "f format",
+    },
+  ],
+  [
+    "prettier",
+    {
+      options:
+        "c check l list-different no-color color log-level: no-error-on-unmatched-pattern ignore-unknown u no-config single-quote " +
+        "no-semi tab-width: print-width: use-tabs trailing-comma: arrow-parens: bracket-same-line no-bracket-spacing " +
+        "jsx-single-quote quote-props: prose-wrap: end-of-line: parser: version v help h stdin-filepath: no-cache no-editorconfig",
+      plain: "parser",
+    },
+  ],
+  [
+    "tsc",
+    {
+      options:
+        "noEmit p: project: w watch strict pretty? incremental skipLibCheck t: target: m: module: listFiles showConfig v version h " +
+        "help all noEmitOnError lib: jsx: esModuleInterop moduleResolution: allowJs checkJs noImplicitAny strictNullChecks types: " +
+        "traceResolution diagnostics extendedDiagnostics preserveWatchOutput",
+    },
+  ],
+  [
+    "jest",
+    {
+      options:
+        "t: testNamePattern: testPathPattern: testPathPatterns: watch watchAll ci coverage? verbose silent bail? b i runInBand w: " +
+        "maxWorkers: onlyChanged o onlyFailures f passWithNoTests u updateSnapshot json listTests no-coverage detectOpenHandles " +
+        "forceExit runTestsByPath findRelatedTests color no-color colors errorOnDeprecated expand e logHeapUsage changedSince: " +
+        "selectProjects: shard: randomize testTimeout: version help h no-cache clearCache watchman?",
+    },
+  ],
+  [
+    "vitest",
+    {
+      options:
+        "run t: testNamePattern: u update w watch coverage? coverage.enabled? silent? bail? retry: maxWorkers: minWorkers: pool: " +
+        "passWithNoTests hideSkippedTests changed? shard: no-coverage isolate? no-isolate fileParallelism? no-file-parallelism " +
+        "sequence.shuffle? testTimeout: hookTimeout: allowOnly? typecheck? version v help h project: globals dir: logHeapUsage " +
+        "mode: no-color color reporter:",
+      plain: "reporter",
+    },
+  ],
+  ...["mvn", "mvnw"].map((name): [string, ToolSpec] => [name, maven]),
+  ...["gradle", "gradlew"].map((name): [string, ToolSpec] => [name, gradle]),
+  ...["gcc", "g++", "cc", "c++", "clang", "clang++"].map((name): [string, ToolSpec] => [name, compiler]),
+  [
+    "helm",
+    {
+      commands: "template lint list ls status get history show search version",
+      options:
+        "n: namespace: f: values: set: set-string: set-json: version: debug s: show-only: include-crds kube-version: a A api-versions: " +
+        "name-template: release-name skip-crds skip-tests no-hooks all-namespaces all q short filter: max: m: revision: devel strict " +
+        "with-subcharts quiet no-color o: output: kube-context: is-upgrade help h l versions",
+    },
+  ],
+  [
+    "kubectl",
+    {
+      commands: "get describe logs top explain api-resources api-versions version",
+      options:
+        "n: namespace: A all-namespaces o: output: l: selector: w watch watch-only field-selector: show-labels no-headers? sort-by: " +
+        "L: label-columns: show-kind context: cluster: chunk-size: ignore-not-found? server-print? f follow p previous c: " +
+        "container: tail: since: since-time: timestamps? all-containers? prefix? max-log-requests: limit-bytes: containers v: " +
+        "request-timeout: raw: R recursive api-version: api-group: client help h",
+    },
+  ],
+  [
+    "gh",
+    {
+      commands: "pr issue run release repo workflow search label",
+      options:
+        "R: repo: json: q: jq: t: template: L: limit: s: state: a: assignee: A: author: l: label: S: search: B: base: H: head: d draft c " +
+        "comments title: body: b: fill f fill-first fill-verbose m milestone: name-only patch color: exit-status log log-failed " +
+        "job: j: reviewer: r: merge squash rebase auto delete-branch add-label: remove-label: add-assignee: add-reviewer: " +
+        "watch i: interval: required fail-fast approve request-changes comment reason: notes: n: tag: prerelease generate-notes " +
+        "target: latest? verbose v user: branch: workflow: event: status: created: owner: language: sort: order: match: help h F: body-file:",
+    },
+  ],
+  [
+    "openssl",
+    {
+      commands:
+        "version rand dgst x509 req pkey rsa ec s_client ciphers list enc base64 md5 sha1 sha256 sha512 verify asn1parse",
+      words: true,
+      options:
+        "a d e A v hex base64 in inform outform noout text subject issuer dates startdate enddate fingerprint serial modulus " +
+        "pubin pubout pubkey check sha1 sha256 sha384 sha512 md5 r c connect servername showcerts help ext purpose email " +
+        "checkend nameopt issuer_hash subject_hash brief alpn tls1_2 tls1_3 port host",
+    },
+  ],
+];
+
+interface Tool extends ToolSpec {
+  readonly table: OptionTable;
+  readonly names: ReadonlySet<string> | undefined;
+  readonly plainNames: ReadonlySet<string>;
+}
+
+const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, spec]) => {
+  const words = (text: string | undefined) => new Set((text ?? "").split(" "));
+  const tool: Tool = {
+    ...spec,
+    table: optionTable(spec.options),
+    names: spec.commands === undefined ? undefined : words(spec.commands),
+    plainNames: words(spec.plain),
+  };
+  return map.set(name, [...(map.get(name) ?? []), tool]);
+}, new Map<string, readonly Tool[]>());
+
+/** Programs that print their version without obeying a file of the folder. */
+const versioned: ReadonlyMap<string, string> = new Map(
+  ["docker", "tsc", "gcc", "g++", "cc", "clang", "cmake"].map((name) => [name, "--version"]),
+).set("go", "version");
+
+/** Reads a call of a tool of developers; undefined for one that is not listed. */
+export function judgeDevelopment(words: readonly Word[]): Judgement | undefined {
+  const [program, command] = words;
+  const name = program?.text ?? "";
+  if (words.length === 2 && command?.literal === true && versioned.get(name) === command.text)
+    return judgement(true, []);
+  const tool = known
+    .get(name)
+    ?.find(({ names }) => names === undefined || (command?.literal === true && names.has(command.text)));
+  if (tool === undefined) return undefined;
+  const from = tool.names === undefined ? 1 : 2;
+  const end = words.findIndex(({ text }) => text === "--");
+  const risks = words.flatMap((word, at) => {
+    if (at < from || (end !== -1 && at >= end)) return [];
+    const reason = riskOf(word, words[at + 1], tool);
+    return reason === undefined ? [] : [{ at, reason }];
+  });
+  const last = risks.at(-1);
+  return {
+    ...judgement(false, [], [risks[0]?.reason]),
+    // A rule that names the options as far as the last one in question says enough.
+    ...(last !== undefined && {
+      wildcardHead: words
+        .slice(0, last.at + 1)
+        .map(({ text }) => text)
+        .join(" "),
+    }),
+    namesFiles: "any",
+    anywhere: false,
+  };
+}
+
+function riskOf(word: Word, next: Word | undefined, tool: Tool): string | undefined {
+  const { text } = word;
+  if (word.loose) return "an argument is only known when it runs and may be an option";
+  if (!text.startsWith("-") || text === "-") return tool.operand?.(text);
+  const reason = `the option ${text} is not among those that are known to be harmless`;
+  if (tool.also?.test(text) === true) return undefined;
+  const [, long, value] = /^(--?[^=]+)(?:=(.*))?$/s.exec(text) ?? [];
+  const name = long?.replace(/^--?/, "") ?? "";
+  if (tool.words === true || text.startsWith("--")) {
+    if (!tool.table.has(name)) return reason;
+    return tool.plainNames.has(name) && !isPlainName(value ?? next?.text) ? reason : undefined;
+  }
+  for (const [at, letter] of [...text.slice(1)].entries()) {
+    const signs = tool.table.get(letter);
+    if (signs === undefined) return reason;
+    const rest = text.slice(at + 2);
+    if (tool.plainNames.has(letter) && !isPlainName(rest === "" ? next?.text : rest)) return reason;
+    if (signs.includes(":")) return undefined;
+  }
+  return undefined;
+}
+
+function isPlainName(text: string | undefined): boolean {
+  return text !== undefined && /^[\w-]+$/.test(text);
+}
