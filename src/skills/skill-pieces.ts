@@ -11,7 +11,7 @@ const marks =
   /^ {0,3}(?<fence>`{3,}(?!`)|~{3,}(?!~))(?<label>[^\n]*)\n(?<inside>[\s\S]*?)(?:(?<end>^ {0,3}\k<fence>[`~]*[ \t]*$)|$(?![\s\S]))|(?<![^\s])!`(?<inline>[^`\n]+)`/gm;
 
 /**
- * Finds the commands in a skill's own text: `` !`command` `` after a blank or at the start of a line, and blocks fenced
+ * Finds the commands in a skill's own text: `` !`command` `` after a space or at the start of a line, and blocks fenced
  * with ```` ```! ````. Other fenced blocks show text, and what is in them is never run.
  */
 export function splitSkill(body: string): readonly SkillPiece[] {

@@ -270,13 +270,13 @@ describe("retinue agents check", () => {
     expect(out).toMatch(/^--agents:1:\d+: error: /m);
   });
 
-  it("warns of a deny rule that matches nothing, with its place [PRM-8, CLI-6]", async () => {
+  it("refuses a deny rule that matches nothing, with its place and the rule to write [PRM-8, CLI-6]", async () => {
     const world = createWorld();
     const settings = '{"permissions": {"deny": ["Bash(git:* push)"]}}';
     world.write("project/.claude/settings.json", settings);
     const { code, out } = await world.run(["agents", "check"]);
-    expect(code).toBe(0);
-    expect(out).toMatch(/^\.claude\/settings\.json:1:27: warning: "Bash\(git:\* push\)" matches no command/);
+    expect(code).toBe(1);
+    expect(out).toMatch(/^\.claude\/settings\.json:1:27: error: .*"Bash\(git:\* push\)" matches no/);
     expect(out).toContain("Bash(git * push)");
   });
 

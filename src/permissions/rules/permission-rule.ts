@@ -114,7 +114,7 @@ function refuseColon(tool: string, written: string): SpecifierReading | undefine
     .replaceAll(/\s*:\*(?!$)/g, " *");
   if (meant === written) return undefined;
   return rejected(
-    `${shown(`${tool}(${written})`)} matches no command: arguments follow after a blank, and \`:*\` is only at the end`,
+    `${shown(`${tool}(${written})`)} matches no command: arguments follow after a space, and \`:*\` is only at the end`,
     `Write ${shown(`${tool}(${meant})`)}, or ${shown(`${tool}(${written.split(":")[0]}:*)`)} for any arguments.`,
   );
 }
