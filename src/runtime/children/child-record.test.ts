@@ -13,7 +13,7 @@ const turn = ({ messages }: ModelRequest): number =>
   messages.filter(({ role }) => role === "assistant").length;
 
 describe("children of a session that keeps no transcripts", () => {
-  it("are resumed from memory, by the Agent tool and by a message [BGR-5]", async () => {
+  it("are resumed from memory, by the Agent tool and by a message [AGT-4]", async () => {
     const main = (request: ModelRequest) => {
       const id = /a[0-9a-f]{16}/.exec(spoken(request))?.[0] ?? "";
       const start = { description: "Count", subagent_type: "general-purpose" };
