@@ -140,7 +140,7 @@ function toolsOf(
     sandboxes: openSandboxes(world, options),
     taskSources: [
       createAgentTaskSource(tasks, {
-        outputFile: (id) => agentOutputFile(files, id),
+        outputFile: (id) => (world.keepsTranscripts ? agentOutputFile(files, id) : undefined),
         recall: (id) => findEndedTask(transcripts, { sessionId, id }),
       }),
     ],

@@ -112,7 +112,7 @@ export function stoppedEnding(reason: string): RunEnding {
 export interface AgentResult<Output = unknown> extends RunResult<Output> {
   readonly agentId: string;
   readonly agentType: string;
-  /** Where its work can be followed; absent where it was stopped before it had started. */
+  /** Where its work can be followed; absent where nothing is kept, or it was stopped before it had started. */
   readonly outputFile?: string;
 }
 
@@ -275,7 +275,8 @@ async function follow<Output>(
     if (ending === undefined) throw new RetinueError("agent-lost", "The agent ended without an ending.");
     const whole = withOutput(ending, output);
     // The value was checked against the caller's own schema.
-    return { ...whole, ...about(), agentType: plan.task.agentType, outputFile } as AgentResult<Output>;
+    const followed = outputFile === undefined ? {} : { outputFile };
+    return { ...whole, ...about(), agentType: plan.task.agentType, ...followed } as AgentResult<Output>;
   } finally {
     signal.removeEventListener("abort", stop);
   }

@@ -68,7 +68,8 @@ export function agentOutputFile({ directory }: { readonly directory: string }, a
 }
 
 interface AgentTaskFiles {
-  readonly outputFile: (id: string) => string;
+  /** Undefined where nothing is kept. */
+  readonly outputFile: (id: string) => string | undefined;
   /** Finds one that is not in memory any more. */
   readonly recall: (id: string) => Promise<EndedTask | undefined>;
 }
@@ -96,7 +97,7 @@ export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles)
         agentId: id,
         description: state.description,
         ending: state.ending,
-        file: outputFile(id),
+        ...withFile("file", outputFile(id)),
       });
     },
     async page(id, offset) {
@@ -112,7 +113,14 @@ export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles)
   };
 }
 
-function viewOf(state: TaskState, outputFile: (id: string) => string): TaskView {
+function withFile<Key extends string>(
+  key: Key,
+  file: string | undefined,
+): Readonly<Partial<Record<Key, string>>> {
+  return file === undefined ? {} : ({ [key]: file } as Record<Key, string>);
+}
+
+function viewOf(state: TaskState, outputFile: AgentTaskFiles["outputFile"]): TaskView {
   const { id, usage } = state;
   const note = state.ending?.error ?? (state.activity === "" ? undefined : state.activity);
   return {
@@ -126,7 +134,7 @@ function viewOf(state: TaskState, outputFile: (id: string) => string): TaskView 
     ...(state.endedAt === undefined ? {} : { endedAt: state.endedAt }),
     lastSignAt: state.lastSignAt,
     ...(note === undefined ? {} : { note }),
-    outputFile: outputFile(id),
+    ...withFile("outputFile", outputFile(id)),
     metrics: {
       tokens: contextTokens(usage) + usage.outputTokens,
       toolUses: state.toolUses,
@@ -137,7 +145,7 @@ function viewOf(state: TaskState, outputFile: (id: string) => string): TaskView 
 }
 
 /** Times of files are not of the session's clock, so only how long it took is reported. */
-function viewOfFiles({ task }: EndedTask, outputFile: string): TaskView {
+function viewOfFiles({ task }: EndedTask, outputFile: string | undefined): TaskView {
   const { id, state, tokens, toolUses, costUsd: cost } = task;
   const tookMs = Math.max(0, task.lastSignAt - (task.startedAt ?? task.lastSignAt));
   const words = { partial: "completed", interrupted: "failed" } as const;
@@ -152,7 +160,7 @@ function viewOfFiles({ task }: EndedTask, outputFile: string): TaskView {
     endedAt: tookMs,
     lastSignAt: tookMs,
     ...(task.reason === undefined ? {} : { note: task.reason }),
-    outputFile,
+    ...withFile("outputFile", outputFile),
     metrics: { tokens, toolUses, ...(cost === undefined ? {} : { cost }) },
   };
 }

@@ -7,14 +7,14 @@ import type { TaskState } from "./drive-task.ts";
 /** What a parent is shown when a child in the background has ended. */
 export function endNotice(
   state: TaskState,
-  { outputFile, text }: { readonly outputFile: string; readonly text: string },
+  { outputFile, text }: { readonly outputFile: string | undefined; readonly text: string },
 ): UserMessage {
   const { usage, toolUses } = state;
   const duration = Math.round((state.endedAt ?? state.lastSignAt) - state.startedAt);
   const lines = [
     "<task-notification>",
     `<task-id>${state.id}</task-id>`,
-    `<output-file>${outputFile}</output-file>`,
+    ...(outputFile === undefined ? [] : [`<output-file>${outputFile}</output-file>`]),
     `<status>${statusWord(state)}</status>`,
     `<summary>Agent ${JSON.stringify(escapeControlTags(state.description))} ${ending(state)}</summary>`,
     `<result>\n${text}\n</result>`,

@@ -35,7 +35,7 @@ interface SpawnerOptions {
 }
 
 type ChildStarted =
-  | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string }
+  | { readonly type: "started"; readonly plan: ChildPlan; readonly outputFile: string | undefined }
   | RefusedChild;
 
 interface StartOptions {
@@ -201,21 +201,30 @@ function refused(reason: string): RefusedChild {
   return { type: "refused", reason };
 }
 
-function textOfEnd(state: TaskState, file: string, worktree?: KeptWorktree): string {
+function textOfEnd(state: TaskState, file: string | undefined, worktree?: KeptWorktree): string {
   const { ending } = state;
   if (ending === undefined) return "";
   const { id: agentId, description } = state;
-  return resultText({ agentId, description, ending, file, ...(worktree === undefined ? {} : { worktree }) });
+  return resultText({
+    agentId,
+    description,
+    ending,
+    ...(file === undefined ? {} : { file }),
+    ...(worktree === undefined ? {} : { worktree }),
+  });
 }
 
-function launched(plan: ChildPlan, outputFile: string): SpawnOutcome {
+function launched(plan: ChildPlan, outputFile: string | undefined): SpawnOutcome {
   return { type: "launched", text: launchedText(plan, outputFile), data: launchedData(plan, outputFile) };
 }
 
 function ended(
   plan: ChildPlan,
   state: TaskState,
-  { outputFile, worktree }: { readonly outputFile: string; readonly worktree: KeptWorktree | undefined },
+  {
+    outputFile,
+    worktree,
+  }: { readonly outputFile: string | undefined; readonly worktree: KeptWorktree | undefined },
 ): SpawnOutcome {
   const ending: RunEnding | undefined = state.ending;
   if (ending === undefined) return refused("The agent ended without saying how.");
@@ -265,7 +274,7 @@ function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
   };
 }
 
-function launchedData(plan: ChildPlan, outputFile: string) {
+function launchedData(plan: ChildPlan, outputFile: string | undefined) {
   const { team } = plan.task;
   return {
     status: team === undefined ? "async_launched" : "teammate_spawned",
@@ -277,21 +286,22 @@ function launchedData(plan: ChildPlan, outputFile: string) {
     description: plan.task.description,
     resolvedModel: plan.model.value,
     prompt: plan.task.prompt,
-    outputFile,
+    ...(outputFile === undefined ? {} : { outputFile }),
   };
 }
 
-function launchedText({ agent, task }: ChildPlan, outputFile: string): string {
+function launchedText({ agent, task }: ChildPlan, outputFile: string | undefined): string {
+  const followed = outputFile === undefined ? undefined : `What it does can be followed in ${outputFile}`;
   if (task.team !== undefined)
     return [
       `The teammate ${JSON.stringify(task.team.member)} of the team ${JSON.stringify(task.team.team)} works now; its id is ${agent.id}.`,
       "It reports by message and is idle when it is done; SendMessage to its name gives it more work.",
-      `What it does can be followed in ${outputFile}.`,
+      ...(followed === undefined ? [] : [`${followed}.`]),
     ].join("\n");
   return [
     `The agent ${JSON.stringify(task.description)} works in the background; agentId: ${agent.id}.`,
     "You are notified when it has ended, with its result; continue with other work meanwhile.",
-    `What it does can be followed in ${outputFile}; TaskOutput with its id shows how it is doing, TaskStop ends it.`,
+    `${followed === undefined ? "" : `${followed}; `}TaskOutput with its id shows how it is doing, TaskStop ends it.`,
   ].join("\n");
 }
 

@@ -275,7 +275,7 @@ export interface RefusedChild {
 export interface OpenedChild {
   readonly type: "opened";
   readonly plan: ChildPlan;
-  readonly outputFile: string;
+  readonly outputFile: string | undefined;
   readonly record: (event: RunEvent) => void;
   readonly run: (control: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
   /** Marks it for other processes as waiting for a place, until it runs. */

@@ -140,6 +140,6 @@ function launchedText(agentId: string, { status, outputFile }: Readonly<Record<s
   return [
     `The ${what}; its id is ${agentId}.`,
     `${next}, stop_agent ends it.`,
-    `What it does can be followed in ${String(outputFile)}.`,
+    ...(typeof outputFile === "string" ? [`What it does can be followed in ${outputFile}.`] : []),
   ].join("\n");
 }

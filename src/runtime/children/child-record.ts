@@ -1,9 +1,11 @@
 import { basename } from "node:path";
 import type { Message } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
 import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
 import { version } from "../../foundation/version.ts";
 import { journalPlan } from "../../journal/journaled-plan.ts";
+import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { TranscriptFacts } from "../../journal/transcript-facts.ts";
@@ -34,7 +36,8 @@ export interface ChildRecord {
   readonly close: () => Promise<void>;
   /** Writes down that hooks are about to see it; resolves when that would survive a power cut. */
   readonly reported?: (event: ReportedEvent) => Promise<void>;
-  readonly outputFile: string;
+  /** Where its work can be followed; undefined where nothing is kept. */
+  readonly outputFile: string | undefined;
   /** Marks it for other processes as one that waits for a place, until it leaves the queue. */
   readonly enterQueue?: () => void;
   readonly leaveQueue?: () => void;
@@ -44,8 +47,37 @@ export interface ChildRecordOptions {
   readonly world: RuntimeContext;
   /** Takes the file also from another process that holds it. */
   readonly takeOver: boolean;
+  /** Has the transcripts where nothing is kept on disk. */
+  readonly memory: ChildMemory;
   /** Counts those that wait for a place. */
   readonly nextQueued: () => number;
+}
+
+/** Transcripts of the children of a session that keeps nothing on disk, so that it can resume them while it runs. */
+export interface ChildMemory {
+  records(agentId: string): readonly JsonRecord[] | undefined;
+  append(agentId: string, lines: readonly string[]): number;
+}
+
+/** As many as the task manager keeps of those that have ended; the one that was silent longest goes first. */
+const maxRemembered = 200;
+
+export function createChildMemory(): ChildMemory {
+  const kept = new Map<string, string[]>();
+  return {
+    records: (agentId) => kept.get(agentId)?.map((line) => JSON.parse(line) as JsonRecord),
+    append(agentId, lines) {
+      const own = kept.get(agentId) ?? [];
+      own.push(...lines);
+      kept.delete(agentId);
+      kept.set(agentId, own);
+      for (const oldest of kept.keys()) {
+        if (kept.size <= maxRemembered) break;
+        kept.delete(oldest);
+      }
+      return lines.length;
+    },
+  };
 }
 
 /** How long a child that is resumed may wait for its file. */
@@ -59,7 +91,9 @@ export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptio
   const own = files.agent(plan.agent.id);
   const outputFile = agentOutputFile(files, plan.agent.id);
   const keeping = { durability, takeOver, signal: AbortSignal.timeout(openLimitMs), notice };
-  const opened = await openChildTranscript(plan, { file: own.transcript, world, keeping });
+  const opened = world.keepsTranscripts
+    ? await openChildTranscript(plan, { file: own.transcript, world, keeping })
+    : await rememberChild(plan, options);
   const { observer } = world;
   const transcript: typeof opened = {
     ...opened,
@@ -68,7 +102,7 @@ export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptio
       opened.record(event);
     },
   };
-  if (!world.keepsTranscripts) return { ...transcript, outputFile };
+  if (!world.keepsTranscripts) return { ...transcript, outputFile: undefined };
   replaceWholeFile(own.meta, `${JSON.stringify(metaOf(plan))}\n`);
   const output = openAgentOutput(outputFile);
   return {
@@ -96,11 +130,10 @@ async function openChildTranscript(
   }: { readonly file: string; readonly world: RuntimeContext; readonly keeping: Keeping },
 ): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
   const { resumed } = plan.task;
-  if (world.keepsTranscripts && resumed) await waitForFile(file, keeping);
+  if (resumed) await waitForFile(file, keeping);
   const loaded = resumed ? await loadSession(file, { sidechain: true }) : undefined;
   reportDamage(basename(file), loaded?.damage, keeping);
   const history = loaded?.messages ?? [];
-  if (!world.keepsTranscripts) return { history, record: () => undefined, close: async () => undefined };
   const { durability, takeOver = false } = keeping;
   const log = await retryWhileScarce(() =>
     openAppendLog(file, { expectLength: loaded?.length ?? 0, durability, takeOver }),
@@ -124,6 +157,28 @@ async function openChildTranscript(
   }
   const { record, reported, commit } = writer;
   return { history, record, reported, commit, close: () => closeLog(log, keeping) };
+}
+
+/** The same transcript, in memory alone. */
+async function rememberChild(
+  plan: ChildPlan,
+  { world, memory }: Pick<ChildRecordOptions, "world" | "memory">,
+): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
+  const { id } = plan.agent;
+  const loaded = plan.task.resumed
+    ? rebuildConversation(memory.records(id) ?? [], { sidechain: true })
+    : undefined;
+  const writer = createTranscriptWriter({
+    log: { append: (lines) => memory.append(id, lines) },
+    ids: world.ids,
+    now: world.epochMs,
+    facts: () => factsOf(plan, world),
+    leaf: loaded?.leaf,
+    sources: loaded?.sources,
+  });
+  writer.plan(journalPlan(plan), "now");
+  writeUnrecorded(writer, loaded);
+  return { history: loaded?.messages ?? [], record: writer.record, close: async () => undefined };
 }
 
 function factsOf(plan: ChildPlan, { entrypoint }: RuntimeContext): TranscriptFacts {

@@ -18,7 +18,7 @@ import { hasEnded } from "../../tasks/drive-task.ts";
 import { lostMessageNotice } from "../../tasks/end-notice.ts";
 import { createChildMail, createMessenger } from "../../tasks/messenger.ts";
 import { findTasks } from "../../tasks/recovery/find-tasks.ts";
-import { loadEarlierRun } from "../../tasks/recovery/load-earlier-run.ts";
+import { foldEarlierRun, loadEarlierRun } from "../../tasks/recovery/load-earlier-run.ts";
 import { createSpawner, type Spawner } from "../../tasks/spawner.ts";
 import type { ChildClocks, RefusedChild, TaskControl, TaskManager } from "../../tasks/task-manager.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
@@ -39,7 +39,7 @@ import { createParentMail, openTeamOf } from "../teams/create-parent-mail.ts";
 import type { SessionTeamParts } from "../teams/found-team.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
-import { openChildRecord } from "./child-record.ts";
+import { createChildMemory, openChildRecord } from "./child-record.ts";
 import { createChildSource } from "./create-child-source.ts";
 import { listedAgents, type MadeWorktree, spawnFacts } from "./decide-child.ts";
 import { preapprove } from "./preapprove.ts";
@@ -196,6 +196,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
   const { world, tools, servers, asking, tree } = services;
   const { approver, keepsTranscripts } = world;
   const files = sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId);
+  const memory = createChildMemory();
   let queued = 0;
   const nextQueued = (): number => {
     queued += 1;
@@ -205,7 +206,8 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     facts,
     parent: () => ({ plan: planNow(parts), messages: parts.messages() }),
     registry: async () => (await parts.look()).discovered.registry,
-    recall: (agentId) => loadEarlierRun(files.agent(agentId)),
+    recall: async (agentId) =>
+      keepsTranscripts ? loadEarlierRun(files.agent(agentId)) : foldEarlierRun(memory.records(agentId)),
     gather: parts.context,
     ...(keepsTranscripts
       ? {
@@ -227,7 +229,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
             preapprove(sketch, { approver, main: parent.plan, tools: tools.tools }),
         }),
     recover: (agentId, definition) => recover(agentId, parts, { definition }),
-    openRecord: (plan) => openChildRecord(plan, { world, takeOver: parts.takeOver, nextQueued }),
+    openRecord: (plan) => openChildRecord(plan, { world, takeOver: parts.takeOver, memory, nextQueued }),
     loadHistory: async ({ transcript, messages }) => {
       const loaded = await loadSession(transcript);
       return loaded.messages.slice(0, messages);

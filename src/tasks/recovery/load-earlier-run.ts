@@ -1,19 +1,33 @@
+import type { JsonRecord } from "../../foundation/json-record.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
 import type { EarlierRun } from "../../planning/spawn-request.ts";
 import { readLines } from "../../storage/read-lines.ts";
+import type { KnownChild } from "./child-meta.ts";
 import { type ChildRun, foldChildRun } from "./child-run.ts";
 import { loadChildMeta } from "./find-tasks.ts";
+
+interface KnownRun {
+  readonly agentType: string;
+  readonly model?: ChosenModel;
+  readonly earlier?: EarlierRun;
+}
 
 /** What a child was before, by its files; undefined when there is no such child. */
 export async function loadEarlierRun(files: {
   readonly transcript: string;
   readonly meta: string;
-}): Promise<
-  { readonly agentType: string; readonly model?: ChosenModel; readonly earlier?: EarlierRun } | undefined
-> {
+}): Promise<KnownRun | undefined> {
   const meta = await loadChildMeta(files.meta);
   const lines = await readLines(files.transcript).catch(() => undefined);
-  const run = lines === undefined ? undefined : foldChildRun(lines.values);
+  return foldEarlierRun(lines?.values, meta);
+}
+
+/** The same from the lines of its transcript, wherever they are kept. */
+export function foldEarlierRun(
+  lines: readonly JsonRecord[] | undefined,
+  meta?: KnownChild,
+): KnownRun | undefined {
+  const run = lines === undefined ? undefined : foldChildRun(lines);
   const agentType = meta?.agentType ?? run?.last?.agentType;
   if (agentType === undefined) return undefined;
   // The sidecar is written behind the plan and is not synced, so after a power cut it may be missing.
