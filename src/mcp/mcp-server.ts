@@ -104,16 +104,7 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
       await ready;
       return callByName(link, { tool, input, signal }, options.maxResultCharacters);
     },
-    async request(server, method, parameters, { signal }) {
-      const link = links.find((candidate) => candidate.server.name === server);
-      if (link === undefined) return { type: "failed", reason: noServer(server).text };
-      await ready;
-      return link.request(method, parameters, { signal });
-    },
-    async prompts({ signal }) {
-      const offering = links.filter((link) => link.hasPrompts());
-      return (await Promise.all(offering.map((link) => promptsOf(link, signal)))).flat();
-    },
+    ...programRequests(links, () => ready),
     [Symbol.asyncDispose]() {
       disposal.abort();
       closing ??= Promise.all(links.map((link) => link.close())).then(() => undefined);
@@ -175,6 +166,25 @@ function rememberResourceTools(
     const known = made.get(key) ?? createResourceTools(open, options);
     made.set(key, known);
     return known;
+  };
+}
+
+/** What programs ask of servers directly, beside the calls of agents. */
+function programRequests(
+  links: readonly ServerLink[],
+  ready: () => Promise<void>,
+): Pick<McpConnections, "request" | "prompts"> {
+  return {
+    async request(server, method, parameters, { signal }) {
+      const link = links.find((candidate) => candidate.server.name === server);
+      if (link === undefined) return { type: "failed", reason: noServer(server).text };
+      await ready();
+      return link.request(method, parameters, { signal });
+    },
+    async prompts({ signal }) {
+      const offering = links.filter((link) => link.hasPrompts());
+      return (await Promise.all(offering.map((link) => promptsOf(link, signal)))).flat();
+    },
   };
 }
 
