@@ -98,38 +98,17 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     tools: () => tools,
     resourceTools: rememberResourceTools(links, options),
     states,
-    ...questionsTo(links, () => ready, options.maxResultCharacters),
+    async call(server, tool, input, { signal }) {
+      const link = links.find((candidate) => candidate.server.name === server);
+      if (link === undefined) return noServer(server);
+      await ready;
+      return callByName(link, { tool, input, signal }, options.maxResultCharacters);
+    },
+    ...programRequests(links, () => ready),
     [Symbol.asyncDispose]() {
       disposal.abort();
       closing ??= Promise.all(links.map((link) => link.close())).then(() => undefined);
       return closing;
-    },
-  };
-}
-
-/** What is asked of one server by its name, once all have been connected. */
-function questionsTo(
-  links: readonly ServerLink[],
-  ready: () => Promise<void>,
-  maxCharacters: McpConnectionOptions["maxResultCharacters"],
-): Pick<McpConnections, "call" | "request" | "prompts"> {
-  const find = (name: string): ServerLink | undefined => links.find(({ server }) => server.name === name);
-  return {
-    async call(server, tool, input, { signal }) {
-      const link = find(server);
-      if (link === undefined) return noServer(server);
-      await ready();
-      return callByName(link, { tool, input, signal }, maxCharacters);
-    },
-    async request(server, method, parameters, { signal }) {
-      const link = find(server);
-      if (link === undefined) return { type: "failed", reason: noServer(server).text };
-      await ready();
-      return link.request(method, parameters, { signal });
-    },
-    async prompts({ signal }) {
-      const offering = links.filter((link) => link.hasPrompts());
-      return (await Promise.all(offering.map((link) => promptsOf(link, signal)))).flat();
     },
   };
 }
@@ -187,6 +166,25 @@ function rememberResourceTools(
     const known = made.get(key) ?? createResourceTools(open, options);
     made.set(key, known);
     return known;
+  };
+}
+
+/** What programs ask of servers directly, beside the calls of agents. */
+function programRequests(
+  links: readonly ServerLink[],
+  ready: () => Promise<void>,
+): Pick<McpConnections, "request" | "prompts"> {
+  return {
+    async request(server, method, parameters, { signal }) {
+      const link = links.find((candidate) => candidate.server.name === server);
+      if (link === undefined) return { type: "failed", reason: noServer(server).text };
+      await ready();
+      return link.request(method, parameters, { signal });
+    },
+    async prompts({ signal }) {
+      const offering = links.filter((link) => link.hasPrompts());
+      return (await Promise.all(offering.map((link) => promptsOf(link, signal)))).flat();
+    },
   };
 }
 

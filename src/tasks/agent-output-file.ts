@@ -117,7 +117,7 @@ function withFile<Key extends string>(
   key: Key,
   file: string | undefined,
 ): Readonly<Partial<Record<Key, string>>> {
-  return file === undefined ? {} : ({ [key]: file } as Record<Key, string>);
+  return (file === undefined ? {} : { [key]: file }) as Partial<Record<Key, string>>;
 }
 
 function viewOf(state: TaskState, outputFile: AgentTaskFiles["outputFile"]): TaskView {

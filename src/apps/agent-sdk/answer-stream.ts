@@ -190,7 +190,7 @@ export function createAnswerContinuation({
       }
       if (stopReason === "refusal" && !isRefused) {
         isRefused = true;
-        notice(`${model} declined to answer. It is asked once more, and told so.`);
+        notice(`${model} declined to answer. It is asked once more, with a note.`);
         return said(
           "Your last answer was stopped as a refusal. If a part of the request can be answered, answer that part; otherwise say briefly what you cannot do.",
         );

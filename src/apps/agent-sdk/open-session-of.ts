@@ -21,7 +21,7 @@ import { changingTools } from "./file-checkpoints.ts";
 import { createHostHooks } from "./host-hooks.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import { type OpenSdkSession, openSdkSession } from "./open-sdk-session.ts";
-import { announcePrompt } from "./run-turn.ts";
+import { announcePrompt } from "./prompt-queue.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 
 /** Opens the session of a connection, or the one that takes its place; a fresh one begins a new conversation. */

@@ -1,5 +1,7 @@
+import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import type { SdkConnection } from "./sdk-connection.ts";
 
 /** A prompt of the host that waits for its turn. */
 export interface QueuedPrompt {
@@ -112,4 +114,25 @@ export function readPromptMessage(line: JsonRecord): QueuedPrompt | string {
 
 function isBlock(value: unknown): boolean {
   return isRecord(value) && ["text", "image", "document", "tool_result"].includes(String(value["type"]));
+}
+
+/** Notifies the host of what has become of a prompt that it gave an id. */
+export function announcePrompt(
+  { queued, host, channel }: Pick<SdkConnection, "queued" | "host" | "channel">,
+  id: string,
+  state: "queued" | "started" | "completed" | "cancelled",
+): void {
+  const sessionId = host.current()?.session.plan.sessionId;
+  if (sessionId === undefined) return;
+  const send = (stage: string): void =>
+    channel.send({
+      type: "command_lifecycle",
+      command_uuid: id,
+      state: stage,
+      session_id: sessionId,
+      uuid: randomUUID(),
+    });
+  if (state !== "queued" && !queued.has(id)) send("queued");
+  queued.add(id);
+  send(state);
 }

@@ -18,9 +18,8 @@ import { noteChildPrompt } from "./create-task-messages.ts";
 import { describeCommands, initMessage } from "./init-message.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
-import type { QueuedPrompt } from "./prompt-queue.ts";
+import { announcePrompt, type QueuedPrompt } from "./prompt-queue.ts";
 import { failureMessage, isHeldBack, localReason, resultMessage } from "./result-message.ts";
-import type { SdkConnection } from "./sdk-connection.ts";
 import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
 import { informational, interruptedMessage, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
 
@@ -167,27 +166,6 @@ function finishLocally(
     localCommand: answer.command,
   });
   state.turn = undefined;
-}
-
-/** Notifies the host of what has become of a prompt that it gave an id. */
-export function announcePrompt(
-  { queued, host, channel }: Pick<SdkConnection, "queued" | "host" | "channel">,
-  id: string,
-  state: "queued" | "started" | "completed" | "cancelled",
-): void {
-  const sessionId = host.current()?.session.plan.sessionId;
-  if (sessionId === undefined) return;
-  const send = (stage: string): void =>
-    channel.send({
-      type: "command_lifecycle",
-      command_uuid: id,
-      state: stage,
-      session_id: sessionId,
-      uuid: randomUUID(),
-    });
-  if (state !== "queued" && !queued.has(id)) send("queued");
-  queued.add(id);
-  send(state);
 }
 
 /** `init` and the replayed prompt, with the first event of the turn. */

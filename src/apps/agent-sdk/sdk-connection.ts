@@ -141,10 +141,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     childPrompts: new Map(),
     commands: commandsOf(() => connection),
     serverPrompts: createServerPrompts(() => connection.mcp),
-    longCommands: createLongCommands({
-      emit: (message) => channel.send(message),
-      sessionId: () => sessionIdOf(connection),
-    }),
+    longCommands: longCommandsOf(() => connection),
     seenFiles: new Map(),
     continuation: createAnswerContinuation({
       notice: (text) => channel.send(informational(text, sessionIdOf(connection), "notice")),
@@ -209,6 +206,13 @@ function reportsOf(connection: Lazy, channel: ControlChannel): HookReports {
 function answersOf(connection: Lazy, partial: boolean): AnswerStream {
   const sessionId = (): string => sessionIdOf(connection());
   return createAnswerStream({ sessionId, uuid: randomUUID, lineIds: () => [], partial });
+}
+
+function longCommandsOf(connection: Lazy): LongCommands {
+  return createLongCommands({
+    emit: (message) => connection().channel.send(message),
+    sessionId: () => sessionIdOf(connection()),
+  });
 }
 
 function commandsOf(connection: Lazy): BackgroundCommands {

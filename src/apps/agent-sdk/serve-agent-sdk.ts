@@ -9,11 +9,11 @@ import type { ControlHandlers } from "./control-channel.ts";
 import { neverCalled } from "./host-hooks.ts";
 import { describeAgents, describeCommands, describeModels, followedVersion } from "./init-message.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
-import { readPromptMessage } from "./prompt-queue.ts";
+import { announcePrompt, readPromptMessage } from "./prompt-queue.ts";
 import { readInitialize } from "./read-initialize.ts";
 import { createControlRequests } from "./requests/create-control-requests.ts";
 import { createSessionTotals, resultMessage } from "./result-message.ts";
-import { announcePrompt, endingOf } from "./run-turn.ts";
+import { endingOf } from "./run-turn.ts";
 import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 

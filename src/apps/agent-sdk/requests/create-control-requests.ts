@@ -8,7 +8,7 @@ import { hasEnded } from "../../../tasks/drive-task.ts";
 import { loadBytes } from "../../../tools/builtin/open-file.ts";
 import { refused } from "../control-channel.ts";
 import { isBlocking, specificOf } from "../observed-hooks.ts";
-import { announcePrompt } from "../run-turn.ts";
+import { announcePrompt } from "../prompt-queue.ts";
 import type { Choices, SdkConnection } from "../sdk-connection.ts";
 import { commandOutput } from "../sdk-messages.ts";
 import { reportRequests } from "./report-requests.ts";
