@@ -31,7 +31,7 @@ git add -f . && git commit -qm evil
 git checkout -q -b plain main && echo y > docs/n.md && git commit -qam plain
 git checkout -q --orphan moved main && git mv .vscode d && git commit -qm moved && echo '{}' > d/tasks.json && git add d && git commit -qm more
 git checkout -q side && git checkout -q main && echo z >> docs/n.md && git stash -q && echo z >> src/a.ts && git stash -q
-echo edited >> src/b.ts; echo KEY=1 > .env; echo loose > src/loose.ts; echo loose > loose.txt
+echo edited >> src/b.ts; echo KEY=1 > .env; echo loose > src/loose.ts; echo loose > loose.txt; echo loose > .vscode/local.json
 for f in src/a.ts:src .mcp.json:protected docs/n.md:docs; do
   printf -- '--- /dev/null\\n+++ b/%s\\n@@ -0,0 +1 @@\\n+x\\n' "\${f%%:*}.new" > "docs/\${f##*:}.patch"
 done
@@ -135,6 +135,10 @@ describe("[PRM-9] files that git writes without naming them", () => {
     "git reset --hard evil",
     "git cherry-pick moved",
     "git apply docs/protected.patch",
+    "git stash -u",
+    "git stash push -a",
+    "git clean -fd",
+    "git clean -fdx",
     "git mv docs/protected.patch .mcp.json",
   ])("protected files are asked about: %s", async (command) => {
     expect(await judge(command)).toBe("ask");

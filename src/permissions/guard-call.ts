@@ -1,7 +1,7 @@
 import { commandRights } from "../foundation/command-rights.ts";
 import { type CallFacts, isDevice, type KnownCall, type PathFact, touchedPaths } from "./call-facts.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
-import { protectionOf, protectsName } from "./protection-of.ts";
+import { criticalityOf, exposureOf, protectionOf, protectsName } from "./protection-of.ts";
 import { refuseByScopes, staysIn } from "./refuse-by-scopes.ts";
 import { grantsUnit } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
@@ -138,7 +138,10 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
   if (facts.shell?.analysis.opaque !== undefined)
     return `the command is not fully understood: ${facts.shell.analysis.opaque}`;
   for (const path of facts.touched) {
-    if (path.use === "read" || isDevice(path)) continue;
+    if (isDevice(path)) continue;
+    const exposed = exposureOf(path);
+    if (exposed !== undefined) return exposed;
+    if (path.use === "read") continue;
     for (const form of path.forms) {
       const why = protectionOf(form, policy);
       if (why !== undefined) return `${form} is protected: ${why}`;
@@ -271,39 +274,3 @@ function linkedRead(facts: TouchedFacts, policy: PermissionPolicy): string | und
   const linked = hasPatterns ? facts.touched.find(({ hasOtherNames }) => hasOtherNames === true) : undefined;
   return linked === undefined ? undefined : `${linked.forms[0]} has other names, and rules forbid some files`;
 }
-
-/** Why no one removes a path without being asked, in any mode; undefined for ordinary paths. */
-export function criticalityOf(
-  path: string,
-  {
-    workingDirectories,
-    homes,
-  }: { readonly workingDirectories: readonly string[]; readonly homes: readonly string[] },
-): string | undefined {
-  const bare = withoutGlob(path);
-  if (bare === "/" || /^\/?[A-Za-z]:\/?$/.test(bare)) return "the whole file system";
-  if (systemFolders.has(bare.toLowerCase())) return "a folder of the system";
-  if (/^\/(?:home|Users)\/[^/]+$/.test(bare)) return "a home directory";
-  if (homes.some((home) => isSameOrAbove(bare, home))) return "the home directory";
-  if (workingDirectories.some((directory) => isSameOrAbove(bare, directory))) return "the project itself";
-  if (bare.endsWith("/.git")) return "the history of a repository";
-  return undefined;
-}
-
-/** `/x/*` empties `/x`. */
-function withoutGlob(path: string): string {
-  const bare = path
-    .replace(/\/(?:\.?\*+|\.\[[^\]]*\]\*|\{[^}]*\*[^}]*\}|\.\?\?\*)(?=\/?$)/, "")
-    .replace(/\/+$/, "");
-  return bare === "" ? "/" : bare;
-}
-
-function isSameOrAbove(path: string, other: string): boolean {
-  return path === other || other.startsWith(path === "/" ? "/" : `${path}/`);
-}
-
-const systemFolders: ReadonlySet<string> = new Set(
-  `/bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr /usr/bin /usr/lib
-  /usr/local /usr/sbin /usr/share /var /var/lib /var/log /users /system /library /applications /volumes /private
-  /private/etc /private/var /c /c/windows /c/users`.split(/\s+/),
-);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { criticalityOf } from "./guard-call.ts";
-import { protectionOf } from "./protection-of.ts";
+import { criticalityOf, protectionOf } from "./protection-of.ts";
 
 describe("[PRM-10] files that steer what runs by itself", () => {
   const places = { workingDirectories: ["/p"] };
@@ -29,7 +28,6 @@ describe("[PRM-10] files that steer what runs by itself", () => {
     "/p/.cursor/mcp.json",
     "/p/.mvn/jvm.config",
     "/p/gradle/wrapper/gradle-wrapper.properties",
-    "/p/node_modules/.bin/tsc",
     "/h/.emacs.d/init.el",
     "/h/.config/Code/User/settings.json",
     "/h/.config/environment.d/x.conf",
@@ -38,6 +36,16 @@ describe("[PRM-10] files that steer what runs by itself", () => {
     "/p/refs/heads/main",
     "/p/config",
     "/p/hooks/post-checkout",
+    "/p/.githooks/pre-commit",
+    "/p/mise.toml",
+    "/p/.devcontainer.json",
+    "/p/x.code-workspace",
+    "/p/.pnp.cjs",
+    "/p/.mvn/jvm.config",
+    "/p/gradle/wrapper/gradle-wrapper.properties",
+    "/p/.cursor/mcp.json",
+    "/h/.config/environment.d/x.conf",
+    "/h/.local/lib/python3.11/site-packages/usercustomize.py",
   ])("%s is one", (path) => {
     expect(protectionOf(path, places)).toEqual(expect.any(String));
   });

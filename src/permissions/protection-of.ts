@@ -28,6 +28,17 @@ export function protectsName(path: string, platform: string | undefined): string
   return protectionOf(path, { workingDirectories: [], ...(platform === undefined ? {} : { platform }) });
 }
 
+const plainProcessFiles =
+  /^\/proc\/(?:(?:cpuinfo|meminfo|version|loadavg|uptime|stat|mounts|filesystems|modules|swaps|diskstats|cmdline)$|(?:net|sys|self|thread-self)(?:\/|$))/;
+
+/** Why reading a path shows what other processes hold, keys in their environment too, or undefined. */
+export function exposureOf({ forms }: { readonly forms: readonly string[] }): string | undefined {
+  const [written = ""] = forms;
+  const candidates = written.startsWith("/proc/self/") ? [written] : forms;
+  const found = candidates.find((form) => /^\/proc(?:\/|$)/.test(form) && !plainProcessFiles.test(form));
+  return found === undefined ? undefined : `${found} shows what other processes hold`;
+}
+
 /** Windows ignores dots and spaces at the end of a name, and what is after a colon is a stream of the same file. */
 function plainName(name: string, platform: string | undefined): string {
   const bare = platform === "win32" ? name.replace(/:.*$/, "").replace(/[. ]+$/, "") || name : name;
@@ -56,7 +67,7 @@ const pairs: ReadonlySet<string> = new Set(
   .config/direnv library/launchagents library/launchdaemons .local/bin .m2/settings.xml .gradle/init.d
   .gradle/init.gradle .gradle/gradle.properties .bundle/config .docker/config.json
   .cargo/config .cargo/config.toml .cargo/bin .yarn/releases .yarn/plugins .config/mise .config/environment.d
-  .config/code .mise/config.toml .cursor/mcp.json .gemini/settings.json .codex/config.toml node_modules/.bin
+  .config/code .mise/config.toml .cursor/mcp.json .gemini/settings.json .codex/config.toml
   gradle/wrapper`.split(/\s+/),
 );
 
@@ -87,3 +98,39 @@ function isBareRepositoryPart(path: string, directory: string): boolean {
 
 const gitHooks =
   /^(?:(?:pre|post|prepare)-[a-z-]+|commit-msg|applypatch-msg|update|reference-transaction|fsmonitor-watchman)$/;
+
+/** Why no one removes a path without being asked, in any mode; undefined for ordinary paths. */
+export function criticalityOf(
+  path: string,
+  {
+    workingDirectories,
+    homes,
+  }: { readonly workingDirectories: readonly string[]; readonly homes: readonly string[] },
+): string | undefined {
+  const bare = withoutGlob(path);
+  if (bare === "/" || /^\/?[A-Za-z]:\/?$/.test(bare)) return "the whole file system";
+  if (systemFolders.has(bare.toLowerCase())) return "a folder of the system";
+  if (/^\/(?:home|Users)\/[^/]+$/.test(bare)) return "a home directory";
+  if (homes.some((home) => isSameOrAbove(bare, home))) return "the home directory";
+  if (workingDirectories.some((directory) => isSameOrAbove(bare, directory))) return "the project itself";
+  if (bare.endsWith("/.git")) return "the history of a repository";
+  return undefined;
+}
+
+/** `/x/*` empties `/x`. */
+function withoutGlob(path: string): string {
+  const bare = path
+    .replace(/\/(?:\.?\*+|\.\[[^\]]*\]\*|\{[^}]*\*[^}]*\}|\.\?\?\*)(?=\/?$)/, "")
+    .replace(/\/+$/, "");
+  return bare === "" ? "/" : bare;
+}
+
+function isSameOrAbove(path: string, other: string): boolean {
+  return path === other || other.startsWith(path === "/" ? "/" : `${path}/`);
+}
+
+const systemFolders: ReadonlySet<string> = new Set(
+  `/bin /boot /dev /etc /home /lib /lib32 /lib64 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr /usr/bin /usr/lib
+  /usr/local /usr/sbin /usr/share /var /var/lib /var/log /users /system /library /applications /volumes /private
+  /private/etc /private/var /c /c/windows /c/users`.split(/\s+/),
+);
