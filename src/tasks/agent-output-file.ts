@@ -93,11 +93,12 @@ export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles)
       const state = tasks.get(id);
       if (state === undefined) return "";
       if (state.ending === undefined) return state.lastText === "" ? "(nothing said so far)" : state.lastText;
+      const file = outputFile(id);
       return resultText({
         agentId: id,
         description: state.description,
         ending: state.ending,
-        ...withFile("file", outputFile(id)),
+        ...(file === undefined ? {} : { file }),
       });
     },
     async page(id, offset) {
@@ -113,11 +114,8 @@ export function createAgentTaskSource(tasks: TaskManager, files: AgentTaskFiles)
   };
 }
 
-function withFile<Key extends string>(
-  key: Key,
-  file: string | undefined,
-): Readonly<Partial<Record<Key, string>>> {
-  return (file === undefined ? {} : { [key]: file }) as Partial<Record<Key, string>>;
+function fileOf(outputFile: string | undefined): Pick<TaskView, "outputFile"> {
+  return outputFile === undefined ? {} : { outputFile };
 }
 
 function viewOf(state: TaskState, outputFile: AgentTaskFiles["outputFile"]): TaskView {
@@ -134,7 +132,7 @@ function viewOf(state: TaskState, outputFile: AgentTaskFiles["outputFile"]): Tas
     ...(state.endedAt === undefined ? {} : { endedAt: state.endedAt }),
     lastSignAt: state.lastSignAt,
     ...(note === undefined ? {} : { note }),
-    ...withFile("outputFile", outputFile(id)),
+    ...fileOf(outputFile(id)),
     metrics: {
       tokens: contextTokens(usage) + usage.outputTokens,
       toolUses: state.toolUses,
@@ -160,7 +158,7 @@ function viewOfFiles({ task }: EndedTask, outputFile: string | undefined): TaskV
     endedAt: tookMs,
     lastSignAt: tookMs,
     ...(task.reason === undefined ? {} : { note: task.reason }),
-    ...withFile("outputFile", outputFile),
+    ...fileOf(outputFile),
     metrics: { tokens, toolUses, ...(cost === undefined ? {} : { cost }) },
   };
 }

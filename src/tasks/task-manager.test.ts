@@ -235,7 +235,7 @@ describe("[LIM-1] places", () => {
     const usage = { ...noUsage, inputTokens: 100 };
     const answered: RunEvent = {
       type: "assistant-answered",
-      id: "m1",
+      id: "1",
       message: { role: "assistant", content: [] },
       usage,
       model: "m",
