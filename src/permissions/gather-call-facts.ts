@@ -35,13 +35,13 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
   const invalid = isFields(call.input) ? flawOf(declared, input) : "the input is not an object";
   const request = { tool: call.tool, effect: call.effect, input };
   if (invalid !== undefined) return { ...request, paths: [], facts: { invalid, paths: [] } };
-  const world: PathEnvironment = {
+  const environment: PathEnvironment = {
     directory: options.directory,
     home: options.policy.home,
     platform: options.policy.platform ?? "linux",
     policy: options.policy,
   };
-  const facts = await gather({ ...call, declared }, input, world);
+  const facts = await gather({ ...call, declared }, input, environment);
   const command = isShell(declared) ? input["command"] : undefined;
   return {
     ...request,
@@ -70,16 +70,16 @@ function isShell({ subject, isAbsent }: DeclaredFacts): boolean {
   return subject === "command" && isAbsent !== true;
 }
 
-async function gather(call: DeclaredCall, input: Fields, world: PathEnvironment): Promise<CallFacts> {
+async function gather(call: DeclaredCall, input: Fields, environment: PathEnvironment): Promise<CallFacts> {
   const { subject, mainField } = call.declared;
   const [paths, home, shell] = await Promise.all([
-    gatherPaths(call, input, world),
-    findRealLocation(world.home),
-    isShell(call.declared) ? gatherShellFacts(String(input["command"]), world) : undefined,
+    gatherPaths(call, input, environment),
+    findRealLocation(environment.home),
+    isShell(call.declared) ? gatherShellFacts(String(input["command"]), environment) : undefined,
   ]);
   const common: CallFacts = {
     paths,
-    otherHomes: home === undefined || home === world.home ? [] : [home],
+    otherHomes: home === undefined || home === environment.home ? [] : [home],
     ...(call.agentType === undefined ? {} : { agentType: call.agentType }),
   };
   if (shell !== undefined) return { ...common, shell };
@@ -93,7 +93,7 @@ async function gather(call: DeclaredCall, input: Fields, world: PathEnvironment)
 async function gatherPaths(
   call: DeclaredCall,
   input: Fields,
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const use: PathUse = call.effect === "edit" ? "write" : "read";
   const written: WrittenPath[] = (call.paths ?? []).map((path) => ({ path, use }));
@@ -102,15 +102,17 @@ async function gatherPaths(
     const path = input[field];
     if (typeof path === "string") written.push({ path, use });
   }
-  const facts = await Promise.all(written.map((path) => gatherPathFact(path, world)));
-  return searches === undefined ? facts : [...facts, ...(await gatherSearchRoot(searches, input, world))];
+  const facts = await Promise.all(written.map((path) => gatherPathFact(path, environment)));
+  return searches === undefined
+    ? facts
+    : [...facts, ...(await gatherSearchRoot(searches, input, environment))];
 }
 
 /** Where a search starts: the folder that its pattern names literally; a `..` after that could lead anywhere. */
 async function gatherSearchRoot(
   searches: NonNullable<ToolFacts["searches"]>,
   input: Fields,
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const path = typeof input["path"] === "string" ? input["path"] : ".";
   const given = searches.pattern === undefined ? undefined : input[searches.pattern];
@@ -121,7 +123,7 @@ async function gatherSearchRoot(
   const isAnchored =
     literal.startsWith("/") || pattern.startsWith("/") || literal === "~" || literal.startsWith("~/");
   const root = isAnchored ? literal || "/" : `${path}/${literal}`;
-  const fact = await gatherPathFact({ path: root, use: "read" }, world);
+  const fact = await gatherPathFact({ path: root, use: "read" }, environment);
   const rest = first === -1 ? "" : segments.slice(first).join("/");
   return /(?:^|[/{,])\.\.(?:[/},]|$)/.test(rest)
     ? [{ ...fact, unknown: "its pattern leads upwards" }]

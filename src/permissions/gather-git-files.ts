@@ -11,7 +11,7 @@ import type { TreeStep } from "./shell/programs/tree-steps.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 export interface GitContext {
-  readonly world: PathEnvironment;
+  readonly environment: PathEnvironment;
   /** The folder of the session's repository. */
   readonly repository: string | undefined;
   readonly analysis: Pick<ShellAnalysis, "units" | "redirects">;
@@ -27,8 +27,8 @@ const maxFacts = 8;
  * or a path that is not known where they cannot be listed before.
  */
 export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Promise<readonly PathFact[]> {
-  const { world, repository } = context;
-  const steps = (unit.tree ?? []).filter((step) => mayMatter(step, world));
+  const { environment, repository } = context;
+  const steps = (unit.tree ?? []).filter((step) => mayMatter(step, environment));
   if (steps.length === 0 || repository === undefined) return [];
   const unlisted = (use: PathFact["use"], reason: string): readonly PathFact[] => [
     { forms: [repository], use, unknown: reason, isUnlisted: true },
@@ -37,9 +37,9 @@ export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Prom
   const [directory, ...others] = unit.directories;
   if (directory === undefined || directory === "unknown" || others.length > 0)
     return unlisted(use, "the folder that git runs in is not known");
-  if (world.policy.trusted !== true)
+  if (environment.policy.trusted !== true)
     return unlisted(use, "git does not list files in a folder that is not trusted");
-  const list = createLister(posix.resolve(world.directory, directory), world);
+  const list = createLister(posix.resolve(environment.directory, directory), environment);
   const found: PathFact[] = [];
   for (const step of steps) {
     const blocked = blockedBy(step, unit, context);
@@ -48,7 +48,7 @@ export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Prom
     found.push(
       ...(paths === undefined
         ? unlisted(written, blocked ?? unlistedReason(step))
-        : notable([...new Set(paths)], written, { world, repository })),
+        : notable([...new Set(paths)], written, { environment, repository })),
     );
   }
   return found;
@@ -200,7 +200,7 @@ async function replayedPaths(
 /** The names that a patch has for its files, before and after it, from the root and from the folder git runs in. */
 async function patchedPaths(
   { files, options }: Extract<TreeStep, { type: "patch" }>,
-  { list, context: { world, repository = "" } }: Listing,
+  { list, context: { environment, repository = "" } }: Listing,
 ): Promise<readonly string[] | undefined> {
   const counted = [
     await list(["apply", "--numstat", "-z", ...options, "--", ...files]),
@@ -210,7 +210,7 @@ async function patchedPaths(
   const names = counted.flatMap((entries) =>
     (entries ?? []).map((entry) => entry.replace(/^[-\d]+\t[-\d]+\t/, "")),
   );
-  const here = posix.relative(repository, world.directory);
+  const here = posix.relative(repository, environment.directory);
   return names.flatMap((name) => [name, posix.join(here, name)]);
 }
 
@@ -219,9 +219,9 @@ const networkAddress = /^(?:(?:https?|ssh|git):\/\/|[\w.-]+@[\w.-]+:(?!:))/i;
 /** Whether a pull asks another machine that the configuration names: a local one may hold what was just put there. */
 async function pullsFromKnownRemote(
   { remote }: Extract<TreeStep, { type: "pull" }>,
-  { list, context: { world } }: Listing,
+  { list, context: { environment } }: Listing,
 ): Promise<boolean> {
-  const { deny, ask } = world.policy;
+  const { deny, ask } = environment.policy;
   if ([...deny, ...ask].some(({ rule }) => rule.specifier.type === "path")) return false;
   const settings = await list([
     "config",
@@ -244,9 +244,9 @@ async function pullsFromKnownRemote(
 function notable(
   paths: readonly string[],
   use: PathFact["use"],
-  { world, repository }: { readonly world: PathEnvironment; readonly repository: string },
+  { environment, repository }: { readonly environment: PathEnvironment; readonly repository: string },
 ): readonly PathFact[] {
-  const { policy } = world;
+  const { policy } = environment;
   const facts = paths.map((path): PathFact => ({ forms: [posix.join(repository, path)], use }));
   const speaks = (rules: PathEnvironment["policy"]["deny"]) => (fact: PathFact) =>
     rules.some((rule) => matchesPath(rule, fact, { use: "restrict", policy }));

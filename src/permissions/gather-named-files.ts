@@ -15,12 +15,13 @@ import { runners } from "./shell/wrapper-specs.ts";
  */
 export async function gatherNamedFiles(
   { words: [program, ...words], namesFiles, directories }: ShellUnit,
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   if (program === undefined || namesFiles === undefined) return [];
   const isConfined = namesFiles === "any" && !runners.has(program.text);
   const [directory = ""] = directories;
-  const base = directory === "" || directory === "unknown" ? {} : { directory: absolute(directory, world) };
+  const base =
+    directory === "" || directory === "unknown" ? {} : { directory: absolute(directory, environment) };
   const named = words.flatMap((word, at) =>
     candidates(word).map((path) => ({
       path,
@@ -29,12 +30,13 @@ export async function gatherNamedFiles(
   );
   const facts = await Promise.all(
     named.map(async ({ path, isGuess }): Promise<PathFact> => {
-      const { forms } = await gatherPathFact({ path, use: "read", ...base }, world);
+      const { forms } = await gatherPathFact({ path, use: "read", ...base }, environment);
       return { forms, use: "read", isGuess };
     }),
   );
   return facts.filter(
-    (fact, at) => isNotable(fact, world) || (isConfined && isOutside(fact, named[at]?.path ?? "", world)),
+    (fact, at) =>
+      isNotable(fact, environment) || (isConfined && isOutside(fact, named[at]?.path ?? "", environment)),
   );
 }
 

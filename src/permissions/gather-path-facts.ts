@@ -26,21 +26,21 @@ export interface WrittenPath {
 }
 
 /** Finds every form of a path: without `..`, and with links followed. */
-export async function gatherPathFact(written: WrittenPath, world: PathEnvironment): Promise<PathFact> {
-  const absolute = absolutePath(written, world);
+export async function gatherPathFact(written: WrittenPath, environment: PathEnvironment): Promise<PathFact> {
+  const absolute = absolutePath(written, environment);
   const lexical = withoutEnd(posix.normalize(absolute));
   const hasDots = /(?:^|\/)\.\.?(?:\/|$)/.test(absolute);
   const [walked, real] = await Promise.all([
     findRealLocation(absolute),
     hasDots ? findRealLocation(lexical) : undefined,
   ]);
-  const other = gatherOtherNames(lexical, written.use, world);
+  const other = gatherOtherNames(lexical, written.use, environment);
   const isPart = written.use !== "read" && isRepositoryPart(lexical);
-  const unknown = walked === undefined ? "its links lead in a circle" : oddness(written.path, world);
-  const forms = [lexical, walked, real, ...aliases(lexical, world), ...other.names].filter(
+  const unknown = walked === undefined ? "its links lead in a circle" : oddness(written.path, environment);
+  const forms = [lexical, walked, real, ...aliases(lexical, environment), ...other.names].filter(
     (form) => form !== undefined,
   );
-  const copies = forms.flatMap((form) => copyFinderOf(world).of(form));
+  const copies = forms.flatMap((form) => copyFinderOf(environment).of(form));
   return {
     forms: [...new Set(forms)],
     ...(copies.length > 0 ? { copies } : {}),
@@ -52,9 +52,9 @@ export async function gatherPathFact(written: WrittenPath, world: PathEnvironmen
 }
 
 /** One for all paths of a call. */
-export function copyFinderOf(world: PathEnvironment): CopyFinder {
-  const known = finders.get(world) ?? createCopyFinder(world.policy);
-  finders.set(world, known);
+export function copyFinderOf(environment: PathEnvironment): CopyFinder {
+  const known = finders.get(environment) ?? createCopyFinder(environment.policy);
+  finders.set(environment, known);
   return known;
 }
 
@@ -76,10 +76,10 @@ function isRepositoryPart(path: string): boolean {
 }
 
 /** An absolute path that still has its `..`, because what they lead to depends on links. */
-export function absolutePath({ path, directory }: WrittenPath, world: PathEnvironment): string {
-  const base = directory ?? world.directory;
-  const plain = world.platform === "win32" ? fromWindows(path) : path;
-  if (plain === "~" || plain.startsWith("~/")) return `${world.home}${plain.slice(1)}`;
+export function absolutePath({ path, directory }: WrittenPath, environment: PathEnvironment): string {
+  const base = directory ?? environment.directory;
+  const plain = environment.platform === "win32" ? fromWindows(path) : path;
+  if (plain === "~" || plain.startsWith("~/")) return `${environment.home}${plain.slice(1)}`;
   // Another person's home, wherever that is; here it only has to be outside.
   if (/^~[A-Za-z_][\w.-]*(?:\/|$)/.test(plain)) return `/home/${plain.slice(1)}`;
   return plain.startsWith("/") ? plain : `${base}/${plain}`;
@@ -121,13 +121,14 @@ function aliases(path: string, { directory, platform }: PathEnvironment): readon
 function gatherOtherNames(
   path: string,
   use: PathUse,
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): { readonly names: readonly string[]; readonly isUnclear: boolean } {
   // Only a file that is written, or that a rule forbids under another name, makes other names matter.
-  const matters = use !== "read" || world.policy.deny.some(({ rule }) => rule.specifier.type === "path");
+  const matters =
+    use !== "read" || environment.policy.deny.some(({ rule }) => rule.specifier.type === "path");
   const own = matters ? statOf(path) : undefined;
   if (own === undefined || !own.isFile() || own.nlink < 2) return { names: [], isUnclear: false };
-  const forbidden = world.policy.deny.map((rule) => literalPath(rule, world));
+  const forbidden = environment.policy.deny.map((rule) => literalPath(rule, environment));
   const names: string[] = [];
   for (const name of forbidden) {
     if (typeof name !== "string") continue;

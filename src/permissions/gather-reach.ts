@@ -21,19 +21,22 @@ const packages = ["node_modules"];
 export async function gatherReach(
   fact: PathFact,
   below: PathOperand["below"],
-  world: PathEnvironment,
+  environment: PathEnvironment,
   to?: string,
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
-  const links = below === "follow" || to !== undefined ? await findLinks(fact, folder, { world, to }) : [];
-  const reached = to === undefined ? await findForbidden(fact, folder, { world, visible }) : [];
+  const links =
+    below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to }) : [];
+  const reached = to === undefined ? await findForbidden(fact, folder, { environment, visible }) : [];
   const changes = fact.use !== "read" || to !== undefined;
   if (!changes) return [...links, ...reached];
   const copied =
-    to === undefined ? [] : await findForbidden({ ...fact, use: "write" }, folder, { world, visible, to });
-  return [...links, ...reached, ...copied, ...(await findProtected(folder, world, to))];
+    to === undefined
+      ? []
+      : await findForbidden({ ...fact, use: "write" }, folder, { environment, visible, to });
+  return [...links, ...reached, ...copied, ...(await findProtected(folder, environment, to))];
 }
 
 /** Folders of which a command with a file pattern removes everything that shows, or everything that does not: `rm -rf *`. */
@@ -66,26 +69,28 @@ async function findForbidden(
   { use }: PathFact,
   folder: string,
   {
-    world,
+    environment,
     visible,
     to,
-  }: { readonly world: PathEnvironment; readonly visible: boolean; readonly to?: string },
+  }: { readonly environment: PathEnvironment; readonly visible: boolean; readonly to?: string },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const placed = (path: string): PathFact => ({
     forms: [path],
-    copies: copyFinderOf(world).of(path),
+    copies: copyFinderOf(environment).of(path),
     use,
   });
-  const rules = [...world.policy.deny, ...world.policy.ask].filter((rule) =>
-    canMatchInTrees(rule, to ?? folder, world),
+  const rules = [...environment.policy.deny, ...environment.policy.ask].filter((rule) =>
+    canMatchInTrees(rule, to ?? folder, environment),
   );
   if (rules.length === 0) return [];
   const { found, isIncomplete } = await findBelow(folder, {
     visible,
     maxEntries,
     matches: (path) =>
-      rules.some((rule) => matchesPath(rule, placed(place(path)), { use: "restrict", policy: world.policy })),
+      rules.some((rule) =>
+        matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
+      ),
   });
   if (found !== undefined) return [placed(place(found))];
   return isIncomplete === true
@@ -103,7 +108,7 @@ async function findForbidden(
 async function findLinks(
   { use }: PathFact,
   folder: string,
-  { world, to }: { readonly world: PathEnvironment; readonly to: string | undefined },
+  { environment, to }: { readonly environment: PathEnvironment; readonly to: string | undefined },
 ): Promise<readonly PathFact[]> {
   const links: string[] = [];
   const { isIncomplete } = await findBelow(folder, {
@@ -117,7 +122,7 @@ async function findLinks(
     return [{ forms: [to], use: "write", unknown: "it holds links, which may lead elsewhere from there" }];
   if (isIncomplete === true || links.length > maxLinks)
     return [{ forms: [folder], use, unknown: "there are too many files below it to look at" }];
-  return Promise.all(links.map((path) => gatherPathFact({ path, use }, world)));
+  return Promise.all(links.map((path) => gatherPathFact({ path, use }, environment)));
 }
 
 /** Where a copy brings what lies below a folder. */
@@ -127,14 +132,14 @@ function placeOf(path: string, folder: string, to: string | undefined): string {
 
 async function findProtected(
   folder: string,
-  world: PathEnvironment,
+  environment: PathEnvironment,
   to: string | undefined,
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const { found, isIncomplete } = await findBelow(folder, {
     maxEntries,
     skip: packages,
-    matches: (path) => protectionOf(place(path), world.policy) !== undefined,
+    matches: (path) => protectionOf(place(path), environment.policy) !== undefined,
   });
   if (found !== undefined) return [{ forms: [place(found)], use: "write" }];
   return isIncomplete === true
@@ -143,27 +148,27 @@ async function findProtected(
 }
 
 /** Whether a rule can speak of a file below a folder, also by what it says about another working tree. */
-function canMatchInTrees(rule: PolicyRule, folder: string, world: PathEnvironment): boolean {
-  const finder = copyFinderOf(world);
+function canMatchInTrees(rule: PolicyRule, folder: string, environment: PathEnvironment): boolean {
+  const finder = copyFinderOf(environment);
   const main = finder.mainTree(folder);
   const folders = [
     folder,
     ...finder.of(folder).map(({ path }) => path),
     ...(main === undefined ? [] : [main]),
   ];
-  return folders.some((place) => canMatchBelow(rule, place, world));
+  return folders.some((place) => canMatchBelow(rule, place, environment));
 }
 
 /** Whether a rule about files can speak of one below a folder. */
-function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, world: PathEnvironment): boolean {
+function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, environment: PathEnvironment): boolean {
   const { specifier } = rule;
   if (specifier.type !== "path") return false;
-  const literal = literalPath({ rule, anchor }, world);
+  const literal = literalPath({ rule, anchor }, environment);
   const base = {
     root: "/",
-    home: world.home,
+    home: environment.home,
     settings: anchor,
-    cwd: world.policy.workingDirectories[0] ?? folder,
+    cwd: environment.policy.workingDirectories[0] ?? folder,
   }[specifier.anchor];
   const segments = specifier.pattern.split("/");
   const first = segments.findIndex((segment) => /[*?[\\]/.test(segment));

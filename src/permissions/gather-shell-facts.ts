@@ -18,15 +18,21 @@ import { loadAnalysis } from "./shell/load-analysis.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Looks up what the commands of a shell call would touch. */
-export async function gatherShellFacts(command: string, world: PathEnvironment): Promise<ShellFacts> {
+export async function gatherShellFacts(command: string, environment: PathEnvironment): Promise<ShellFacts> {
   const repositories = createRepositories();
-  const [root = world.directory] = world.policy.workingDirectories;
-  const tracked = hasReadRules(world) ? trackedPaths(root, repositories, world) : undefined;
-  const analysis = await loadAnalysis(command, { home: world.home, directory: world.directory, ...tracked });
+  const [root = environment.directory] = environment.policy.workingDirectories;
+  const tracked = hasReadRules(environment) ? trackedPaths(root, repositories, environment) : undefined;
+  const analysis = await loadAnalysis(command, {
+    home: environment.home,
+    directory: environment.directory,
+    ...tracked,
+  });
   const [units, redirects, listed] = await Promise.all([
-    Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories, analysis }))),
-    Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
-    Promise.all(analysis.listed.map((operand) => gatherOperand(operand, [], world))),
+    Promise.all(
+      analysis.units.map((unit) => gatherUnit(unit, { environment, root, repositories, analysis })),
+    ),
+    Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], environment))),
+    Promise.all(analysis.listed.map((operand) => gatherOperand(operand, [], environment))),
   ]);
   const emptied = await findEmptied(
     command,
@@ -51,13 +57,13 @@ function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {
 function trackedPaths(
   root: string,
   repositories: Repositories,
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
   const repository = repositories.find(root);
   if (repository === undefined) return undefined;
-  const trees = copyFinderOf(world).of(posix.join(repository, ".git"));
+  const trees = copyFinderOf(environment).of(posix.join(repository, ".git"));
   const exclusions = gitExclusions(
-    world.policy,
+    environment.policy,
     repository,
     trees.map(({ tree }) => tree),
   );
@@ -65,40 +71,45 @@ function trackedPaths(
 }
 
 interface UnitContext {
-  readonly world: PathEnvironment;
+  readonly environment: PathEnvironment;
   readonly root: string;
   readonly repositories: Repositories;
   readonly analysis: ShellAnalysis;
 }
 
 async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFacts> {
-  const { world } = context;
+  const { environment } = context;
   const sources = unit.operands.filter(({ use }) => use === "read");
-  const operands = await Promise.all(unit.operands.map((operand) => gatherOperand(operand, sources, world)));
+  const operands = await Promise.all(
+    unit.operands.map((operand) => gatherOperand(operand, sources, environment)),
+  );
   const { root, repositories, analysis } = context;
   const repository = unit.tree === undefined ? undefined : repositories.find(root);
   const [texts, named, listed, program, place] = await Promise.all([
-    gatherTexts(unit, world),
-    gatherNamedFiles(unit, world),
-    gatherGitFiles(unit, { world, repository, analysis }),
-    gatherProgram(unit, world),
+    gatherTexts(unit, environment),
+    gatherNamedFiles(unit, environment),
+    gatherGitFiles(unit, { environment, repository, analysis }),
+    gatherProgram(unit, environment),
     gatherPlace(unit, context),
   ]);
   const paths = [...operands.flat(), ...texts, ...named, ...listed];
-  return { paths: [...paths, ...emptied(unit, paths, world)], ...program, ...place };
+  return { paths: [...paths, ...emptied(unit, paths, environment)], ...program, ...place };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
 async function gatherTexts(
   { words, operands, readOnly, namesFiles }: ShellUnit,
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
   if (operands.length > 0 || readOnly || program === undefined || namesFiles !== undefined) return [];
-  if (takesText.has(program.text) || !world.policy.deny.some(({ rule }) => rule.specifier.type === "path"))
+  if (
+    takesText.has(program.text) ||
+    !environment.policy.deny.some(({ rule }) => rule.specifier.type === "path")
+  )
     return [];
   const named = rest.filter(({ text, literal }) => literal && text !== "" && !text.startsWith("-"));
-  return Promise.all(named.map(({ text }) => gatherPathFact({ path: text, use: "read" }, world)));
+  return Promise.all(named.map(({ text }) => gatherPathFact({ path: text, use: "read" }, environment)));
 }
 
 /** Commands whose words are more often texts than files. */
@@ -108,12 +119,12 @@ const takesText: ReadonlySet<string> = new Set("echo printf git export declare".
 function emptied(
   { words }: ShellUnit,
   paths: readonly PathFact[],
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): readonly PathFact[] {
   if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
   const isWhole = words.every(({ text }) => !text.startsWith("-") || unselecting.has(text));
   const outside = paths.filter(
-    ({ forms }) => isWhole || !forms.every((form) => isInside(form, [world.directory])),
+    ({ forms }) => isWhole || !forms.every((form) => isInside(form, [environment.directory])),
   );
   return outside.map((path) => ({ ...path, use: "remove" }));
 }
@@ -127,24 +138,26 @@ const unselecting: ReadonlySet<string> = new Set(
 async function gatherOperand(
   operand: PathOperand,
   sources: readonly PathOperand[],
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const { use } = operand;
   if (use !== "copy") {
-    const facts = await gatherPaths(operand, use, world);
-    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand.below, world)));
+    const facts = await gatherPaths(operand, use, environment);
+    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand.below, environment)));
     return [...facts, ...reached.flat()];
   }
-  const targets = await gatherPaths(operand, "write", world);
+  const targets = await gatherPaths(operand, "write", environment);
   const isFolder = targets.map(({ forms }) => isDirectory(forms.at(-1)));
   const facts = await Promise.all(
     targets.map(async (target, at) => {
       const into =
         isFolder[at] === true ? sources.map(({ path }) => `${target.forms[0]}/${posix.basename(path)}`) : [];
-      const joined = await Promise.all(into.map((path) => gatherPathFact({ path, use: "write" }, world)));
+      const joined = await Promise.all(
+        into.map((path) => gatherPathFact({ path, use: "write" }, environment)),
+      );
       const copied = await Promise.all(
         sources.map(async (source) => {
-          const [from] = await gatherPaths(source, "read", world);
+          const [from] = await gatherPaths(source, "read", environment);
           // Only a move leaves a link a link; a copy of one file takes what it leads to.
           if (isLink(from?.forms[0]) && operand.below !== undefined)
             return [{ ...target, unknown: "a link that is moved may lead elsewhere" }];
@@ -152,7 +165,7 @@ async function gatherOperand(
             isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
             ? []
-            : gatherReach(from, source.below, world, to);
+            : gatherReach(from, source.below, environment, to);
         }),
       );
       return [target, ...joined, ...copied.flat()];
@@ -181,38 +194,42 @@ function isDirectory(path: string | undefined): boolean {
 async function gatherPaths(
   { path, literal, directory }: PathOperand,
   use: PathFact["use"],
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const isRelative = !path.startsWith("/") && path !== "~" && !path.startsWith("~/");
   const base =
-    directory === "" || directory === "unknown" ? undefined : absolutePath({ path: directory, use }, world);
+    directory === "" || directory === "unknown"
+      ? undefined
+      : absolutePath({ path: directory, use }, environment);
   const written = { path, use, ...(base === undefined ? {} : { directory: base }) };
   if (isRelative && directory === "unknown")
-    return [await guess(written, world, "the folder it starts in is not known")];
-  if (literal) return [await gatherPathFact(written, world)];
+    return [await guess(written, environment, "the folder it starts in is not known")];
+  if (literal) return [await gatherPathFact(written, environment)];
   const isExpanded = /[$`]/.test(path);
   const unset = path.replace(/\$(?:\w+|\{\w+(?::?[-=+?]([^}]*))?\})/g, "$1");
   // Variables that are not set vanish, and `"$X"/*` is then all there is.
   const guesses = isExpanded && unset.startsWith("/") ? [written, { ...written, path: unset }] : [written];
-  return Promise.all(guesses.map((each) => guess(each, world, "it is only known when the command runs")));
+  return Promise.all(
+    guesses.map((each) => guess(each, environment, "it is only known when the command runs")),
+  );
 }
 
 async function guess(
   written: Parameters<typeof gatherPathFact>[0],
-  world: PathEnvironment,
+  environment: PathEnvironment,
   unknown: string,
 ): Promise<PathFact> {
-  return { ...(await gatherPathFact(written, world)), unknown };
+  return { ...(await gatherPathFact(written, environment)), unknown };
 }
 
 /** A program called by a path may be a link to one that rules speak of. */
 async function gatherProgram(
   unit: ShellUnit,
-  world: PathEnvironment,
+  environment: PathEnvironment,
 ): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
   const [program, ...rest] = unit.words;
   if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
-  const path = absolutePath({ path: program.text, use: "read" }, world);
+  const path = absolutePath({ path: program.text, use: "read" }, environment);
   const real = await findRealLocation(path);
   const isThere = exists(path);
   const isUnknown = isThere && real !== undefined ? {} : { programUnknown: true as const };
@@ -226,7 +243,7 @@ const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 /** Where a command runs: programs act by the files of the folder they are in, git by the repository around it. */
 async function gatherPlace(
   unit: ShellUnit,
-  { world, root, repositories, analysis }: UnitContext,
+  { environment, root, repositories, analysis }: UnitContext,
 ): Promise<Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration">> {
   const { words, directories } = unit;
   const name = basename(words[0]?.text ?? "");
@@ -242,9 +259,9 @@ async function gatherPlace(
   let place: Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration"> = {};
   for (const directory of directories) {
     const isStart = directory === "";
-    const fact = isStart ? undefined : await gatherPathFact({ path: directory, use: "read" }, world);
-    const real = fact?.forms.at(-1) ?? world.directory;
-    const outside = fact?.forms.find((form) => !isInside(form, world.policy.workingDirectories));
+    const fact = isStart ? undefined : await gatherPathFact({ path: directory, use: "read" }, environment);
+    const real = fact?.forms.at(-1) ?? environment.directory;
+    const outside = fact?.forms.find((form) => !isInside(form, environment.policy.workingDirectories));
     if (outside !== undefined)
       place = { ...place, elsewhere: `commands would run in ${outside}, outside the working directories` };
     if (real !== root) place = { ...place, movedTo: real };

@@ -12,7 +12,7 @@ import { createRuntime, type Runtime } from "./create-runtime.ts";
 import { chooseModel } from "./gather-session.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RuntimeOptions } from "./options/runtime-options.ts";
-import { createWorld } from "./world.ts";
+import { createRuntimeSource } from "./runtime-source.ts";
 
 /** A closed port on this machine, so that nothing here depends on what else runs on it. */
 const nowhere = "http://127.0.0.1:1/v1";
@@ -141,8 +141,8 @@ describe("[MDL-4] with no key and no model named", () => {
 
   test("a found server whose package is not installed leaves the offline model, and the command is said", async () => {
     const { server, options } = await createStage([]);
-    await using world = createWorld(normalizeRuntimeOptions(options).setup);
-    const facts = await world.gather();
+    await using source = createRuntimeSource(normalizeRuntimeOptions(options).setup);
+    const facts = await source.gather();
     const clock = facts.clock;
     const models = createModelFactory({
       environment: facts.environment,

@@ -19,6 +19,7 @@ import { createProject, type Project } from "./project/create-project.ts";
 import type { ReplaySessionOptions, SessionReplay } from "./replay/replay-session.ts";
 import { type AgentHandle, type RunHandle, startAgent, startRun, stoppedEnding } from "./run-handle.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+import { createRuntimeSource } from "./runtime-source.ts";
 import { type RuntimeStore, refuseWorkerOptions, runInStore } from "./runtime-store.ts";
 import type { Session } from "./session.ts";
 import {
@@ -29,7 +30,6 @@ import {
 } from "./session-pool.ts";
 import { portableOptions } from "./teams/portable-options.ts";
 import { createTelemetrySource } from "./telemetry/telemetry-source.ts";
-import { createWorld } from "./world.ts";
 
 /** Everything a program needs: agents, sessions, runs. Disposing it ends what is still running. */
 export interface Runtime extends AsyncDisposable {
@@ -95,8 +95,12 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
   if (store !== undefined) refuseWorkerOptions(options);
   const normalized = normalizeRuntimeOptions(options);
   const portable = portableOptions(options);
-  const world = createWorld({ ...normalized.setup, portable, ...(live === undefined ? {} : { live }) });
-  const program = createProgramContext(world, normalized);
+  const source = createRuntimeSource({
+    ...normalized.setup,
+    portable,
+    ...(live === undefined ? {} : { live }),
+  });
+  const program = createProgramContext(source, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
   const telemetry = createTelemetrySource(normalized.setup);
@@ -115,7 +119,7 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
     await pool.close();
     await tidying.end();
     await telemetry.end();
-    await world[Symbol.asyncDispose]();
+    await source[Symbol.asyncDispose]();
     await store?.close();
   }
 
@@ -129,8 +133,8 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
       const { replaySession } = await import("./replay/replay-session.ts");
       return pool.track(replaySession(id, given, { pool, gather: program.gather }));
     },
-    register: world.register,
-    unregister: world.unregister,
+    register: source.register,
+    unregister: source.unregister,
   };
   const ending = { close, [Symbol.asyncDispose]: close };
   if (store !== undefined) return { ...shared, ...createStoreRuns({ ...options, store }, pool), ...ending };
@@ -289,7 +293,7 @@ function codeOf({ reason }: AbortSignal): string {
 
 /** Removes what old sessions left, beside the work: it is begun once, and no one waits for it but the end. */
 interface Tidying {
-  begin(world: Pick<RuntimeContext, "discovered" | "environment" | "trusted">): void;
+  begin(source: Pick<RuntimeContext, "discovered" | "environment" | "trusted">): void;
   end(): Promise<void>;
 }
 
@@ -311,9 +315,9 @@ export function createTidying(signal: AbortSignal, now: () => number): Tidying {
     await cleanUpTeams(cleanup);
   }
   return {
-    begin(world) {
+    begin(source) {
       // What cannot be removed today is tried again at the next start.
-      work ??= tidy(world).catch(() => undefined);
+      work ??= tidy(source).catch(() => undefined);
     },
     end: async () => work,
   };

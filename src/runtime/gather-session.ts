@@ -45,28 +45,28 @@ export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
 
 /** Everything that is found out before the plan: model, session, skills, prompt, servers, commands, tools. */
 export async function gatherSession(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   options: SessionSetup,
   connecting: Promise<SessionServers>,
 ) {
-  const { paths } = world.discovered;
-  const definition = findMainAgent(world.discovered, options.agent);
-  const { model, decided, chosen: chosenModel, notes } = await chooseModel(world, options, definition);
+  const { paths } = runtime.discovered;
+  const definition = findMainAgent(runtime.discovered, options.agent);
+  const { model, decided, chosen: chosenModel, notes } = await chooseModel(runtime, options, definition);
   // A plan may be carried out elsewhere, by a process that has a key.
-  if (options.planOnly !== true) refuseUnserved(world, options.model, chosenModel);
-  const chosen = await chooseSession(options, paths.transcripts, world.ids);
+  if (options.planOnly !== true) refuseUnserved(runtime, options.model, chosenModel);
+  const chosen = await chooseSession(options, paths.transcripts, runtime.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
-  const { tasks, control } = openTasks(world, files);
-  const mayLoad = mayLoadIn(world, options);
-  const skills = await openSkills(world, {
+  const { tasks, control } = openTasks(runtime, files);
+  const mayLoad = mayLoadIn(runtime, options);
+  const skills = await openSkills(runtime, {
     sessionId: chosen.sessionId,
     contextWindow: model.facts.contextWindow,
-    deny: denyRules(world, options),
+    deny: denyRules(runtime, options),
     mayLoad,
   });
   const preloaded = skills.preload(definition);
   const system = await gatherSystemPrompt({
-    world,
+    runtime,
     options,
     definition,
     modelId: model.facts.id,
@@ -76,8 +76,8 @@ export async function gatherSession(
   });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
-  const commands = await openSessionCommands(world, files, options);
-  const tools = toolsOf(world, options, {
+  const commands = await openSessionCommands(runtime, files, options);
+  const tools = toolsOf(runtime, options, {
     servers,
     commands,
     hasSkills: skills.areOffered,
@@ -105,15 +105,15 @@ export async function gatherSession(
 }
 
 /** The children of the session; where something is written down, other processes reach them and the main agent. */
-function openTasks(world: RuntimeContext, files: SessionFiles) {
-  const manager = createTaskManager({ ...childLimits(world), now: world.now });
-  if (!world.keepsTranscripts) return { tasks: manager, control: undefined };
+function openTasks(runtime: RuntimeContext, files: SessionFiles) {
+  const manager = createTaskManager({ ...childLimits(runtime), now: runtime.now });
+  if (!runtime.keepsTranscripts) return { tasks: manager, control: undefined };
   const control = controlFiles(files);
   return { tasks: watchControl(manager, control), control: watchMain(control) };
 }
 
 function toolsOf(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   options: SessionSetup,
   {
     servers,
@@ -131,16 +131,16 @@ function toolsOf(
     readonly sessionId: string;
   },
 ): AssembledTools {
-  const { transcripts } = world.discovered.paths;
-  return assembleTools(world, {
+  const { transcripts } = runtime.discovered.paths;
+  return assembleTools(runtime, {
     servers,
     commands,
     promptTool: options.permissionPromptTool,
     hasSkills,
-    sandboxes: openSandboxes(world, options),
+    sandboxes: openSandboxes(runtime, options),
     taskSources: [
       createAgentTaskSource(tasks, {
-        outputFile: (id) => (world.keepsTranscripts ? agentOutputFile(files, id) : undefined),
+        outputFile: (id) => (runtime.keepsTranscripts ? agentOutputFile(files, id) : undefined),
         recall: (id) => findEndedTask(transcripts, { sessionId, id }),
       }),
     ],
@@ -165,51 +165,55 @@ interface ModelForSession {
 
 /** The program's own model, or the one that the call, the agent, the environment and settings lead to. */
 export async function chooseModel(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   options: SessionSetup,
   definition: AgentDefinition | undefined,
 ): Promise<ModelForSession> {
-  if (world.model !== undefined) {
+  if (runtime.model !== undefined) {
     return {
-      model: world.model,
-      decided: { value: world.model.facts.id, from: "the program" },
-      chosen: { id: world.model.facts.id },
-      notes: budgetNotes(world.model, world, options),
+      model: runtime.model,
+      decided: { value: runtime.model.facts.id, from: "the program" },
+      chosen: { id: runtime.model.facts.id },
+      notes: budgetNotes(runtime.model, runtime, options),
     };
   }
-  const selection = select(world, options, definition);
+  const selection = select(runtime, options, definition);
   const refusal = refuseModel(
     selection.model,
-    modelLimits(world),
-    aliasTable({ environment: world.environment }),
+    modelLimits(runtime),
+    aliasTable({ environment: runtime.environment }),
   );
   if (refusal !== undefined) {
     throw new RetinueError("model-denied", refusal, {
       advice: "Choose another with --model, or change the setting.",
     });
   }
-  const served = await findServing(world, selection);
+  const served = await findServing(runtime, selection);
   return {
     ...served,
     decided: { value: served.model.facts.id, from: served.from },
-    notes: [...unclearNotes(selection), ...served.notes, ...budgetNotes(served.model, world, options)],
+    notes: [...unclearNotes(selection), ...served.notes, ...budgetNotes(served.model, runtime, options)],
   };
 }
 
 /** What reads the answers of such servers is loaded only where they are asked. */
-async function findLocalModel(world: RuntimeContext): Promise<LocalModel | undefined> {
-  const servers = await world.localServers();
+async function findLocalModel(runtime: RuntimeContext): Promise<LocalModel | undefined> {
+  const servers = await runtime.localServers();
   if (servers.length === 0) return undefined;
   const { chooseLocalModel } = await import("../model/local-models.ts");
   return chooseLocalModel(servers);
 }
 
 /** The model that a skill asks for; a program that brought its own model has decided already. */
-export function modelFinder(world: RuntimeContext, current?: ChosenModel): (name: string) => Promise<Model> {
+export function modelFinder(
+  runtime: RuntimeContext,
+  current?: ChosenModel,
+): (name: string) => Promise<Model> {
   return async (name) => {
-    if (world.model !== undefined) throw new RetinueError("model-fixed", "the program has chosen the model.");
-    const { model, chosen } = await chooseModel(world, { model: name }, undefined);
-    if (current !== undefined && isServed(world, current) && !isServed(world, chosen))
+    if (runtime.model !== undefined)
+      throw new RetinueError("model-fixed", "the program has chosen the model.");
+    const { model, chosen } = await chooseModel(runtime, { model: name }, undefined);
+    if (current !== undefined && isServed(runtime, current) && !isServed(runtime, chosen))
       throw new RetinueError("model-unserved", "no provider is configured for it.");
     return model;
   };
@@ -223,8 +227,8 @@ export function isServed({ model, models }: RuntimeContext, chosen: ChosenModel)
 }
 
 /** A model that the caller named is never replaced by the offline model. */
-function refuseUnserved(world: RuntimeContext, named: string | undefined, chosen: ChosenModel): void {
-  if (named === undefined || /^\s*(?:offline(?:\/.*)?)?$/i.test(named) || isServed(world, chosen)) return;
+function refuseUnserved(runtime: RuntimeContext, named: string | undefined, chosen: ChosenModel): void {
+  if (named === undefined || /^\s*(?:offline(?:\/.*)?)?$/i.test(named) || isServed(runtime, chosen)) return;
   const asked = `the model ${JSON.stringify(named)} was asked for`;
   throw new RetinueError("no-credentials", `There is no key for a model, and ${asked}.`, {
     advice: "Set ANTHROPIC_API_KEY or the key of another provider, or choose the model `offline`.",
@@ -234,11 +238,11 @@ function refuseUnserved(world: RuntimeContext, named: string | undefined, chosen
 type Serving = Pick<ModelForSession, "model" | "chosen" | "notes"> & { readonly from: string };
 
 /** Where nothing is named and nothing configured, a server on this machine goes before the offline model. */
-async function findServing(world: RuntimeContext, selection: ModelSelection): Promise<Serving> {
-  const isOpen = selection.origin === "default" && !isServed(world, selection.model);
-  const local = isOpen ? await findLocalModel(world) : undefined;
+async function findServing(runtime: RuntimeContext, selection: ModelSelection): Promise<Serving> {
+  const isOpen = selection.origin === "default" && !isServed(runtime, selection.model);
+  const local = isOpen ? await findLocalModel(runtime) : undefined;
   const usual = async (notes: readonly string[]): Promise<Serving> => ({
-    model: await world.models.model(selection.model),
+    model: await runtime.models.model(selection.model),
     chosen: selection.model,
     from: originNames[selection.origin],
     notes,
@@ -249,12 +253,12 @@ async function findServing(world: RuntimeContext, selection: ModelSelection): Pr
   const found = `${server.name} was found at ${server.address}`;
   const refusal = refuseModel(
     { provider, id },
-    modelLimits(world),
-    aliasTable({ environment: world.environment }),
+    modelLimits(runtime),
+    aliasTable({ environment: runtime.environment }),
   );
   if (refusal !== undefined) return usual([`${found}, but the offline model answers: ${refusal}`]);
   try {
-    const model = await world.models.model({ provider, id });
+    const model = await runtime.models.model({ provider, id });
     const note = `No key is set and ${found}, so ${written} answers. RETINUE_LOCAL_MODELS=0 switches this off.`;
     return { model, chosen: { provider, id }, from: `no key is set and ${found}`, notes: [note] };
   } catch (error) {
@@ -285,16 +289,16 @@ const originNames: Readonly<Record<ModelOrigin, string>> = {
 };
 
 function select(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   options: SessionSetup,
   definition: AgentDefinition | undefined,
 ): ModelSelection {
   const selection = selectMainModel({
     flag: options.model,
     definition: definition?.model,
-    variable: world.environment["ANTHROPIC_MODEL"],
-    settings: world.discovered.settings.settings.plain.model,
-    aliases: aliasTable({ environment: world.environment }),
+    variable: runtime.environment["ANTHROPIC_MODEL"],
+    settings: runtime.discovered.settings.settings.plain.model,
+    aliases: aliasTable({ environment: runtime.environment }),
     isPlanning: options.permissionMode === "plan",
   });
   const unclear = selection.unclear.find(({ origin }) => origin === "flag");
@@ -353,14 +357,14 @@ export interface SessionCommands {
 
 /** Ends what a process that is gone has left running in this session, before anything of it continues. */
 async function openSessionCommands(
-  world: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
+  runtime: Pick<RuntimeContext, "keepsTranscripts" | "epochMs">,
   { commands }: Pick<SessionFiles, "commands">,
   { planOnly }: Pick<SessionSetup, "planOnly">,
 ): Promise<SessionCommands> {
-  if (!world.keepsTranscripts || planOnly === true) return { earlier: [], news: () => [] };
+  if (!runtime.keepsTranscripts || planOnly === true) return { earlier: [], news: () => [] };
   const { background } = await recoverCommands({ folder: commands });
   return {
-    records: createCommandRecords(commands, world.epochMs),
+    records: createCommandRecords(commands, runtime.epochMs),
     earlier: background,
     news: (agentId, wasReported) =>
       background

@@ -37,7 +37,7 @@ export interface ChildContext {
 }
 
 export interface SystemPromptParts {
-  readonly world: RuntimeContext;
+  readonly runtime: RuntimeContext;
   readonly options: SessionSetup;
   readonly definition: AgentDefinition | undefined;
   readonly modelId: string;
@@ -50,7 +50,7 @@ export interface SystemPromptParts {
 
 /** Gathers what the main agent is shown at the start: its prompt, the people's instructions, and where it is. */
 export async function gatherSystemPrompt({
-  world,
+  runtime,
   options,
   definition,
   modelId,
@@ -58,24 +58,24 @@ export async function gatherSystemPrompt({
   preloaded,
   mayLoad,
 }: SystemPromptParts): Promise<SystemPromptFacts> {
-  const { paths } = world.discovered;
-  const { environment, trusted } = world;
+  const { paths } = runtime.discovered;
+  const { environment, trusted } = runtime;
   const [instructions, facts, git, memory] = await Promise.all([
-    loadSessionInstructions(world.discovered, {
-      disabled: world.variables.claudeMdDisabled === true,
+    loadSessionInstructions(runtime.discovered, {
+      disabled: runtime.variables.claudeMdDisabled === true,
       mayLoad,
-      sources: world.settingSources,
+      sources: runtime.settingSources,
     }),
     gatherEnvironment({
       directory: paths.cwd,
-      additionalDirectories: world.additionalDirectories,
-      platform: world.platform,
+      additionalDirectories: runtime.additionalDirectories,
+      platform: runtime.platform,
       environment,
-      now: world.today(),
+      now: runtime.today(),
       model: modelId,
     }),
     gatherGitState({ directory: paths.cwd, home: paths.home, environment, trusted }),
-    gatherMemory(world, options, definition),
+    gatherMemory(runtime, options, definition),
   ]);
   const parts = buildSystemPrompt({
     base: options.systemPrompt ?? (await promptOf(definition, paths.cwd)) ?? mainPrompt,
@@ -90,7 +90,7 @@ export async function gatherSystemPrompt({
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   const { model: _model, ...place } = facts;
-  const shared = { world, options, skills, instructions, place, git };
+  const shared = { runtime, options, skills, instructions, place, git };
   const notes = instructions.diagnostics
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
@@ -98,7 +98,7 @@ export async function gatherSystemPrompt({
   return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
 }
 
-interface SharedFacts extends Pick<SystemPromptParts, "world" | "options" | "skills"> {
+interface SharedFacts extends Pick<SystemPromptParts, "runtime" | "options" | "skills"> {
   readonly instructions: Instructions;
   readonly place: Omit<Awaited<ReturnType<typeof gatherEnvironment>>, "model">;
   readonly git: Awaited<ReturnType<typeof gatherGitState>>;
@@ -111,14 +111,14 @@ function joinPrompts(...texts: readonly (string | undefined)[]): string | undefi
 
 async function childContext(
   own: AgentDefinition,
-  { world, options, skills, instructions, place, git }: SharedFacts,
+  { runtime, options, skills, instructions, place, git }: SharedFacts,
 ): Promise<ChildContext> {
-  const memory = await gatherMemory(world, options, own);
+  const memory = await gatherMemory(runtime, options, own);
   const preloaded = skills.preload(own);
   return {
     memory,
     skills: preloaded,
-    system: async (request, directory = world.discovered.paths.cwd) =>
+    system: async (request, directory = runtime.discovered.paths.cwd) =>
       buildSystemPrompt({
         base: request.systemPrompt ?? (await promptOf(own, directory, request.prompt)) ?? "",
         appended: joinPrompts(request.appendSystemPrompt, options.appendSubagentSystemPrompt),
@@ -158,19 +158,19 @@ function managedOnly({ files, ...rest }: Instructions): Instructions {
 
 /** The memory of an agent of this session, as settings, rules and trust allow it. */
 async function gatherMemory(
-  world: Pick<RuntimeContext, "discovered" | "variables" | "trusted" | "disallowedTools" | "platform">,
+  runtime: Pick<RuntimeContext, "discovered" | "variables" | "trusted" | "disallowedTools" | "platform">,
   options: RuleFlags,
   definition: AgentDefinition | undefined,
 ): Promise<LoadedMemory> {
   if (definition === undefined) return { diagnostics: [] };
-  const { paths, settings } = world.discovered;
-  const isOff = world.variables.autoMemoryDisabled === true;
-  const mayLoad = mayLoadIn(world, options, ownRules(definition, paths.cwd));
+  const { paths, settings } = runtime.discovered;
+  const isOff = runtime.variables.autoMemoryDisabled === true;
+  const mayLoad = mayLoadIn(runtime, options, ownRules(definition, paths.cwd));
   return loadMemory({
     definition,
     ...(mayLoad === undefined ? {} : { mayLoad }),
     paths,
-    trusted: world.trusted,
+    trusted: runtime.trusted,
     disabled: isOff || settings.settings.plain.autoMemoryEnabled === false,
   });
 }

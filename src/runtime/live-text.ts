@@ -255,12 +255,12 @@ function isAlive(pid: number): boolean {
 
 /** The context of a session whose agents are also heard by viewers; without files it is the same. */
 export function withLiveText(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   files: SessionFiles,
 ): { readonly observer: SessionObserver; readonly live: LiveText } | undefined {
-  if (!world.keepsTranscripts) return undefined;
+  if (!runtime.keepsTranscripts) return undefined;
   const live = createLiveText(liveFiles(files));
-  const { observer } = world;
+  const { observer } = runtime;
   return {
     live,
     observer: {

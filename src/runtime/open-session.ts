@@ -49,27 +49,27 @@ export interface OpenSessionParts {
 
 /** Facts, plan, and an agent that is opened from the plan, with a transcript and children around it. */
 export async function openSession<Output>(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   options: SessionSetup<Output>,
   { look, servers: connecting, signal }: OpenSessionParts,
 ): Promise<Session<Output>> {
-  const output = openOutput(world, options);
-  const gathered = await gatherSession(world, options, connecting);
+  const output = openOutput(runtime, options);
+  const gathered = await gatherSession(runtime, options, connecting);
   const { servers, tools } = gathered;
-  const limited = limitFacts(world, options);
-  const plan = await planMain(world, options, { gathered, limited });
-  const treeTime = createStopwatch(world.clock);
-  const stopwatch = createStopwatch(world.clock, treeTime);
-  const keeping = keepingOf(world, options, signal);
-  const transcript = await openTranscript({ ...transcriptOf(world, plan, { options, gathered }), keeping });
-  for (const note of gathered.preloaded.notes) world.notice?.(note);
+  const limited = limitFacts(runtime, options);
+  const plan = await planMain(runtime, options, { gathered, limited });
+  const treeTime = createStopwatch(runtime.clock);
+  const stopwatch = createStopwatch(runtime.clock, treeTime);
+  const keeping = keepingOf(runtime, options, signal);
+  const transcript = await openTranscript({ ...transcriptOf(runtime, plan, { options, gathered }), keeping });
+  for (const note of gathered.preloaded.notes) runtime.notice?.(note);
   // What hooks of the start set for later commands, of children too.
   const environment = new Map<string, string>();
   const services: AgentServices = {
-    ...openServices(world, plan, { gathered, environment, options }),
-    tree: world.live?.tree ?? createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
+    ...openServices(runtime, plan, { gathered, environment, options }),
+    tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...(limited.settings ?? {}) }),
   };
-  const childOutputs = createChildOutputs(outputRetries(world));
+  const childOutputs = createChildOutputs(outputRetries(runtime));
   let opened: Session<Output> | undefined;
   const children = openChildren({
     ...childFacts(options, gathered),
@@ -81,7 +81,7 @@ export async function openSession<Output>(
     outputs: childOutputs,
     mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },
     limitFacts: limited,
-    clocks: childClocks(plan, limited, { clock: world.clock, tree: treeTime }),
+    clocks: childClocks(plan, limited, { clock: runtime.clock, tree: treeTime }),
   });
   const { interactive } = options;
   const { commit } = transcript;
@@ -93,15 +93,15 @@ export async function openSession<Output>(
     agent,
     children,
     childOutputs,
-    discovered: world.discovered,
+    discovered: runtime.discovered,
     ...reachOf(gathered),
-    watch: mainWatch(plan, { world, stopwatch, treeTime }),
+    watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
     ...promptFeatures(options),
-    begin: () => prepareMemory(plan, world.notice),
-    ...recoveryOf(transcript.heard, { world, plan, children, commands: gathered.commands, ...keeping }),
+    begin: () => prepareMemory(plan, runtime.notice),
+    ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: recordOf(services.world, plan, { transcript, children }),
+    record: recordOf(services.runtime, plan, { transcript, children }),
     output,
     dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
   });
@@ -208,22 +208,22 @@ async function closeSession(
 }
 
 function transcriptOf(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   plan: RunPlan,
   { options, gathered }: { readonly options: SessionSetup; readonly gathered: GatheredSession },
 ): Omit<OpenOptions, "keeping"> {
   return {
     ...gathered.chosen,
-    isKept: world.keepsTranscripts && options.childrenOnly !== true,
-    transcripts: world.discovered.paths.transcripts,
-    ids: world.ids,
-    now: world.epochMs,
-    facts: transcriptFacts(world, plan, gathered.system.branch),
+    isKept: runtime.keepsTranscripts && options.childrenOnly !== true,
+    transcripts: runtime.discovered.paths.transcripts,
+    ids: runtime.ids,
+    now: runtime.epochMs,
+    facts: transcriptFacts(runtime, plan, gathered.system.branch),
     plan,
     choices: options,
     until: options.resumeAt,
     drops: options.resumeDrops,
-    observer: world.live?.transcript,
+    observer: runtime.live?.transcript,
   };
 }
 
@@ -240,12 +240,12 @@ function childClocks(
 }
 
 async function planMain(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   options: SessionSetup,
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, system, servers, preloaded, model, files } = gathered;
-  const plan = decidePlan(world, options, gathered.chosen.sessionId, {
+  const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
     canSearch: model.facts.supportsServerTools,
@@ -256,23 +256,23 @@ async function planMain(
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     limits: limited,
-    workingDirectories: await findWorkingDirectories(world),
+    workingDirectories: await findWorkingDirectories(runtime),
     outputRules: await findOutputRules(files),
-    ...(world.teams === undefined ? {} : { teamRules: await findTeamRules(world.discovered.paths) }),
+    ...(runtime.teams === undefined ? {} : { teamRules: await findTeamRules(runtime.discovered.paths) }),
     notes: [
       ...gathered.modelNotes,
-      ...unsafeManaged(world),
+      ...unsafeManaged(runtime),
       ...system.notes,
       ...system.memory.diagnostics.map(({ message }) => message),
       ...preloaded.notes,
       ...servers.notes,
     ],
   });
-  return world.wrapPlan?.(plan) ?? plan;
+  return runtime.wrapPlan?.(plan) ?? plan;
 }
 
 function openServices(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   plan: RunPlan,
   {
     gathered,
@@ -285,20 +285,20 @@ function openServices(
   },
 ): Omit<AgentServices, "tree"> {
   const { tools, servers, skills, chosenModel } = gathered;
-  const { approver } = world;
-  const { projectRoot } = world.discovered.paths;
-  const inbox = planOnly === true ? undefined : openInbox(world, plan);
-  const seen = withLiveText(world, gathered.files);
+  const { approver } = runtime;
+  const { projectRoot } = runtime.discovered.paths;
+  const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
+  const seen = withLiveText(runtime, gathered.files);
   return {
     ...(inbox === undefined ? {} : { inbox }),
     ...(seen === undefined ? {} : { liveText: seen.live }),
-    ...(world.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    world: seen === undefined ? world : { ...world, observer: seen.observer },
+    ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
+    runtime: seen === undefined ? runtime : { ...runtime, observer: seen.observer },
     tools,
     servers,
     skills,
-    findModel: modelFinder(world, chosenModel),
-    toolContext: createToolContexts(world, environment),
+    findModel: modelFinder(runtime, chosenModel),
+    toolContext: createToolContexts(runtime, environment),
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),
@@ -342,8 +342,8 @@ function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "f
   return from === sessionId ? "resume" : "fork";
 }
 
-function openOutput(world: RuntimeContext, { output }: SessionSetup) {
-  return output === undefined ? undefined : createTypedOutput(output, outputRetries(world));
+function openOutput(runtime: RuntimeContext, { output }: SessionSetup) {
+  return output === undefined ? undefined : createTypedOutput(output, outputRetries(runtime));
 }
 
 function outputRetries({ variables }: RuntimeContext): { readonly maxRetries: number | undefined } {
@@ -354,15 +354,15 @@ function outputRetries({ variables }: RuntimeContext): { readonly maxRetries: nu
 function mainWatch(
   { limits, treeLimits }: RunPlan,
   {
-    world,
+    runtime,
     stopwatch,
     treeTime,
-  }: { readonly world: RuntimeContext; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
+  }: { readonly runtime: RuntimeContext; readonly stopwatch: Stopwatch; readonly treeTime: Stopwatch },
 ): RunWatch {
   const own = limits?.timeMs === undefined ? {} : { timeMs: limits.timeMs.value };
   const tree = treeLimits?.timeMs;
   return {
-    clock: world.clock,
+    clock: runtime.clock,
     stopwatch,
     ...own,
     ...(tree === undefined ? {} : { tree: { stopwatch: treeTime, timeMs: tree.value } }),

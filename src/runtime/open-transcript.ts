@@ -335,7 +335,7 @@ async function loadWithoutWords(file: string): Promise<LoadedSession | undefined
 
 /** What every line of the main conversation says about its session. */
 export function transcriptFacts(
-  world: Pick<RuntimeContext, "entrypoint">,
+  runtime: Pick<RuntimeContext, "entrypoint">,
   plan: RunPlan,
   branch: string | undefined,
 ): TranscriptFacts {
@@ -343,7 +343,7 @@ export function transcriptFacts(
     sessionId: plan.sessionId,
     cwd: plan.directory,
     version,
-    entrypoint: world.entrypoint,
+    entrypoint: runtime.entrypoint,
     permissionMode: plan.policy.mode,
     ...(branch === undefined ? {} : { gitBranch: branch }),
   };

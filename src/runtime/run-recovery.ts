@@ -16,7 +16,7 @@ import type { SessionCommands } from "./gather-session.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
 export interface RecoveryParts {
-  readonly world: RuntimeContext;
+  readonly runtime: RuntimeContext;
   readonly plan: RunPlan;
   /** What the conversation has heard of its children. */
   readonly heard: HeardAgents;
@@ -32,9 +32,9 @@ export interface RecoveryParts {
  * agent and the person are informed of them, and of those whose end no one reported.
  */
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
-  const { world, plan, heard, children } = parts;
-  const { transcripts, projectRoot } = world.discovered.paths;
-  const { environment, trusted } = world;
+  const { runtime, plan, heard, children } = parts;
+  const { transcripts, projectRoot } = runtime.discovered.paths;
+  const { environment, trusted } = runtime;
   await recoverProjectWorktrees({ projectRoot, environment, trusted, signal: parts.signal });
   const look = () =>
     findTasks(transcripts, {
@@ -55,7 +55,7 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   if (waiting.length > 0) children.notify(interruptedNote(waiting));
   const reported: InterruptedAgent[] = [];
   for (const one of news) reported.push(...(await takeUp(one, parts)));
-  for (const agent of reported) world.notice?.(interruptedLine(agent));
+  for (const agent of reported) runtime.notice?.(interruptedLine(agent));
   await children.team?.recover(parts.signal);
   return reported;
 }
@@ -77,13 +77,13 @@ const concurrency = 8;
 
 async function settle(
   unsettled: readonly FoundTask[],
-  { world, children, signal }: RecoveryParts,
+  { runtime, children, signal }: RecoveryParts,
 ): Promise<void> {
   const waiting = unsettled.values();
   const work = async (): Promise<void> => {
     for (const { id } of waiting) {
       if (signal.aborted) return;
-      await children.recover(id, signal).catch((error: unknown) => report(id, error, world));
+      await children.recover(id, signal).catch((error: unknown) => report(id, error, runtime));
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, unsettled.length) }, work));
@@ -96,10 +96,10 @@ interface News {
 }
 
 /** One that is left as it was is reported once. */
-function newsOf(task: FoundTask, { world, heard }: RecoveryParts): readonly News[] {
+function newsOf(task: FoundTask, { runtime, heard }: RecoveryParts): readonly News[] {
   const { id, agentType, description, inFlight = [], lastSignAt } = task;
   const background = task.background || wasDetached(task, heard);
-  const standing = standingOf({ ...task, background }, world);
+  const standing = standingOf({ ...task, background }, runtime);
   const wasReported = (heard.reportedAt.get(id) ?? 0) >= lastSignAt;
   if (standing !== "resumed" && wasReported) return [];
   return [{ agent: { id, agentType, description, background, inFlight, standing }, wasReported }];
@@ -113,10 +113,10 @@ function wasDetached({ id, callId }: FoundTask, { launched }: HeardAgents): bool
 /** Those that somebody waited for are taken up by the one that waited. */
 function standingOf(
   { canResume, background }: FoundTask,
-  world: RuntimeContext,
+  runtime: RuntimeContext,
 ): InterruptedAgent["standing"] {
   if (canResume !== true) return "lost";
-  return background && resumesByItself(world) ? "resumed" : "waiting";
+  return background && resumesByItself(runtime) ? "resumed" : "waiting";
 }
 
 /** One that had ended may still be locked by the process that died; the one that settles it lets go of the lock. */
@@ -128,7 +128,7 @@ function isUnsettled(task: FoundTask): boolean {
 /** The main agent hears that one continues when it does, and before it can have ended. */
 async function takeUp(
   { agent, wasReported }: News,
-  { world, children, signal }: RecoveryParts,
+  { runtime, children, signal }: RecoveryParts,
 ): Promise<readonly InterruptedAgent[]> {
   if (agent.standing !== "resumed") return [agent];
   const waiting: InterruptedAgent = { ...agent, standing: "waiting" };
@@ -147,9 +147,9 @@ async function takeUp(
       children.notify(interruptedNote([agent]));
       return [agent];
     }
-    report(id, started.reason, world);
+    report(id, started.reason, runtime);
   } catch (error) {
-    report(id, error, world);
+    report(id, error, runtime);
   }
   if (wasReported) return [];
   children.notify(interruptedNote([waiting]));

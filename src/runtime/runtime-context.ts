@@ -115,27 +115,27 @@ export interface SessionObserver {
 
 /** Opens a session while its MCP servers are connected; where it cannot be opened, they end again. */
 export async function beginSession<Output>(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   given: SessionSetup<Output>,
   { look, signal }: Omit<OpenSessionParts, "servers">,
 ): Promise<Session<Output>> {
-  refuseBrokenRestrictions(world.discovered.settings);
-  const options = await withEarlierChoices(world, given);
+  refuseBrokenRestrictions(runtime.discovered.settings);
+  const options = await withEarlierChoices(runtime, given);
   const stop = new AbortController();
-  const definition = findMainAgent(world.discovered, options.agent);
+  const definition = findMainAgent(runtime.discovered, options.agent);
   const planOnly = options.planOnly === true;
   if (!planOnly) {
-    reportHeldHooks(world);
-    reportLostHooks(world);
+    reportHeldHooks(runtime);
+    reportLostHooks(runtime);
   }
-  const servers = connectSessionServers(world, {
+  const servers = connectSessionServers(runtime, {
     definition,
     planOnly,
     signal: AbortSignal.any([signal, stop.signal]),
   });
   const ended = servers.catch(() => undefined);
   const { permissionPromptTool: asked } = options;
-  const around = asked === undefined ? world : { ...world, canUseTool: createPromptTool(asked, servers) };
+  const around = asked === undefined ? runtime : { ...runtime, canUseTool: createPromptTool(asked, servers) };
   try {
     return await openSession(around, options, { look, servers, signal });
   } catch (error) {

@@ -13,9 +13,9 @@ import {
 } from "./options/normalize-runtime-options.ts";
 import type { ModelInput, SessionOptions } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+import type { RuntimeSource } from "./runtime-source.ts";
 import type { Session } from "./session.ts";
 import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
-import type { World } from "./world.ts";
 
 /** The sessions of one runtime: opened on demand, and all closed with it. */
 export interface SessionPool {
@@ -165,7 +165,7 @@ export interface ProgramContext {
   ): Promise<RuntimeContext>;
 }
 
-export function createProgramContext(world: World, normalized: NormalizedRuntime): ProgramContext {
+export function createProgramContext(source: RuntimeSource, normalized: NormalizedRuntime): ProgramContext {
   const { tools, model, childLimits, setup } = normalized;
   let adapted: Promise<{ readonly extraTools: readonly Tool[]; readonly model?: Model }> | undefined;
 
@@ -180,10 +180,10 @@ export function createProgramContext(world: World, normalized: NormalizedRuntime
   }
 
   return {
-    look: world.look,
+    look: source.look,
     async gather() {
       adapted ??= adapt();
-      const [facts, program] = await Promise.all([world.gather(), adapted]);
+      const [facts, program] = await Promise.all([source.gather(), adapted]);
       return { ...facts, ...program, childLimits };
     },
     async forSession(facts, own) {

@@ -154,15 +154,15 @@ function placeOf(diagnostic: Diagnostic | undefined): string {
 
 /** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
 export async function findWorkingDirectories(
-  world: Pick<RuntimeContext, "discovered" | "additionalDirectories">,
+  runtime: Pick<RuntimeContext, "discovered" | "additionalDirectories">,
 ): Promise<readonly string[]> {
-  const { paths, settings } = world.discovered;
+  const { paths, settings } = runtime.discovered;
   const fromSettings = settings.settings.permissions.additionalDirectories.map(({ directory, source }) =>
     directory === "~" || directory.startsWith("~/")
       ? join(paths.home, directory.slice(1))
       : resolve(source.anchor, directory),
   );
-  const folders = [paths.cwd, ...world.additionalDirectories, ...fromSettings].filter(isAbsolute);
+  const folders = [paths.cwd, ...runtime.additionalDirectories, ...fromSettings].filter(isAbsolute);
   const real = await Promise.all(folders.map((folder) => findRealPath(folder)));
   return [...new Set([...folders, ...real])];
 }
@@ -238,7 +238,7 @@ type FactsFound = Pick<
 
 /** The plan of the main agent, or the reason why there is none, as a error. */
 export function decidePlan(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   options: SessionSetup,
   sessionId: string,
   found: FactsFound & {
@@ -247,8 +247,8 @@ export function decidePlan(
     readonly limits: LimitFacts;
   },
 ): RunPlan {
-  const disallowedTools = [...world.disallowedTools, ...(options.disallowedTools ?? [])];
-  const rights = policyFacts(world, { ...options, disallowedTools });
+  const disallowedTools = [...runtime.disallowedTools, ...(options.disallowedTools ?? [])];
+  const rights = policyFacts(runtime, { ...options, disallowedTools });
   const planned = planSession(
     { ...options, sessionId, agentId: "main" },
     {
@@ -267,9 +267,9 @@ export function decidePlan(
 const defaultStallMs = 600_000;
 
 /** Everything about limits that planning asks for; a setting that cannot be used ends the start. */
-export function limitFacts(world: RuntimeContext, options: Pick<SessionSetup, "limits">): LimitFacts {
-  const { settings } = world.discovered.settings;
-  const { agentStallTimeoutMs } = world.variables;
+export function limitFacts(runtime: RuntimeContext, options: Pick<SessionSetup, "limits">): LimitFacts {
+  const { settings } = runtime.discovered.settings;
+  const { agentStallTimeoutMs } = runtime.variables;
   const limits: LimitSettings = readLimitSettings(settings.plain.limits);
   return {
     settings: limits,

@@ -19,14 +19,14 @@ import { type Finished, runInProcess } from "../scenarios/run-command.ts";
 
 const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
 
-interface World {
+interface Fixture {
   readonly cwd: string;
   readonly home: string;
   write(path: string, text: string): void;
   run(arguments_: readonly string[], changes?: Partial<CliHost>): Promise<Finished>;
 }
 
-function createWorld(): World {
+function createFixture(): Fixture {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-cli-")));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const [cwd, home] = [join(root, "project"), join(root, "home")];
@@ -58,36 +58,36 @@ function agent(name: string, fields = "", description = good): string {
 
 describe("retinue agents", () => {
   it("lists the built-in agents in an empty folder and says how to make one [CLI-2]", async () => {
-    const { code, out, err } = await createWorld().run(["agents"]);
+    const { code, out, err } = await createFixture().run(["agents"]);
     expect(code).toBe(0);
     expect(out).toContain("general-purpose");
     expect(err).toContain("`retinue agents new` makes one of your own");
   });
 
   it("marks who shadows whom, and lists the losers with --all [CLI-2, SCP-3]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/a.md", agent("sql", "model: opus\n"));
-    world.write("home/.claude/agents/a.md", agent("sql", "model: haiku\n"));
-    expect((await world.run(["agents"])).out).toMatch(/^sql +project \(over user\) +opus/m);
-    expect((await world.run(["agents", "list"])).out).not.toMatch(/shadowed/);
-    expect((await world.run(["agents", "--all"])).out).toMatch(/^ {2}sql +user \(shadowed\) +haiku/m);
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/a.md", agent("sql", "model: opus\n"));
+    fixture.write("home/.claude/agents/a.md", agent("sql", "model: haiku\n"));
+    expect((await fixture.run(["agents"])).out).toMatch(/^sql +project \(over user\) +opus/m);
+    expect((await fixture.run(["agents", "list"])).out).not.toMatch(/shadowed/);
+    expect((await fixture.run(["agents", "--all"])).out).toMatch(/^ {2}sql +user \(shadowed\) +haiku/m);
   });
 
   it("hides what a deny rule denies, until --all [SCP-5]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const flags = ["--disallowedTools", "Task(Explore)"];
-    const { out, err } = await world.run([...flags, "agents"]);
+    const { out, err } = await fixture.run([...flags, "agents"]);
     expect(out).not.toContain("Explore ");
     expect(err).toContain("1 agent hidden by deny rules");
-    expect((await world.run(["agents", "--all", ...flags])).out).toMatch(/^Explore +built-in \(hidden\) /m);
+    expect((await fixture.run(["agents", "--all", ...flags])).out).toMatch(/^Explore +built-in \(hidden\) /m);
   });
 
   it("shows in one line that files have problems, and keeps JSON alone on stdout [CLI-2]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
-    world.write("project/.claude/agents/sql.md", agent("sql"));
-    expect((await world.run(["agents"])).err).toContain("1 file has problems: run `retinue agents check`.");
-    const { out, err } = await world.run(["agents", "list", "--json"]);
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
+    fixture.write("project/.claude/agents/sql.md", agent("sql"));
+    expect((await fixture.run(["agents"])).err).toContain("1 file has problems: run `retinue agents check`.");
+    const { out, err } = await fixture.run(["agents", "list", "--json"]);
     expect(err).toBe("");
     const json: unknown = JSON.parse(out);
     expect(json).toMatchObject({
@@ -97,7 +97,7 @@ describe("retinue agents", () => {
           id: "sql",
           name: "sql",
           scope: "project",
-          file: join(world.cwd, ".claude/agents/sql.md"),
+          file: join(fixture.cwd, ".claude/agents/sql.md"),
           model: "inherit",
           tools: null,
           disallowedTools: [],
@@ -111,11 +111,11 @@ describe("retinue agents", () => {
   });
 
   it("takes definitions from --agents as JSON or as a path [DEF-9]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const json = JSON.stringify({ quick: { description: good, prompt: "Go." } });
-    world.write("project/agents.json", json);
-    for (const value of [json, "agents.json", join(world.cwd, "agents.json")]) {
-      expect((await world.run(["--agents", value, "agents"])).out).toMatch(/^quick +session/m);
+    fixture.write("project/agents.json", json);
+    for (const value of [json, "agents.json", join(fixture.cwd, "agents.json")]) {
+      expect((await fixture.run(["--agents", value, "agents"])).out).toMatch(/^quick +session/m);
     }
   });
 
@@ -125,21 +125,21 @@ describe("retinue agents", () => {
     ["", /--agents was given nothing/],
     ["nowhere.json", /neither JSON nor a file that can be read: "nowhere.json" \(ENOENT\)/],
   ])("ends with one clear error for --agents %j [DEF-9, CLI-6]", async (value, message) => {
-    const { code, out, err } = await createWorld().run(["--agents", value, "agents"]);
+    const { code, out, err } = await createFixture().run(["--agents", value, "agents"]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toMatch(message);
     expect(err).not.toMatch(/^\s+at /m);
   });
 
   it("reads the folders and sources that options name", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/own.md", agent("own"));
-    world.write("home/.claude/agents/mine.md", agent("mine"));
-    world.write("other/.claude/agents/more.md", agent("more"));
-    world.write("plug/.claude-plugin/plugin.json", '{"name": "plug"}');
-    world.write("plug/agents/tool.md", agent("tool"));
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/own.md", agent("own"));
+    fixture.write("home/.claude/agents/mine.md", agent("mine"));
+    fixture.write("other/.claude/agents/more.md", agent("more"));
+    fixture.write("plug/.claude-plugin/plugin.json", '{"name": "plug"}');
+    fixture.write("plug/agents/tool.md", agent("tool"));
     const names = async (...flags: string[]) => {
-      const { agents } = JSON.parse((await world.run([...flags, "agents", "--json"])).out);
+      const { agents } = JSON.parse((await fixture.run([...flags, "agents", "--json"])).out);
       return agents.map(({ id }: { id: string }) => id).slice(0, -6);
     };
     expect(await names()).toEqual(["own", "mine"]);
@@ -152,7 +152,7 @@ describe("retinue agents", () => {
 
 describe("retinue agents show", () => {
   it("names the deny rule that hides an agent [SCP-5]", async () => {
-    const { code, out } = await createWorld().run([
+    const { code, out } = await createFixture().run([
       "agents",
       "show",
       "Explore",
@@ -164,13 +164,13 @@ describe("retinue agents show", () => {
   });
 
   it("shows each field with its line, the defaults, the tools and the model [CLI-2]", async () => {
-    const world = createWorld();
-    world.write(
+    const fixture = createFixture();
+    fixture.write(
       "project/.claude/agents/sql.md",
       agent("sql", "tools: Read, Bash(git diff *)\nmodel: sonnet\n"),
     );
-    world.write("home/.claude/agents/sql.md", agent("sql"));
-    const { code, out } = await world.run(["agents", "show", "SQL"]);
+    fixture.write("home/.claude/agents/sql.md", agent("sql"));
+    const { code, out } = await fixture.run(["agents", "show", "SQL"]);
     expect(code).toBe(0);
     expect(out).toMatch(/^shadows +user, ~\/.claude\/agents\/sql.md$/m);
     expect(out).toMatch(/^tools +Read, Bash\(git diff \*\) \(.claude\/agents\/sql.md:4\)$/m);
@@ -181,23 +181,23 @@ describe("retinue agents show", () => {
   });
 
   it("takes whole tools away that deny rules take away", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Bash\n"));
-    const { out } = await world.run(["agents", "show", "sql", "--disallowedTools", "Bash"]);
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Bash\n"));
+    const { out } = await fixture.run(["agents", "show", "sql", "--disallowedTools", "Bash"]);
     expect(out).toMatch(/^can use +Read/m);
   });
 
   it("shows twenty lines of the prompt, and all with --prompt", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const lines = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`).join("\n");
-    world.write("project/.claude/agents/sql.md", agent("sql").replace("You review.", lines));
-    const { out } = await world.run(["agents", "show", "sql"]);
+    fixture.write("project/.claude/agents/sql.md", agent("sql").replace("You review.", lines));
+    const { out } = await fixture.run(["agents", "show", "sql"]);
     expect(out).toContain("… 10 more lines: --prompt shows all.");
-    expect((await world.run(["agents", "show", "sql", "--prompt"])).out).toContain("line 30");
+    expect((await fixture.run(["agents", "show", "sql", "--prompt"])).out).toContain("line 30");
   });
 
   it("answers an unknown name with the nearest and the known ones [CLI-6]", async () => {
-    const { code, err } = await createWorld().run(["agents", "show", "explroe"]);
+    const { code, err } = await createFixture().run(["agents", "show", "explroe"]);
     expect(code).toBe(1);
     expect(err).toContain('There is no agent "explroe".');
     expect(err).toContain('Did you mean "Explore"?');
@@ -205,9 +205,9 @@ describe("retinue agents show", () => {
   });
 
   it("prints the same as JSON, with places and problems", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
-    const json: unknown = JSON.parse((await world.run(["agents", "show", "sql", "--json"])).out);
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
+    const json: unknown = JSON.parse((await fixture.run(["agents", "show", "sql", "--json"])).out);
     expect(json).toMatchObject({
       version: 1,
       id: "sql",
@@ -222,9 +222,9 @@ describe("retinue agents show", () => {
 
 describe("retinue agents check", () => {
   it("finds nothing wrong in good files [CLI-2]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read\n"));
-    expect(await world.run(["agents", "check", "--strict"])).toEqual({
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/sql.md", agent("sql", "tools: Read\n"));
+    expect(await fixture.run(["agents", "check", "--strict"])).toEqual({
       code: 0,
       out: "1 file checked: no problems.\n",
       err: "",
@@ -232,25 +232,25 @@ describe("retinue agents check", () => {
   });
 
   it("exits with 1 on errors, with --strict on warnings, never on notes [CLI-2]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const file = "project/.claude/agents/sql.md";
     const codes = async () => [
-      (await world.run(["agents", "check"])).code,
-      (await world.run(["agents", "check", "--strict"])).code,
+      (await fixture.run(["agents", "check"])).code,
+      (await fixture.run(["agents", "check", "--strict"])).code,
     ];
-    world.write(file, agent("sql", "color: teal\n"));
+    fixture.write(file, agent("sql", "color: teal\n"));
     expect(await codes()).toEqual([0, 0]);
-    world.write(file, agent("sql", "tools: Read, Grpe\n"));
+    fixture.write(file, agent("sql", "tools: Read, Grpe\n"));
     expect(await codes()).toEqual([0, 1]);
-    world.write(file, agent("sql", "tools: Grpe\n"));
+    fixture.write(file, agent("sql", "tools: Grpe\n"));
     expect(await codes()).toEqual([1, 1]);
   });
 
   it("shows the line with a caret under the place [CLI-2, DEF-7]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/sql.md", agent("sql", "tools: Read, Grpe\n"));
     expect(
-      (await world.run(["agents", "check"])).out,
+      (await fixture.run(["agents", "check"])).out,
     ).toBe(`.claude/agents/sql.md:4:14: warning: \`Grpe\` is not a known tool; the entry has
     no effect. [unknown-tool]
      4 | tools: Read, Grpe
@@ -262,39 +262,39 @@ describe("retinue agents check", () => {
   });
 
   it("checks settings, plugins and --agents as well", async () => {
-    const world = createWorld();
-    world.write("project/.claude/settings.json", '{"permissions": {"deny": [1]}');
-    const { code, out } = await world.run(["agents", "check", "--agents", '{"x": {"prompt": "Go."}}']);
+    const fixture = createFixture();
+    fixture.write("project/.claude/settings.json", '{"permissions": {"deny": [1]}');
+    const { code, out } = await fixture.run(["agents", "check", "--agents", '{"x": {"prompt": "Go."}}']);
     expect(code).toBe(1);
     expect(out).toMatch(/^\.claude\/settings\.json:1:\d+: error: /m);
     expect(out).toMatch(/^--agents:1:\d+: error: /m);
   });
 
   it("refuses a deny rule that matches nothing, with its place and the rule to write [PRM-8, CLI-6]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const settings = '{"permissions": {"deny": ["Bash(git:* push)"]}}';
-    world.write("project/.claude/settings.json", settings);
-    const { code, out } = await world.run(["agents", "check"]);
+    fixture.write("project/.claude/settings.json", settings);
+    const { code, out } = await fixture.run(["agents", "check"]);
     expect(code).toBe(1);
     expect(out).toMatch(/^\.claude\/settings\.json:1:27: error: .*"Bash\(git:\* push\)" matches no/);
     expect(out).toContain("Bash(git * push)");
   });
 
   it("shows broken JSON of --agents as a problem with its place [DEF-9]", async () => {
-    const { code, out } = await createWorld().run(["agents", "check", "--agents", '{"a" {}}']);
+    const { code, out } = await createFixture().run(["agents", "check", "--agents", '{"a" {}}']);
     expect(code).toBe(1);
     expect(out).toMatch(/^ {5}1 \| \{"a" \{\}\}$/m);
   });
 
   it("takes files, folders, projects and plugins as paths", async () => {
-    const world = createWorld();
-    world.write("project/one.md", agent("one", "color: teal\n"));
-    world.write("project/folder/two.md", agent("two", "color: teal\n"));
-    world.write("project/inner/.claude/agents/three.md", agent("three", "color: teal\n"));
-    world.write("project/inner/README.md", "# Notes");
-    world.write("project/plug/.claude-plugin/plugin.json", "{}");
-    world.write("project/plug/agents/four.md", agent("four", "permissionMode: plan\n"));
-    const { out } = await world.run(["agents", "check", "one.md", "folder", "inner", "plug", "one.md"]);
+    const fixture = createFixture();
+    fixture.write("project/one.md", agent("one", "color: teal\n"));
+    fixture.write("project/folder/two.md", agent("two", "color: teal\n"));
+    fixture.write("project/inner/.claude/agents/three.md", agent("three", "color: teal\n"));
+    fixture.write("project/inner/README.md", "# Notes");
+    fixture.write("project/plug/.claude-plugin/plugin.json", "{}");
+    fixture.write("project/plug/agents/four.md", agent("four", "permissionMode: plan\n"));
+    const { out } = await fixture.run(["agents", "check", "one.md", "folder", "inner", "plug", "one.md"]);
     expect(out.match(/^\S+\.md(?=:\d+:\d+: )/gm)).toEqual([
       "folder/two.md",
       "inner/.claude/agents/three.md",
@@ -309,31 +309,31 @@ describe("retinue agents check", () => {
     ["nowhere", /There is no file or folder "nowhere"/],
     ["data.json", /not a Markdown file/],
   ])("refuses the path %s with a sentence and exit code 2 [CLI-6]", async (path, message) => {
-    const world = createWorld();
-    world.write("project/data.json", "{}");
-    const { code, out, err } = await world.run(["agents", "check", path]);
+    const fixture = createFixture();
+    fixture.write("project/data.json", "{}");
+    const { code, out, err } = await fixture.run(["agents", "check", path]);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err).toMatch(message);
   });
 
   it("prints only errors with --quiet, and nothing when there are none", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
-    expect((await world.run(["agents", "check", "--quiet"])).out).toBe("");
-    world.write("project/.claude/agents/b.md", "---\nname: b\n---\nGo.\n");
-    const { out } = await world.run(["agents", "check", "--quiet"]);
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
+    expect((await fixture.run(["agents", "check", "--quiet"])).out).toBe("");
+    fixture.write("project/.claude/agents/b.md", "---\nname: b\n---\nGo.\n");
+    const { out } = await fixture.run(["agents", "check", "--quiet"]);
     expect(out).toContain("no-description");
     expect(out).not.toContain("Grpe");
   });
 
   it("prints JSON for programs [CLI-2]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
-    expect(JSON.parse((await world.run(["agents", "check", "--json"])).out)).toEqual({
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/a.md", agent("a", "tools: Read, Grpe\n"));
+    expect(JSON.parse((await fixture.run(["agents", "check", "--json"])).out)).toEqual({
       version: 1,
       files: [
         {
-          file: join(world.cwd, ".claude/agents/a.md"),
+          file: join(fixture.cwd, ".claude/agents/a.md"),
           diagnostics: [
             {
               severity: "warning",
@@ -356,13 +356,13 @@ describe("retinue agents new", () => {
   const flags = ["agents", "new", "--name", "sql", "--description", good];
 
   it("writes a file from flags that passes the strict check [CLI-2]", async () => {
-    const world = createWorld();
-    const made = await world.run([...flags, "--tools", "Read, Bash(git diff *)", "--model", "haiku"]);
+    const fixture = createFixture();
+    const made = await fixture.run([...flags, "--tools", "Read, Bash(git diff *)", "--model", "haiku"]);
     expect(made).toMatchObject({ code: 0, err: "" });
     expect(made.out).toContain("Written: .claude/agents/sql.md");
-    const text = readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8");
+    const text = readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8");
     expect(text).toContain("tools: Read, Bash(git diff *)\nmodel: haiku\n---\n");
-    expect((await world.run(["agents", "check", "--strict"])).code).toBe(0);
+    expect((await fixture.run(["agents", "check", "--strict"])).code).toBe(0);
   });
 
   it.each([
@@ -372,33 +372,33 @@ describe("retinue agents new", () => {
     "日本語のレビュー: 変更",
     "line\nbreak {x} [y]",
   ])("keeps a description with YAML's own signs as it is: %j", async (odd) => {
-    const world = createWorld();
+    const fixture = createFixture();
     const description = `${good} ${odd}`;
-    await world.run(["agents", "new", "--name", "odd", "--description", description]);
-    const { fields } = JSON.parse((await world.run(["agents", "show", "odd", "--json"])).out);
+    await fixture.run(["agents", "new", "--name", "odd", "--description", description]);
+    const { fields } = JSON.parse((await fixture.run(["agents", "show", "odd", "--json"])).out);
     expect(fields.description).toBe(description.replace(/\s+/g, " "));
   });
 
   it("never overwrites without --force", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/sql.md", "mine");
-    const { code, err } = await world.run(flags);
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/sql.md", "mine");
+    const { code, err } = await fixture.run(flags);
     expect(code).toBe(1);
     expect(err).toContain(".claude/agents/sql.md is there already and was not touched.");
-    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toBe("mine");
-    expect((await world.run([...flags, "--force"])).code).toBe(0);
-    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toContain("name: sql");
+    expect(readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8")).toBe("mine");
+    expect((await fixture.run([...flags, "--force"])).code).toBe(0);
+    expect(readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8")).toContain("name: sql");
   });
 
   it("writes to the user's folder with --scope user, and to the nearest project folder otherwise", async () => {
-    const world = createWorld();
-    await world.run([...flags, "--scope", "user"]);
-    expect(existsSync(join(world.home, ".claude/agents/sql.md"))).toBe(true);
-    mkdirSync(join(world.cwd, ".git"));
-    world.write("project/.claude/agents/x.md", agent("x"));
-    mkdirSync(join(world.cwd, "deep"));
-    await world.run(flags, { cwd: join(world.cwd, "deep") });
-    expect(existsSync(join(world.cwd, ".claude/agents/sql.md"))).toBe(true);
+    const fixture = createFixture();
+    await fixture.run([...flags, "--scope", "user"]);
+    expect(existsSync(join(fixture.home, ".claude/agents/sql.md"))).toBe(true);
+    mkdirSync(join(fixture.cwd, ".git"));
+    fixture.write("project/.claude/agents/x.md", agent("x"));
+    mkdirSync(join(fixture.cwd, "deep"));
+    await fixture.run(flags, { cwd: join(fixture.cwd, "deep") });
+    expect(existsSync(join(fixture.cwd, ".claude/agents/sql.md"))).toBe(true);
   });
 
   it.each([
@@ -408,61 +408,61 @@ describe("retinue agents new", () => {
     [["--model", "opsu"], /Did you mean `opus`/],
     [["--scope", "world"], /Invalid --scope "world"\.\nWrite one of project, user\./],
   ])("refuses %j and writes nothing [CLI-6]", async (bad, message) => {
-    const world = createWorld();
-    const { code, err } = await world.run([...flags, ...bad]);
+    const fixture = createFixture();
+    const { code, err } = await fixture.run([...flags, ...bad]);
     expect(code).toBe(2);
     expect(err).toMatch(message);
-    expect(existsSync(join(world.cwd, ".claude"))).toBe(false);
+    expect(existsSync(join(fixture.cwd, ".claude"))).toBe(false);
   });
 
   it("takes the name as its argument, and needs nothing else [CLI-2]", async () => {
-    const world = createWorld();
-    const { code, out } = await world.run(["agents", "new", "sql"]);
+    const fixture = createFixture();
+    const { code, out } = await fixture.run(["agents", "new", "sql"]);
     expect({ code, out }).toEqual({ code: 0, out: expect.stringContaining("has no description yet") });
-    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toMatch(/^---\nname: sql\n/);
-    expect((await world.run(["agents", "show", "sql"])).code).toBe(0);
-    const described = await world.run(["agents", "new", "two", "--description", good]);
+    expect(readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8")).toMatch(/^---\nname: sql\n/);
+    expect((await fixture.run(["agents", "show", "sql"])).code).toBe(0);
+    const described = await fixture.run(["agents", "new", "two", "--description", good]);
     expect(described.out).not.toContain("no description");
   });
 
   it("refuses two names that differ [CLI-6]", async () => {
-    const { code, err } = await createWorld().run(["agents", "new", "sql", "--name", "other"]);
+    const { code, err } = await createFixture().run(["agents", "new", "sql", "--name", "other"]);
     expect(code).toBe(2);
     expect(err).toContain('Two names were given: "sql" and --name "other"');
   });
 
   it("needs a name where no one can be asked", async () => {
-    const { code, err } = await createWorld().run(["agents", "new"]);
+    const { code, err } = await createFixture().run(["agents", "new"]);
     expect(code).toBe(2);
     expect(err).toContain("needs a name");
   });
 
   it("asks in a terminal, with advice on a weak description, until the answers can be used", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const answers = ["", "Bad Name", "sql", "Helps with code", good, "Grpe", "Read", ""];
-    const { code, out } = await world.run(["agents", "new"], {
+    const { code, out } = await fixture.run(["agents", "new"], {
       canAsk: true,
       ask: async () => answers.shift() ?? "too many questions",
     });
     expect(code).toBe(0);
     expect(out).toContain("Say when to use it");
-    expect(readFileSync(join(world.cwd, ".claude/agents/sql.md"), "utf8")).toContain("tools: Read\n---");
+    expect(readFileSync(join(fixture.cwd, ".claude/agents/sql.md"), "utf8")).toContain("tools: Read\n---");
     expect(answers).toEqual([]);
   });
 
   it("leaves nothing behind when the person leaves [CLI-6]", async () => {
-    const world = createWorld();
-    const { code } = await world.run(["agents", "new"], { canAsk: true });
+    const fixture = createFixture();
+    const { code } = await fixture.run(["agents", "new"], { canAsk: true });
     expect(code).toBe(130);
-    expect(existsSync(join(world.cwd, ".claude"))).toBe(false);
+    expect(existsSync(join(fixture.cwd, ".claude"))).toBe(false);
   });
 });
 
 describe("retinue doctor", () => {
   it("says for each part whether it is well, and never shows a key [CLI-5]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const environment = { PATH: process.env["PATH"], ANTHROPIC_API_KEY: "sk-secret" };
-    const { code, out } = await world.run(["doctor"], { environment });
+    const { code, out } = await fixture.run(["doctor"], { environment });
     expect(code).toBe(0);
     for (const name of [
       "program",
@@ -484,7 +484,7 @@ describe("retinue doctor", () => {
   });
 
   it("says without a key whether a model server on this machine would answer [CLI-5, MDL-4]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const server = await startFakeProvider({});
     onTestFinished(() => server[Symbol.asyncDispose]());
     const environment = {
@@ -492,29 +492,29 @@ describe("retinue doctor", () => {
       OLLAMA_HOST: "127.0.0.1:1",
       LMSTUDIO_BASE_URL: `${server.url}/v1`,
     };
-    const { checks } = JSON.parse((await world.run(["doctor", "--json"], { environment })).out);
+    const { checks } = JSON.parse((await fixture.run(["doctor", "--json"], { environment })).out);
     expect(checks).toContainEqual({
       name: "local models",
       state: "ok",
       text: `LM Studio at ${server.url}: lmstudio/scripted answers where no model is named.`,
     });
     const nowhere = { ...environment, LMSTUDIO_BASE_URL: "http://127.0.0.1:1" };
-    expect((await world.run(["doctor"], { environment: nowhere })).out).toMatch(
+    expect((await fixture.run(["doctor"], { environment: nowhere })).out).toMatch(
       /^note +local models +No Ollama at/m,
     );
     const off = { ...environment, RETINUE_LOCAL_MODELS: "0" };
-    expect((await world.run(["doctor"], { environment: off })).out).toMatch(
+    expect((await fixture.run(["doctor"], { environment: off })).out).toMatch(
       /^note +local models +Not looked/m,
     );
     const key = { ...environment, ANTHROPIC_API_KEY: "k" };
-    expect((await world.run(["doctor"], { environment: key })).out).not.toContain("local models");
+    expect((await fixture.run(["doctor"], { environment: key })).out).not.toContain("local models");
   });
 
   it("exits with 1 when a settings file or a definition is broken, and says where [CLI-5]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/settings.json", "{");
-    world.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
-    const { code, out } = await world.run(["doctor", "--json"]);
+    const fixture = createFixture();
+    fixture.write("project/.claude/settings.json", "{");
+    fixture.write("project/.claude/agents/bad.md", "---\nname: bad\n---\n");
+    const { code, out } = await fixture.run(["doctor", "--json"]);
     expect(code).toBe(1);
     const { checks, summary } = JSON.parse(out);
     expect(summary.errors).toBe(2);
@@ -528,10 +528,10 @@ describe("retinue doctor", () => {
   });
 
   it("and the check name what is wrong with instruction files [CLI-5]", async () => {
-    const world = createWorld();
-    world.write("project/CLAUDE.md", "Follow @docs/gone.md and @docs/round.md.\n");
-    world.write("project/docs/round.md", "See @../CLAUDE.md too.\n");
-    const { code, out } = await world.run(["doctor", "--json"]);
+    const fixture = createFixture();
+    fixture.write("project/CLAUDE.md", "Follow @docs/gone.md and @docs/round.md.\n");
+    fixture.write("project/docs/round.md", "See @../CLAUDE.md too.\n");
+    const { code, out } = await fixture.run(["doctor", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(out).checks).toContainEqual({
       name: "instructions",
@@ -541,33 +541,33 @@ describe("retinue doctor", () => {
       ),
       advice: expect.any(String),
     });
-    const checked = await world.run(["agents", "check"]);
+    const checked = await fixture.run(["agents", "check"]);
     expect(checked.code).toBe(0);
     expect(checked.out).toContain("missing-import");
     expect(checked.out).toContain("circular-import");
   });
 
   it("shows how to trust a folder in which something waits for it [CLI-5, PRM-11]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/agents/a.md", agent("a", "permissionMode: acceptEdits\n"));
-    expect((await world.run(["doctor"])).out).toMatch(/^warning +trust +This folder is not trusted/m);
-    expect((await world.run(["doctor", "--trust"])).out).toMatch(
+    const fixture = createFixture();
+    fixture.write("project/.claude/agents/a.md", agent("a", "permissionMode: acceptEdits\n"));
+    expect((await fixture.run(["doctor"])).out).toMatch(/^warning +trust +This folder is not trusted/m);
+    expect((await fixture.run(["doctor", "--trust"])).out).toMatch(
       /^ok +trust +This folder is trusted: --trust/m,
     );
-    world.write(
+    fixture.write(
       "home/.claude.json",
-      JSON.stringify({ projects: { [world.cwd]: { hasTrustDialogAccepted: true } } }),
+      JSON.stringify({ projects: { [fixture.cwd]: { hasTrustDialogAccepted: true } } }),
     );
-    expect((await world.run(["doctor"])).out).toMatch(/^ok +trust/m);
+    expect((await fixture.run(["doctor"])).out).toMatch(/^ok +trust/m);
   });
 });
 
 describe("the command line itself", () => {
   it("shows help that fits a screen, with every option of the program [CLI-6]", async () => {
-    const world = createWorld();
-    const { code, out } = await world.run(["--help"]);
+    const fixture = createFixture();
+    const { code, out } = await fixture.run(["--help"]);
     expect(code).toBe(0);
-    expect((await world.run([])).out).toBe(out);
+    expect((await fixture.run([])).out).toBe(out);
     const lines = out.trimEnd().split("\n");
     expect(lines.length).toBeLessThanOrEqual(23);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
@@ -598,14 +598,18 @@ describe("the command line itself", () => {
     ["skills"],
     ["skills", "check"],
   ])("has help for %s %s", async (...command) => {
-    const { code, out } = await createWorld().run([...command, "--help"]);
+    const { code, out } = await createFixture().run([...command, "--help"]);
     expect(code).toBe(0);
     expect(out).toContain(`Usage: retinue ${command.join(" ")}`);
     expect(out.split("\n").length).toBeLessThanOrEqual(24);
   });
 
   it("prints its version", async () => {
-    expect(await createWorld().run(["--verbose", "--version"])).toEqual({ code: 0, out: "9.9.9\n", err: "" });
+    expect(await createFixture().run(["--verbose", "--version"])).toEqual({
+      code: 0,
+      out: "9.9.9\n",
+      err: "",
+    });
   });
 
   it.each([
@@ -620,7 +624,7 @@ describe("the command line itself", () => {
     [["--settings", "{", "agents"], "--settings cannot be used:"],
     [["--disallowedTools", "Task(", "agents"], "--disallowedTools holds a rule that cannot be understood"],
   ])("answers %j with a sentence, advice and exit code 2 [CLI-6]", async (arguments_, expected) => {
-    const { code, out, err } = await createWorld().run(arguments_);
+    const { code, out, err } = await createFixture().run(arguments_);
     expect({ code, out }).toEqual({ code: 2, out: "" });
     expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
     expect(err).not.toMatch(/^\s+at /m);
@@ -629,19 +633,19 @@ describe("the command line itself", () => {
   it.each([
     [["--setting-sources", "users", "agents"], 'Invalid --setting-sources "users".'],
   ])("answers %j with a sentence, advice and exit code 1 [CLI-6, CLI-7]", async (arguments_, expected) => {
-    const { code, out, err } = await createWorld().run(arguments_);
+    const { code, out, err } = await createFixture().run(arguments_);
     expect({ code, out }).toEqual({ code: 1, out: "" });
     expect(err.startsWith(`retinue: ${expected}`), err).toBe(true);
   });
 
   it("shows where the link of a call that waited leads, and counts its uses [APR-2]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const id = "0123456789ab";
     const judged = {
       tool: "Write",
       input: { file_path: "cur/f.txt", content: "x" },
-      directory: world.cwd,
-      paths: [join(world.cwd, "cur/f.txt"), join(world.cwd, "v2/f.txt")],
+      directory: fixture.cwd,
+      paths: [join(fixture.cwd, "cur/f.txt"), join(fixture.cwd, "v2/f.txt")],
     };
     const digest = digestOf(judged);
     const session = "0a1b2c3d-0000-4000-8000-000000000000";
@@ -661,28 +665,28 @@ describe("the command line itself", () => {
       },
       [`u-${id}-1`]: { ...shared, ...place, grant: id, tool: "Write", run: "r", usd: 0 },
     };
-    const folder = `.claude/projects/${world.cwd.replace(/[^A-Za-z0-9]/g, "-")}/${session}/approvals`;
+    const folder = `.claude/projects/${fixture.cwd.replace(/[^A-Za-z0-9]/g, "-")}/${session}/approvals`;
     for (const [name, value] of Object.entries(files)) {
-      world.write(`home/${folder}/${name}.json`, JSON.stringify(value));
-      chmodSync(join(world.home, folder, `${name}.json`), 0o600);
+      fixture.write(`home/${folder}/${name}.json`, JSON.stringify(value));
+      chmodSync(join(fixture.home, folder, `${name}.json`), 0o600);
     }
-    const { out } = await world.run(["approvals", "show", id]);
-    expect(out).toContain(`leads to  ${join(world.cwd, "v2/f.txt")}\n`);
-    expect(out).not.toContain(`leads to  ${join(world.cwd, "cur/f.txt")}`);
+    const { out } = await fixture.run(["approvals", "show", id]);
+    expect(out).toContain(`leads to  ${join(fixture.cwd, "v2/f.txt")}\n`);
+    expect(out).not.toContain(`leads to  ${join(fixture.cwd, "cur/f.txt")}`);
     expect(out).toContain("allowed   this session, 1 use, by ada (cli)");
   });
 
   it("shows a stack trace only with --debug [CLI-6]", async () => {
-    const world = createWorld();
-    expect((await world.run(["agents", "show", "nobody"])).err).not.toMatch(/^\s+at /m);
-    expect((await world.run(["--debug", "agents", "show", "nobody"])).err).toMatch(/^\s+at /m);
+    const fixture = createFixture();
+    expect((await fixture.run(["agents", "show", "nobody"])).err).not.toMatch(/^\s+at /m);
+    expect((await fixture.run(["--debug", "agents", "show", "nobody"])).err).toMatch(/^\s+at /m);
   });
 
   it("makes a sentence even of an error no one expected [CLI-6]", async () => {
     const broken = () => {
       throw new TypeError("x is not a function");
     };
-    const { code, err } = await createWorld().run(["doctor"], { version: broken });
+    const { code, err } = await createFixture().run(["doctor"], { version: broken });
     expect(code).toBe(1);
     expect(err).toMatch(
       /^retinue: Something went wrong that should not: x is not a function\nRun it again with --debug/,
@@ -692,10 +696,10 @@ describe("the command line itself", () => {
 
 describe("help, completion and the man page", () => {
   it("describes every option of a run, and names every command, from what is parsed [CLI-6]", async () => {
-    const world = createWorld();
-    const { code, out } = await world.run(["run", "--help"]);
+    const fixture = createFixture();
+    const { code, out } = await fixture.run(["run", "--help"]);
     expect(code).toBe(0);
-    const manual = (await world.run(["help", "--man"])).out;
+    const manual = (await fixture.run(["help", "--man"])).out;
     const flags = [...manual.matchAll(/^\.B (\\-.*)$/gm)].map(([, text = ""]) => text.replaceAll("\\", ""));
     const own = flags.slice(0, flags.indexOf("--no-ask") + 1);
     expect(own.length).toBeGreaterThan(40);
@@ -705,15 +709,15 @@ describe("help, completion and the man page", () => {
   });
 
   it("shows the help of a command, and the nearest where there is none [CLI-6]", async () => {
-    const world = createWorld();
-    expect((await world.run(["help", "sessions", "name"])).out).toContain("Gives a session a title");
-    expect(await world.run(["help", "sesions"])).toMatchObject({ code: 2 });
-    expect((await world.run(["help", "sesions"])).err).toContain("Did you mean `sessions`?");
+    const fixture = createFixture();
+    expect((await fixture.run(["help", "sessions", "name"])).out).toContain("Gives a session a title");
+    expect(await fixture.run(["help", "sesions"])).toMatchObject({ code: 2 });
+    expect((await fixture.run(["help", "sesions"])).err).toContain("Did you mean `sessions`?");
   });
 
   it("completes commands, options and values in bash; the scripts of the other shells name them all [CLI-6]", async () => {
-    const world = createWorld();
-    const { out: script } = await world.run(["completion", "bash"]);
+    const fixture = createFixture();
+    const { out: script } = await fixture.run(["completion", "bash"]);
     const asks = [
       "retinue sess",
       "retinue agents ch",
@@ -727,20 +731,20 @@ describe("help, completion and the man page", () => {
     const answers = execFileSync("bash", ["-c", [script, ...lines].join("\n")], { encoding: "utf8" });
     expect(answers).toBe("sessions\ncheck\n--yes\njson\n");
     for (const shell of ["zsh", "fish"]) {
-      const { out } = await world.run(["completion", shell]);
+      const { out } = await fixture.run(["completion", shell]);
       for (const word of ["sessions", "delete", "stream-json", "no-ask"]) expect(out).toContain(word);
     }
-    expect(await world.run(["completion", "tcsh"])).toMatchObject({ code: 2 });
+    expect(await fixture.run(["completion", "tcsh"])).toMatchObject({ code: 2 });
   });
 
   it("offers only values that a run takes", async () => {
-    const world = createWorld();
-    const { out } = await world.run(["completion", "fish"]);
+    const fixture = createFixture();
+    const { out } = await fixture.run(["completion", "fish"]);
     for (const option of ["output-format", "effort", "permission-mode"]) {
       const [, values = ""] = new RegExp(`-l ${option} -x -a '([^']+)'`).exec(out) ?? [];
       expect(values).not.toBe("");
       for (const value of values.split(" "))
-        expect((await world.run(["-p", "x", "--model", "offline", `--${option}`, value])).code).not.toBe(2);
+        expect((await fixture.run(["-p", "x", "--model", "offline", `--${option}`, value])).code).not.toBe(2);
     }
   });
 });

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { takeMcpConfigs } from "../../src/apps/cli/program/run-program.ts";
 import { runInProcess } from "../scenarios/run-command.ts";
 
-function createWorld(files: Readonly<Record<string, unknown>> = {}) {
+function createFixture(files: Readonly<Record<string, unknown>> = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-mcp-")));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const [cwd, home] = [join(root, "project"), join(root, "home")];
@@ -30,7 +30,7 @@ const project = {
 
 describe("[MCP-1, CLI-2] retinue mcp", () => {
   test("lists each server with where it is, whether it would be connected, and why not", async () => {
-    const { run } = createWorld({
+    const { run } = createFixture({
       ...project,
       "home/.claude.json": { mcpServers: { web: { url: "https://a.example", headers: { A: "hidden" } } } },
     });
@@ -52,7 +52,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
   });
 
   test("shows one server: all of a project's, and no values of one's own", async () => {
-    const { run } = createWorld({
+    const { run } = createFixture({
       ...project,
       "home/.claude.json": { mcpServers: { mine: { command: "x", args: ["a b"], env: { KEY: "hidden" } } } },
     });
@@ -64,7 +64,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
   });
 
   test("adds servers to the place that is asked for, and removes them", async () => {
-    const { run, read, cwd } = createWorld();
+    const { run, read, cwd } = createFixture();
     await run("mcp", "add", "db", "-e", "A=b=c", "--", "npx", "-y", "db", "--flag");
     await run(
       "mcp",
@@ -110,14 +110,14 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
     [["approve"], /needs the name/],
     [["nonsense"], /no command `mcp nonsense`/],
   ])("refuses %j and writes nothing", async (words, why) => {
-    const { run, read } = createWorld();
+    const { run, read } = createFixture();
     const { code, err } = await run("mcp", ...words);
     expect([code, err]).toEqual([2, expect.stringMatching(why)]);
     expect(() => read("home/.claude.json")).toThrow(/ENOENT/);
   });
 
   test("approves a server as it is written, and rejects it", async () => {
-    const { run, read, write } = createWorld(project);
+    const { run, read, write } = createFixture(project);
     expect((await run("mcp", "approve", "db")).out).toMatch(/Approved.*db.*\n.*not trusted yet/);
     expect(read("project/.claude/settings.local.json")).toEqual({ enabledMcpjsonServers: ["db"] });
     expect((await run("--trust", "mcp")).out).toMatch(/^db +project +stdio +connects/m);
@@ -131,7 +131,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
   });
 
   test("takes the servers of this run, from JSON or files, and no others when that is asked for", async () => {
-    const { run } = createWorld({
+    const { run } = createFixture({
       ...project,
       "project/more.json": { mcpServers: { more: { command: "x" } } },
     });
@@ -152,7 +152,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
   });
 
   test("takes more configurations that follow the first, but never the prompt", () => {
-    const { cwd } = createWorld({ "project/b.json": {} });
+    const { cwd } = createFixture({ "project/b.json": {} });
     expect(takeMcpConfigs(["b.json", "do it", "b.json"], ["a.json"], cwd)).toEqual({
       words: ["do it", "b.json"],
       configs: ["a.json", "b.json"],
@@ -163,7 +163,7 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
 });
 
 test("[PRM-11] trust and doctor show which servers of the project wait", async () => {
-  const { run } = createWorld(project);
+  const { run } = createFixture(project);
   expect((await run("trust", "--show")).out).toContain(
     'MCP server db: npx db env={"KEY":"word"}  (.mcp.json)',
   );
@@ -171,7 +171,7 @@ test("[PRM-11] trust and doctor show which servers of the project wait", async (
 });
 
 test("[MCP-1] what is wrong with an MCP file is a problem of `retinue agents check`, with its place", async () => {
-  const { run } = createWorld({ "project/.mcp.json": { mcpServers: { db: {} } } });
+  const { run } = createFixture({ "project/.mcp.json": { mcpServers: { db: {} } } });
   const { out, code } = await run("agents", "check", "--json");
   expect(code).toBe(0);
   expect(out).toMatch(/"mcp-server-unusable"[^}]*"line": 3/s);

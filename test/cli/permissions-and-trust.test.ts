@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { CliHost } from "../../src/apps/cli/cli-host.ts";
 import { runInProcess } from "../scenarios/run-command.ts";
 
-function createWorld() {
+function createFixture() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "retinue-permissions-")));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   const [cwd, home] = [join(root, "project"), join(root, "home")];
@@ -33,12 +33,12 @@ const projectSettings = {
 
 describe("retinue permissions list", () => {
   it("lists every rule with the file it is in, the strictest list first [PRM-8]", async () => {
-    const world = createWorld();
-    world.write("home/.claude/settings.json", {
+    const fixture = createFixture();
+    fixture.write("home/.claude/settings.json", {
       permissions: { allow: ["Read(~/notes/**)"], ask: ["Bash(git push *)"] },
     });
-    world.write("project/.claude/settings.json", { permissions: { deny: ["Bash(rm *)"] } });
-    const { code, out } = await world.run(["permissions", "list", "--disallowedTools", "WebFetch"]);
+    fixture.write("project/.claude/settings.json", { permissions: { deny: ["Bash(rm *)"] } });
+    const { code, out } = await fixture.run(["permissions", "list", "--disallowedTools", "WebFetch"]);
     expect(code).toBe(0);
     expect(out.split("\n").map((line) => line.trimEnd().split(/\s{2,}/))).toEqual([
       ["LIST", "RULE", "FROM"],
@@ -51,26 +51,26 @@ describe("retinue permissions list", () => {
   });
 
   it("shows what trust holds back and why, and counts it once the folder is trusted [PRM-11]", async () => {
-    const world = createWorld();
-    world.write("project/.claude/settings.json", projectSettings);
-    const before = await world.run(["permissions"]);
+    const fixture = createFixture();
+    fixture.write("project/.claude/settings.json", projectSettings);
+    const before = await fixture.run(["permissions"]);
     expect(before.out).toMatch(
       /Held back\n.*\npermissions\.allow +Bash\(npm test\).* the folder is not trusted/,
     );
     expect(before.err).toContain("held back: `retinue trust --show` shows.");
-    const after = await world.run(["--trust", "permissions"]);
+    const after = await fixture.run(["--trust", "permissions"]);
     expect(after.out).toMatch(/^allow +Bash\(npm test\)/m);
     expect(after.out).not.toContain("Held back");
   });
 
   it("shows broken rules, and ends with 1 when a restriction is among them", async () => {
-    const world = createWorld();
-    world.write("home/.claude/settings.json", { permissions: { allow: ["Bash("] } });
-    const mild = await world.run(["permissions", "list"]);
+    const fixture = createFixture();
+    fixture.write("home/.claude/settings.json", { permissions: { allow: ["Bash("] } });
+    const mild = await fixture.run(["permissions", "list"]);
     expect(mild).toMatchObject({ code: 0 });
     expect(mild.out).toContain("Broken");
-    world.write("home/.claude/settings.json", { permissions: { deny: ["Bash("] } });
-    const { code, out } = await world.run(["permissions", "list", "--json"]);
+    fixture.write("home/.claude/settings.json", { permissions: { deny: ["Bash("] } });
+    const { code, out } = await fixture.run(["permissions", "list", "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(out)).toMatchObject({
       version: 1,
@@ -83,31 +83,31 @@ describe("retinue permissions list", () => {
 
 describe("retinue permissions test", () => {
   const settled = () => {
-    const world = createWorld();
-    world.write("home/.claude/settings.json", {
+    const fixture = createFixture();
+    fixture.write("home/.claude/settings.json", {
       permissions: { allow: ["Bash(npm test)"], ask: ["Bash(git push *)"], deny: ["Read(~/.ssh/**)"] },
     });
-    return world;
+    return fixture;
   };
-  const decided = async (world: ReturnType<typeof createWorld>, ...words: string[]) =>
-    JSON.parse((await world.run(["permissions", "test", "--json", ...words])).out);
+  const decided = async (fixture: ReturnType<typeof createFixture>, ...words: string[]) =>
+    JSON.parse((await fixture.run(["permissions", "test", "--json", ...words])).out);
 
   it.each([
     ["Bash(npm test)", "allow", "Bash(npm test)"],
     ["Bash(git push origin main)", "ask", "Bash(git push *)"],
     ["Read(~/.ssh/id_rsa)", "deny", "Read(~/.ssh/**)"],
   ])("names the rule and the file that decide %s [PRM-8]", async (call, decision, rule) => {
-    const world = settled();
-    expect(await decided(world, call)).toMatchObject({ decision, rule, from: "~/.claude/settings.json" });
-    const { code, out } = await world.run(["permissions", "test", call]);
+    const fixture = settled();
+    expect(await decided(fixture, call)).toMatchObject({ decision, rule, from: "~/.claude/settings.json" });
+    const { code, out } = await fixture.run(["permissions", "test", call]);
     expect(code).toBe(0);
     expect(out).toMatch(new RegExp(`^${decision}: `));
     expect(out).toContain(`rule: ${rule}, from ~/.claude/settings.json`);
   });
 
   it("shows what each part of a shell command gets by itself [PRM-9]", async () => {
-    const world = settled();
-    const { out } = await world.run([
+    const fixture = settled();
+    const { out } = await fixture.run([
       "permissions",
       "test",
       "Bash(npm test && git push origin x; npm publish)",
@@ -119,18 +119,18 @@ describe("retinue permissions test", () => {
   });
 
   it("takes a tool with its whole input, a mode, and rules of the call", async () => {
-    const world = settled();
+    const fixture = settled();
     const write = ["--tool", "Write", "--input", JSON.stringify({ file_path: "a.txt", content: "x" })];
-    expect(await decided(world, ...write)).toMatchObject({ decision: "ask" });
-    expect(await decided(world, ...write, "--mode", "acceptEdits")).toMatchObject({
+    expect(await decided(fixture, ...write)).toMatchObject({ decision: "ask" });
+    expect(await decided(fixture, ...write, "--mode", "acceptEdits")).toMatchObject({
       decision: "allow",
       mode: { value: "acceptEdits", from: "the call" },
     });
-    expect(await decided(world, "Bash(npm publish)", "--allowedTools", "Bash(npm publish)")).toMatchObject({
+    expect(await decided(fixture, "Bash(npm publish)", "--allowedTools", "Bash(npm publish)")).toMatchObject({
       decision: "allow",
       from: "--allowedTools",
     });
-    expect(await decided(world, "Bash(npm test)", "--disallowedTools", "Bash(npm *)")).toMatchObject({
+    expect(await decided(fixture, "Bash(npm test)", "--disallowedTools", "Bash(npm *)")).toMatchObject({
       decision: "deny",
       from: "--disallowedTools",
     });
@@ -156,34 +156,34 @@ describe("retinue permissions test", () => {
   });
 
   it("decides nothing while a restriction cannot be read", async () => {
-    const world = createWorld();
-    world.write("home/.claude/settings.json", { permissions: { deny: ["Bash("] } });
-    expect((await world.run(["permissions", "test", "Bash(ls)"])).code).toBe(1);
+    const fixture = createFixture();
+    fixture.write("home/.claude/settings.json", { permissions: { deny: ["Bash("] } });
+    expect((await fixture.run(["permissions", "test", "Bash(ls)"])).code).toBe(1);
   });
 });
 
 describe("retinue trust [PRM-11]", () => {
   it("shows what trusting would let run, and changes nothing with --show", async () => {
-    const world = createWorld();
-    world.write("project/.claude/settings.json", projectSettings);
-    world.write(
+    const fixture = createFixture();
+    fixture.write("project/.claude/settings.json", projectSettings);
+    fixture.write(
       "project/.claude/agents/sql.md",
       "---\nname: sql\ndescription: Reviews SQL.\nhooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: ./agent-hook.sh\n---\nYou review.\n",
     );
-    const { code, out } = await world.run(["trust", "--show"]);
+    const { code, out } = await fixture.run(["trust", "--show"]);
     expect(code).toBe(0);
-    expect(out).toContain(`Not trusted: ${world.cwd}`);
+    expect(out).toContain(`Not trusted: ${fixture.cwd}`);
     expect(out).toContain("hooks.Stop: ./notify.sh  (.claude/settings.json)");
     expect(out).toContain("apiKeyHelper: ./key.sh");
     expect(out).toContain("agent sql, hooks.Stop: ./agent-hook.sh  (.claude/agents/sql.md)");
     expect(out).toContain("permissions.allow: Bash(npm test)");
-    expect(() => world.state()).toThrow("ENOENT");
+    expect(() => fixture.state()).toThrow("ENOENT");
   });
 
   it("shows everything that would run or be set, in full", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const long = `./helper.sh ${"--quiet ".repeat(60)}; ./evil.sh`;
-    world.write("project/.claude/settings.json", {
+    fixture.write("project/.claude/settings.json", {
       permissions: { allow: ["Bash(npm *)"], additionalDirectories: ["/srv"], defaultMode: "acceptEdits" },
       hooks: {
         Stop: [
@@ -210,19 +210,19 @@ describe("retinue trust [PRM-11]", () => {
       sandbox: { network: { allowedDomains: ["evil.test"] } },
       model: "opus",
     });
-    world.write("project/.mcp.json", {
+    fixture.write("project/.mcp.json", {
       mcpServers: {
         local: { command: "npx", args: ["-y", "thing"], env: { TOKEN: "$TOKEN" } },
         far: { type: "http", url: "https://m.test", headers: { K: "$KEY" }, headersHelper: "./headers.sh" },
       },
     });
-    world.write(
+    fixture.write(
       "project/.claude/agents/a.md",
       "---\nname: a\ndescription: d\nmcpServers:\n  - own: { command: ./server, args: [--x], env: { S: t } }\n---\nA.\n",
     );
-    world.write("project/packages/b/.claude/settings.json", { hooks: {} });
-    world.write("project/node_modules/c/.mcp.json", {});
-    const { out } = await world.run(["trust", "--show"]);
+    fixture.write("project/packages/b/.claude/settings.json", { hooks: {} });
+    fixture.write("project/node_modules/c/.mcp.json", {});
+    const { out } = await fixture.run(["trust", "--show"]);
     const lines = out.split("\n").map((line) => line.trim().replace(/ {2}\(.*\)$/, ""));
     for (const line of [
       'hooks.Stop: sends to https://h.test/x headers={"A":"Bearer $KEY"} allowedEnvVars=["KEY"]',
@@ -247,39 +247,39 @@ describe("retinue trust [PRM-11]", () => {
       expect(lines).toContain(line);
     // What trust would not change is not promised by it.
     expect(out).not.toMatch(/env\.PATH|node_modules/);
-    expect(JSON.parse((await world.run(["trust", "--json"])).out)).toMatchObject({
+    expect(JSON.parse((await fixture.run(["trust", "--json"])).out)).toMatchObject({
       nested: ["packages/b/.claude/settings.json"],
     });
   });
 
   it("asks in a terminal, and stores only a yes", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const answering = (answer: string) => ({ canAsk: true, ask: async () => answer });
-    expect(await world.run(["trust"], answering(""))).toMatchObject({ code: 1 });
-    expect(() => world.state()).toThrow("ENOENT");
-    expect((await world.run(["trust"], answering("y"))).code).toBe(0);
-    expect(world.state().projects[world.cwd]).toEqual({ hasTrustDialogAccepted: true });
+    expect(await fixture.run(["trust"], answering(""))).toMatchObject({ code: 1 });
+    expect(() => fixture.state()).toThrow("ENOENT");
+    expect((await fixture.run(["trust"], answering("y"))).code).toBe(0);
+    expect(fixture.state().projects[fixture.cwd]).toEqual({ hasTrustDialogAccepted: true });
   });
 
   it("needs --yes where no one can be asked", async () => {
-    const world = createWorld();
-    expect(await world.run(["trust"])).toMatchObject({ code: 2 });
-    expect(await world.run(["trust", "--yes"])).toMatchObject({ code: 0 });
-    const again = await world.run(["trust", "--show"]);
-    expect(again.out).toContain(`Trusted: ${world.cwd} is accepted as trusted`);
+    const fixture = createFixture();
+    expect(await fixture.run(["trust"])).toMatchObject({ code: 2 });
+    expect(await fixture.run(["trust", "--yes"])).toMatchObject({ code: 0 });
+    const again = await fixture.run(["trust", "--show"]);
+    expect(again.out).toContain(`Trusted: ${fixture.cwd} is accepted as trusted`);
   });
 
   it("shows what skills of the project would run and allow, and memory that all projects share [SKL-3, MEM-1]", async () => {
-    const world = createWorld();
+    const fixture = createFixture();
     const hooks = "hooks:\n  Stop:\n    - hooks: [{type: command, command: ./heard.sh}]\n";
-    world.write(
+    fixture.write(
       "project/.claude/skills/ship/SKILL.md",
       `---\ndescription: d\nallowed-tools: Bash(git *)\n${hooks}---\n!\`git status\`\n`,
     );
-    world.write("project/.claude/skills/text/SKILL.md", "---\ndescription: d\n---\nOnly text.\n");
-    world.write("home/.claude/skills/mine/SKILL.md", "---\ndescription: d\n---\n!`pwd`\n");
-    world.write("project/.claude/agents/a.md", "---\nname: a\ndescription: d\nmemory: user\n---\nA.\n");
-    const { out } = await world.run(["trust", "--json"]);
+    fixture.write("project/.claude/skills/text/SKILL.md", "---\ndescription: d\n---\nOnly text.\n");
+    fixture.write("home/.claude/skills/mine/SKILL.md", "---\ndescription: d\n---\n!`pwd`\n");
+    fixture.write("project/.claude/agents/a.md", "---\nname: a\ndescription: d\nmemory: user\n---\nA.\n");
+    const { out } = await fixture.run(["trust", "--json"]);
     expect(JSON.parse(out).parts).toMatchObject([
       { kind: "runs", name: "skill ship, command", value: "git status" },
       { kind: "runs", name: "skill ship, hooks.Stop", value: "./heard.sh" },
@@ -289,58 +289,58 @@ describe("retinue trust [PRM-11]", () => {
   });
 
   it("trusts another folder by its path, and takes trust back with --remove", async () => {
-    const world = createWorld();
-    world.write("project/sub/file", "");
-    const sub = join(world.cwd, "sub");
-    await world.run(["trust", "sub", "--yes"]);
-    expect(world.state().projects[sub]).toEqual({ hasTrustDialogAccepted: true });
-    const { code, out } = await world.run(["trust", "sub", "--remove"]);
+    const fixture = createFixture();
+    fixture.write("project/sub/file", "");
+    const sub = join(fixture.cwd, "sub");
+    await fixture.run(["trust", "sub", "--yes"]);
+    expect(fixture.state().projects[sub]).toEqual({ hasTrustDialogAccepted: true });
+    const { code, out } = await fixture.run(["trust", "sub", "--remove"]);
     expect({ code, out }).toEqual({ code: 0, out: `${sub} is not trusted any more.\n` });
-    expect(world.state().projects[sub]).toEqual({ hasTrustDialogAccepted: false });
-    expect((await world.run(["trust", "sub", "--remove"])).out).toContain("nothing was changed");
+    expect(fixture.state().projects[sub]).toEqual({ hasTrustDialogAccepted: false });
+    expect((await fixture.run(["trust", "sub", "--remove"])).out).toContain("nothing was changed");
   });
 
   it("says when the folder above still gives it trust", async () => {
-    const world = createWorld();
-    world.write("project/sub/file", "");
-    await world.run(["trust", "sub", "--yes"]);
-    await world.run(["trust", "--yes"]);
-    const { code, err } = await world.run(["trust", "sub", "--remove"]);
+    const fixture = createFixture();
+    fixture.write("project/sub/file", "");
+    await fixture.run(["trust", "sub", "--yes"]);
+    await fixture.run(["trust", "--yes"]);
+    const { code, err } = await fixture.run(["trust", "sub", "--remove"]);
     expect(code).toBe(1);
     expect(err).toContain("still trusted");
   });
 
   it("refuses the home directory, a broken state file, a folder that is not there, and contradictions", async () => {
-    const world = createWorld();
-    expect((await world.run(["trust", world.home, "--yes"])).code).toBe(1);
-    expect((await world.run(["trust", "nowhere"])).code).toBe(2);
-    expect((await world.run(["trust", "--remove", "--yes"])).code).toBe(2);
-    world.write("home/.claude.json", "{");
-    const broken = await world.run(["trust", "--yes"]);
+    const fixture = createFixture();
+    expect((await fixture.run(["trust", fixture.home, "--yes"])).code).toBe(1);
+    expect((await fixture.run(["trust", "nowhere"])).code).toBe(2);
+    expect((await fixture.run(["trust", "--remove", "--yes"])).code).toBe(2);
+    fixture.write("home/.claude.json", "{");
+    const broken = await fixture.run(["trust", "--yes"]);
     expect(broken.code).toBe(1);
     expect(broken.err).toContain("not valid JSON");
-    expect(readFileSync(join(world.home, ".claude.json"), "utf8")).toBe("{");
+    expect(readFileSync(join(fixture.home, ".claude.json"), "utf8")).toBe("{");
   });
 
   it("ignores --trust, which is for one run only", async () => {
-    const world = createWorld();
-    expect((await world.run(["--trust", "trust", "--show"])).out).toContain("Not trusted");
+    const fixture = createFixture();
+    expect((await fixture.run(["--trust", "trust", "--show"])).out).toContain("Not trusted");
   });
 
   it("shows control characters in a repository's files as harmless text", async () => {
-    const world = createWorld();
-    world.write("project/.claude/settings.json", { permissions: { allow: ["Bash(x\u001b[2J)"] } });
-    expect((await world.run(["trust", "--show"])).out).not.toContain("\u001b");
-    expect((await world.run(["permissions", "list"])).out).not.toContain("\u001b");
+    const fixture = createFixture();
+    fixture.write("project/.claude/settings.json", { permissions: { allow: ["Bash(x\u001b[2J)"] } });
+    expect((await fixture.run(["trust", "--show"])).out).not.toContain("\u001b");
+    expect((await fixture.run(["permissions", "list"])).out).not.toContain("\u001b");
   });
 
   it("prints JSON", async () => {
-    const world = createWorld();
-    world.write("project/.claude/settings.json", projectSettings);
-    const { out } = await world.run(["trust", "--json"]);
+    const fixture = createFixture();
+    fixture.write("project/.claude/settings.json", projectSettings);
+    const { out } = await fixture.run(["trust", "--json"]);
     expect(JSON.parse(out)).toMatchObject({
       version: 1,
-      folder: world.cwd,
+      folder: fixture.cwd,
       trusted: false,
       parts: expect.arrayContaining([
         { kind: "runs", name: "hooks.Stop", value: "./notify.sh", from: ".claude/settings.json" },

@@ -159,7 +159,7 @@ const hookAnswers = either(
 );
 
 /** Settings of every file that a case may bring, and who trusts the folder. */
-const world = {
+const setup = {
   managed: settingsOf("managed"),
   userSettings: settingsOf("user"),
   projectSettings: settingsOf("project"),
@@ -198,7 +198,7 @@ const sandbox = fields({
 });
 
 const call = {
-  ...world,
+  ...setup,
   preToolUseHook: hookAnswers,
   preToolUseHooks: hookAnswers,
   permissionRequestHook: hookAnswers,
@@ -257,7 +257,7 @@ const shownNames = Object.fromEntries(shownFields.map((name) => [name, text] as 
 /** Whatever the fields are called: each holds what is done to files between the decision and the call. */
 const swaps: Shape = (value, path) =>
   fields({
-    ...world,
+    ...setup,
     path: text,
     swapPath: text,
     target: text,
@@ -294,7 +294,7 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   [
     "agent_load",
     fields({
-      ...world,
+      ...setup,
       scope: agentScope,
       frontmatter: record,
       body: text,
@@ -303,7 +303,7 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
       existing: listOf(either(text, fields({ name: text, scope: agentScope }))),
     }),
   ],
-  ["memory_load", fields({ ...world, agent, sizeBytes: number, content: text, expectTruncation: text })],
+  ["memory_load", fields({ ...setup, agent, sizeBytes: number, content: text, expectTruncation: text })],
   [
     "transcript_path",
     fields({
@@ -318,7 +318,7 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   [
     "worktree",
     fields({
-      ...world,
+      ...setup,
       name: text,
       worktree: text,
       worktreeName: text,
@@ -342,7 +342,7 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   [
     "output_file",
     fields({
-      ...world,
+      ...setup,
       task_id: text,
       taskId: text,
       agentId: text,
@@ -360,7 +360,7 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   [
     "skill_load",
     fields({
-      ...world,
+      ...setup,
       name: text,
       scope: oneOf("managed", "user", "project", "plugin"),
       plugin: text,
@@ -368,12 +368,12 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
       from: oneOf(...skillCallers.keys()),
     }),
   ],
-  ["include", fields({ ...world, file: text, include: text, import: text })],
+  ["include", fields({ ...setup, file: text, include: text, import: text })],
   ["mcp_register", fields({ name: text, existing: texts })],
   [
     "mcp_connect",
     fields({
-      ...world,
+      ...setup,
       name: text,
       scope: oneOf(
         "managed",
@@ -396,7 +396,7 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   [
     "hook_exec",
     fields({
-      ...world,
+      ...setup,
       scope: oneOf(...scopeNames, "plugin", "project-agent", "user-agent", "plugin-agent", "managed-agent"),
       event: text,
       key: text,
@@ -423,7 +423,7 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ],
   [
     "settings_load",
-    fields({ ...world, scope: oneOf(...scopeNames, "flags", "plugin"), key: text, value: anything }),
+    fields({ ...setup, scope: oneOf(...scopeNames, "flags", "plugin"), key: text, value: anything }),
   ],
   [
     "trust_check",
@@ -442,13 +442,13 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
       forged: flag,
     }),
   ],
-  ["startup_exec", fields({ ...world, command: either(texts, text), repoFile: text })],
-  ["cli_args", fields({ ...world, ...commandWords })],
+  ["startup_exec", fields({ ...setup, command: either(texts, text), repoFile: text })],
+  ["cli_args", fields({ ...setup, ...commandWords })],
   ["rule_parse", fields({ list: oneOf("allow", "ask", "deny"), rule: anything })],
   [
     "mode_enter",
     fields({
-      managed: world.managed,
+      managed: setup.managed,
       requested: anything,
       by: oneOf(...modeAskers.keys()),
       from: oneOf(...modeAskers.keys()),
@@ -458,12 +458,12 @@ const contexts: ReadonlyMap<string, Shape> = new Map<string, Shape>([
     }),
   ],
   ["agent_output", fields(words)],
-  ["agent_message", fields({ ...world, ...words, from: text, to: text })],
+  ["agent_message", fields({ ...setup, ...words, from: text, to: text })],
   ["toctou", swaps],
   [
     "sandbox_fs",
     fields({
-      ...world,
+      ...setup,
       op: oneOf("write", "read", "delete", "remove", "mkdir", "append", "symlink", "rename"),
       path: text,
       target: text,

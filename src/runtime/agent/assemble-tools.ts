@@ -74,37 +74,37 @@ interface ToolParts {
 
 /** Makes the tools of one session; background shells belong to it and end with it. */
 export function assembleTools(
-  world: Pick<RuntimeContext, "approvals" | "extraTools" | "host" | "now" | "teams" | "live">,
+  runtime: Pick<RuntimeContext, "approvals" | "extraTools" | "host" | "now" | "teams" | "live">,
   { sandboxes = {}, taskSources = [], hasSkills = false, servers, promptTool, commands }: ToolParts = {},
 ): AssembledTools {
-  checkExtraTools(world.extraTools);
-  const { commandChanged } = world.live ?? {};
+  checkExtraTools(runtime.extraTools);
+  const { commandChanged } = runtime.live ?? {};
   const changed =
     commandChanged === undefined
       ? undefined
       : (view: TaskView): void => commandChanged(view, () => shells.stop(view.id));
   const shells: Shells = createShells({
     newId: () => randomBytes(4).toString("hex"),
-    now: world.now,
+    now: runtime.now,
     ...commands,
     ...(changed === undefined ? {} : { onStarted: changed, onEnded: changed }),
   });
   const directories = createShellDirectories();
   const todos = createTodoStore();
-  const replaced = new Set(world.extraTools.map(({ name }) => name));
+  const replaced = new Set(runtime.extraTools.map(({ name }) => name));
   const builtin = createBuiltinTools({
     shells,
     directories,
-    now: world.now,
+    now: runtime.now,
     todos,
     taskSources,
     bash: sandboxes,
   })
     .filter(({ name }) => !replaced.has(name))
-    .filter((tool) => canBeAnswered(tool, world));
+    .filter((tool) => canBeAnswered(tool, runtime));
   const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
   const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
-  const own = [...builtin, ...world.extraTools];
+  const own = [...builtin, ...runtime.extraTools];
   const isProviders = !replaced.has(webSearchName);
   return {
     tools: [...own, ...fromServers],
@@ -113,7 +113,7 @@ export function assembleTools(
       fromServers: [...fromServers, ...reading],
       replaced,
       hasSkills,
-      hasTeams: world.teams !== undefined,
+      hasTeams: runtime.teams !== undefined,
       planned: servers?.planned ?? [],
     }),
     serverTools({ tools }, facts) {
@@ -204,30 +204,33 @@ function checkExtraTools(tools: readonly Tool[]): void {
 }
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-export function openSandboxes(world: RuntimeContext, options: SessionSetup): Sandboxes {
-  const { paths, settings: read } = world.discovered;
+export function openSandboxes(runtime: RuntimeContext, options: SessionSetup): Sandboxes {
+  const { paths, settings: read } = runtime.discovered;
   const settings = readSandboxSettings(read.settings.plain.sandbox);
   const sandbox = createSandbox({
-    runtime: world.sandbox,
+    runtime: runtime.sandbox,
     settings,
     home: paths.home,
-    deny: denyRules(world, options),
+    deny: denyRules(runtime, options),
   });
   return {
     ...(sandbox === undefined ? {} : { sandbox }),
-    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: world.readOnlySandbox } : {}),
+    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: runtime.readOnlySandbox } : {}),
   };
 }
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
-  const { paths } = world.discovered;
+export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
+  const { paths } = runtime.discovered;
   const sessionLedger = createSessionFiles();
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
   // `~` must mean to the tools what it means to the rules.
-  const environment = () => ({ ...world.environment, ...Object.fromEntries(added), HOME: paths.home });
+  const environment = () => ({ ...runtime.environment, ...Object.fromEntries(added), HOME: paths.home });
   return (plan: RunPlan, directory: () => string) => {
-    const files = withKnownFiles(sessionLedger.forAgent(), "task" in plan ? undefined : world.live?.seenFile);
+    const files = withKnownFiles(
+      sessionLedger.forAgent(),
+      "task" in plan ? undefined : runtime.live?.seenFile,
+    );
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
     return (
@@ -235,16 +238,16 @@ export function createToolContexts(world: RuntimeContext, added: ReadonlyMap<str
     ): ToolContext => ({
       ...call,
       idempotencyKey:
-        world.idempotencyKey?.(call.callId) ?? `${plan.sessionId}/${plan.agent.id}/${call.callId}`,
+        runtime.idempotencyKey?.(call.callId) ?? `${plan.sessionId}/${plan.agent.id}/${call.callId}`,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,
       agent: plan.agent,
       files,
-      host: world.host,
+      host: runtime.host,
       environment: environment(),
       outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
       writeInTurn,
-      ...(world.keepsTranscripts ? { noteTemporary } : {}),
+      ...(runtime.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
     });
   };
@@ -314,8 +317,8 @@ function createNameCheck(
   { policy, directory }: Pick<RunPlan, "policy" | "directory">,
 ): (path: string) => boolean {
   const named = deny.filter(({ rule }) => rule.specifier.type === "path");
-  const world = { directory, home: policy.home, platform: policy.platform ?? "linux", policy };
-  const literal = named.map((rule) => literalPath(rule, world));
+  const runtime = { directory, home: policy.home, platform: policy.platform ?? "linux", policy };
+  const literal = named.map((rule) => literalPath(rule, runtime));
   return (path) => {
     const own = named.length === 0 ? undefined : statsOf(path);
     if (own === undefined || !own.isFile() || own.nlink < 2) return false;

@@ -39,7 +39,7 @@ import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
-  readonly world: RuntimeContext;
+  readonly runtime: RuntimeContext;
   readonly tools: AssembledTools;
   readonly servers: SessionServers;
   readonly skills: SessionSkills;
@@ -95,7 +95,7 @@ export async function equipAgent(
   services: AgentServices,
   own: AgentOwn,
 ): Promise<EquippedAgent> {
-  const { world, tools } = services;
+  const { runtime, tools } = services;
   const { child, main, model } = own;
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, stopwatch: own.stopwatch });
   const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
@@ -108,7 +108,7 @@ export async function equipAgent(
     { model: guard.pay, limits: guard.limits },
     ...(services.inbox === undefined ? [] : [{ model: services.inbox.count }]),
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
-    ...(world.live === undefined ? [] : [livePolicyCapability(world.live)]),
+    ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
   ];
   const [tooling, ...behind] = shared;
   const others = [...behind, ...(child?.last ?? [])];
@@ -119,7 +119,7 @@ export async function equipAgent(
       ...(main === undefined
         ? [...around(liveChildCapability), ...(tooling === undefined ? [] : [tooling]), loading, ...others]
         : [...around(liveMainCapability), ...main.first, loading, ...shared, ...main.last]),
-      ...(world.additions ?? []).map((addTo) => addTo(plan)),
+      ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
     ],
     serverTools: tools.serverTools(plan, model.facts),
     ...peopleToAsk(plan, services, own),
@@ -128,10 +128,10 @@ export async function equipAgent(
       ? {}
       : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.control.attended() }),
     directory,
-    now: world.now,
-    concurrency: world.variables.maxToolUseConcurrency,
+    now: runtime.now,
+    concurrency: runtime.variables.maxToolUseConcurrency,
     compaction: createCompactionPort({
-      world,
+      runtime,
       model: model.facts,
       hooks,
       restate: () =>
@@ -157,11 +157,11 @@ function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
 
 /** What the host of the session changes goes around everything else of an agent. */
 function liveOf(
-  { world, findModel }: AgentServices,
+  { runtime, findModel }: AgentServices,
   pay: RunGuard["pay"],
   capability: typeof liveMainCapability,
 ): readonly Capability[] {
-  const { live } = world;
+  const { live } = runtime;
   return live === undefined ? [] : [capability(live, async (name) => pay(await findModel(name)))];
 }
 
@@ -175,10 +175,10 @@ async function openHooks(
   plan: RunPlan,
   { services, own, directory, pay }: Opening & { readonly directory: () => string },
 ): Promise<SessionHooks | undefined> {
-  const { world, servers } = services;
+  const { runtime, servers } = services;
   const { definition, model, child, main } = own;
   const hooks = await openSessionHooks({
-    world,
+    runtime,
     plan,
     model,
     pay,
@@ -188,7 +188,7 @@ async function openHooks(
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),
     ...(main === undefined ? {} : { environment: main.environment }),
-    ...(child === undefined ? {} : { child: childHookFacts(plan, world, child.control) }),
+    ...(child === undefined ? {} : { child: childHookFacts(plan, runtime, child.control) }),
   });
   const skill = "task" in plan ? (plan as ChildPlan).task.skill : undefined;
   if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
@@ -210,10 +210,10 @@ function openSkillsOf(
   plan: RunPlan,
   { services, own, hooks, pay }: Opening & { readonly hooks: SessionHooks | undefined },
 ): AgentSkills {
-  const { world, skills, tools, findModel } = services;
+  const { runtime, skills, tools, findModel } = services;
   return createAgentSkills({
     skills,
-    world,
+    runtime,
     plan,
     isSubagent: own.child !== undefined,
     bash: tools.tools.find(({ name }) => name === "Bash"),
@@ -317,7 +317,7 @@ function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
 }
 
 interface CompactionParts {
-  readonly world: Pick<RuntimeContext, "variables" | "discovered" | "live">;
+  readonly runtime: Pick<RuntimeContext, "variables" | "discovered" | "live">;
   /** Of the agent's own model, which may have another window than its parent's. */
   readonly model: Pick<ModelFacts, "contextWindow">;
   readonly hooks: Pick<SessionHooks, "compaction"> | undefined;
@@ -325,10 +325,15 @@ interface CompactionParts {
 }
 
 /** How an agent's conversation is compacted, as settings and variables say; undefined where it never is. */
-function createCompactionPort({ world, model, hooks, restate }: CompactionParts): CompactionPort | undefined {
-  const { variables: options } = world;
+function createCompactionPort({
+  runtime,
+  model,
+  hooks,
+  restate,
+}: CompactionParts): CompactionPort | undefined {
+  const { variables: options } = runtime;
   if (options.compactDisabled === true) return undefined;
-  const { autoCompactEnabled, autoCompactWindow } = world.discovered.settings.settings.plain;
+  const { autoCompactEnabled, autoCompactWindow } = runtime.discovered.settings.settings.plain;
   const thresholdTokens = compactionThreshold(model.contextWindow, {
     automatic: options.autoCompactDisabled !== true && autoCompactEnabled !== false,
     percent: options.autoCompactPercent,
@@ -338,6 +343,6 @@ function createCompactionPort({ world, model, hooks, restate }: CompactionParts)
     ...(thresholdTokens === undefined ? {} : { thresholdTokens }),
     ...hooks?.compaction,
     restate,
-    ...(world.live?.compactsShort === true ? { compactsShort: true } : {}),
+    ...(runtime.live?.compactsShort === true ? { compactsShort: true } : {}),
   };
 }

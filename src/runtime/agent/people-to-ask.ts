@@ -20,12 +20,12 @@ import type { AgentParts } from "./open-agent.ts";
 /** The people and programs that can be asked; clocks stop while they are. */
 export function peopleToAsk(
   plan: RunPlan,
-  { world, toolContext, asking, tools, inbox }: AgentServices,
+  { runtime, toolContext, asking, tools, inbox }: AgentServices,
   { stopwatch, child }: AgentOwn,
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
   const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
   const context = toolContext(plan, directory);
-  const { canUseTool } = world;
+  const { canUseTool } = runtime;
   const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
   if (child === undefined) {
     const whileAsking = holding(stopwatch);

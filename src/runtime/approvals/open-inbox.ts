@@ -41,10 +41,10 @@ export function withoutWebhookKey(
 }
 
 /** The inbox of a session, where questions are to wait. */
-export function openInbox(world: RuntimeContext, plan: RunPlan): SessionInbox | undefined {
-  const { approvals, notice, epochMs: now } = world;
+export function openInbox(runtime: RuntimeContext, plan: RunPlan): SessionInbox | undefined {
+  const { approvals, notice, epochMs: now } = runtime;
   if (approvals === undefined) return undefined;
-  if (!world.keepsTranscripts)
+  if (!runtime.keepsTranscripts)
     throw new RetinueError(
       "invalid-option",
       "Questions can only wait in a session that is kept, and this one keeps no transcript.",
@@ -53,7 +53,7 @@ export function openInbox(world: RuntimeContext, plan: RunPlan): SessionInbox | 
           "Use `transcripts: true`, or leave out --no-session-persistence; or do without waiting approvals.",
       },
     );
-  const { approvals: directory } = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
+  const { approvals: directory } = sessionFiles(runtime.discovered.paths.transcripts, plan.sessionId);
   const webhook = createWebhook(approvals.webhook, {
     directory,
     environment: approvals.key,

@@ -44,7 +44,7 @@ export interface ChildRecord {
 }
 
 export interface ChildRecordOptions {
-  readonly world: RuntimeContext;
+  readonly runtime: RuntimeContext;
   /** Takes the file also from another process that holds it. */
   readonly takeOver: boolean;
   /** Has the transcripts where nothing is kept on disk. */
@@ -85,16 +85,16 @@ const openLimitMs = 60_000;
 
 /** Opens everything that is kept of a child: transcript, sidecar, output, and its mark in the queue. */
 export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptions): Promise<ChildRecord> {
-  const { world, takeOver } = options;
-  const { durability, notice } = world;
-  const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId);
+  const { runtime, takeOver } = options;
+  const { durability, notice } = runtime;
+  const files = sessionFiles(runtime.discovered.paths.transcripts, plan.sessionId);
   const own = files.agent(plan.agent.id);
   const outputFile = agentOutputFile(files, plan.agent.id);
   const keeping = { durability, takeOver, signal: AbortSignal.timeout(openLimitMs), notice };
-  const opened = world.keepsTranscripts
-    ? await openChildTranscript(plan, { file: own.transcript, world, keeping })
+  const opened = runtime.keepsTranscripts
+    ? await openChildTranscript(plan, { file: own.transcript, runtime, keeping })
     : await rememberChild(plan, options);
-  const { observer } = world;
+  const { observer } = runtime;
   const transcript: typeof opened = {
     ...opened,
     record(event) {
@@ -102,7 +102,7 @@ export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptio
       opened.record(event);
     },
   };
-  if (!world.keepsTranscripts) return { ...transcript, outputFile: undefined };
+  if (!runtime.keepsTranscripts) return { ...transcript, outputFile: undefined };
   replaceWholeFile(own.meta, `${JSON.stringify(metaOf(plan))}\n`);
   const output = openAgentOutput(outputFile);
   return {
@@ -125,9 +125,9 @@ async function openChildTranscript(
   plan: ChildPlan,
   {
     file,
-    world,
+    runtime,
     keeping,
-  }: { readonly file: string; readonly world: RuntimeContext; readonly keeping: Keeping },
+  }: { readonly file: string; readonly runtime: RuntimeContext; readonly keeping: Keeping },
 ): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
   const { resumed } = plan.task;
   if (resumed) await waitForFile(file, keeping);
@@ -140,9 +140,9 @@ async function openChildTranscript(
   );
   const writer = createTranscriptWriter({
     log,
-    ids: world.ids,
-    now: world.epochMs,
-    facts: factsOf(plan, world),
+    ids: runtime.ids,
+    now: runtime.epochMs,
+    facts: factsOf(plan, runtime),
     leaf: loaded?.leaf,
     sources: loaded?.sources,
   });
@@ -162,7 +162,7 @@ async function openChildTranscript(
 /** The same transcript, in memory alone. */
 async function rememberChild(
   plan: ChildPlan,
-  { world, memory }: Pick<ChildRecordOptions, "world" | "memory">,
+  { runtime, memory }: Pick<ChildRecordOptions, "runtime" | "memory">,
 ): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
   const { id } = plan.agent;
   const loaded = plan.task.resumed
@@ -170,9 +170,9 @@ async function rememberChild(
     : undefined;
   const writer = createTranscriptWriter({
     log: { append: (lines) => memory.append(id, lines) },
-    ids: world.ids,
-    now: world.epochMs,
-    facts: factsOf(plan, world),
+    ids: runtime.ids,
+    now: runtime.epochMs,
+    facts: factsOf(plan, runtime),
     leaf: loaded?.leaf,
     sources: loaded?.sources,
   });

@@ -281,40 +281,40 @@ export function spawnFacts({
   parent,
   limitFacts,
 }: {
-  readonly services: Pick<AgentServices, "world" | "tools" | "servers">;
+  readonly services: Pick<AgentServices, "runtime" | "tools" | "servers">;
   readonly parent: { readonly model: Model; readonly chosenModel: ChosenModel };
   readonly limitFacts: LimitFacts;
 }): SessionSpawnFacts {
-  const { world, tools, servers } = services;
-  const { variables: options } = world;
+  const { runtime, tools, servers } = services;
+  const { variables: options } = runtime;
   return {
-    aliases: aliasTable({ environment: world.environment }),
-    modelLimits: modelLimits(world),
+    aliases: aliasTable({ environment: runtime.environment }),
+    modelLimits: modelLimits(runtime),
     ...(options.subagentModel === undefined ? {} : { subagentModel: options.subagentModel }),
     subagentModelForced: options.subagentModelForced === true,
     available: tools.available,
     servers: servers.servers,
-    functions: programFunctions(world),
-    trusted: world.trusted,
+    functions: programFunctions(runtime),
+    trusted: runtime.trusted,
     backgroundAllowed: options.backgroundTasksDisabled !== true,
-    ...(world.live?.attendsBackground === true ? { backgroundAttended: true } : {}),
+    ...(runtime.live?.attendsBackground === true ? { backgroundAttended: true } : {}),
     parentModel: parent.chosenModel,
     limits: limitFacts,
-    isPriced: (chosen) => knownFacts(chosen, world, parent).price !== undefined,
-    canSearch: (chosen) => knownFacts(chosen, world, parent).supportsServerTools,
-    isServed: (chosen) => isServed(world, chosen),
+    isPriced: (chosen) => knownFacts(chosen, runtime, parent).price !== undefined,
+    canSearch: (chosen) => knownFacts(chosen, runtime, parent).supportsServerTools,
+    isServed: (chosen) => isServed(runtime, chosen),
   };
 }
 
 /** Without asking any provider: as far as the catalog and settings know it. */
 function knownFacts(
   chosen: ChosenModel,
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   parent: { readonly model: Model; readonly chosenModel: ChosenModel },
 ): Pick<ModelFacts, "price" | "supportsServerTools"> {
   const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
-  if (isParents || world.model !== undefined) return parent.model.facts;
-  const overrides = readModelOverrides(world.discovered.settings.settings.plain);
+  if (isParents || runtime.model !== undefined) return parent.model.facts;
+  const overrides = readModelOverrides(runtime.discovered.settings.settings.plain);
   if (chosen.provider !== undefined && chosen.provider !== "anthropic")
     return { ...findOverride(overrides, chosen), supportsServerTools: false };
   return lookUpModel(chosen.id, overrides.facts).facts;

@@ -130,36 +130,36 @@ const defaultWaitMs = 600_000;
 
 export function openChildren(parts: ChildrenParts): Children {
   const { tasks, parent } = parts;
-  const { world } = parts.services;
-  const { variables: options } = world;
+  const { runtime } = parts.services;
+  const { variables: options } = runtime;
   const mail = createChildMail(parts.readsNotices ? undefined : 0);
   const facts = spawnFacts(parts);
   const spawner = createSpawner({
     tasks,
     children: openSource(parts, facts),
-    report: world.notice,
+    report: runtime.notice,
     notify: mail.put,
     teammateEnded: async (plan, state, text) => team?.ended(plan, state, text),
     teammateSettled: () => team?.look(),
   });
   const tool = createAgentTool({
-    agents: listedAgents(world.discovered.registry, parent.plan, facts),
+    agents: listedAgents(runtime.discovered.registry, parent.plan, facts),
     background: options.backgroundTasksDisabled !== true,
     // Those that have to wait do so in the queue, where they can be seen.
     concurrency: Number.MAX_SAFE_INTEGER,
-    teams: world.teams !== undefined && parts.leadsTeam,
-    inBackground: world.live?.childrenInBackground === true,
+    teams: runtime.teams !== undefined && parts.leadsTeam,
+    inBackground: runtime.live?.childrenInBackground === true,
     spawn: (request, own) => (team?.spawn ?? spawner.spawn)(request, own),
   });
   const starts = authorizeStarts(tool, spawner.spawn);
   const { spawn, owesTeamNotices: owesNotices } = spawner;
   const team = openTeamOf(parts, { spawn, authorizedSpawn: starts.start, owesNotices });
-  const { transcripts } = world.discovered.paths;
+  const { transcripts } = runtime.discovered.paths;
   const isRunning = (id: string): boolean => tasks.list().some((task) => task.id === id && !hasEnded(task));
   const messenger = createMessenger({
     tasks,
     find: () =>
-      world.keepsTranscripts
+      runtime.keepsTranscripts
         ? findTasks(transcripts, { sessionId: parent.plan.sessionId })
         : Promise.resolve([]),
     resume: starts.start,
@@ -180,7 +180,7 @@ export function openChildren(parts: ChildrenParts): Children {
       isBusy: () => spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task)),
       hasQuestions: () => parts.services.inbox?.isAsking(isRunning) === true,
       limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
-      notice: world.notice,
+      notice: runtime.notice,
       interactive: parts.interactive,
     }),
   };
@@ -193,9 +193,9 @@ function planNow({ parent: { plan }, interactive }: ChildrenParts): RunPlan {
 
 function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) {
   const { services, parent } = parts;
-  const { world, tools, servers, asking, tree } = services;
-  const { approver, keepsTranscripts } = world;
-  const files = sessionFiles(world.discovered.paths.transcripts, parent.plan.sessionId);
+  const { runtime, tools, servers, asking, tree } = services;
+  const { approver, keepsTranscripts } = runtime;
+  const files = sessionFiles(runtime.discovered.paths.transcripts, parent.plan.sessionId);
   const memory = createChildMemory();
   let queued = 0;
   const nextQueued = (): number => {
@@ -220,8 +220,8 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     ...(asking === undefined ? {} : { approved: asking.rulesFor }),
     servers: servers.connectFor,
     model: (chosen) => modelOf(chosen, parts),
-    ...(world.wrapExecutor === undefined ? {} : { wrapExecutor: world.wrapExecutor }),
-    worktree: (child, { signal }) => isolate(child, world, signal),
+    ...(runtime.wrapExecutor === undefined ? {} : { wrapExecutor: runtime.wrapExecutor }),
+    worktree: (child, { signal }) => isolate(child, runtime, signal),
     ...(approver === undefined
       ? {}
       : {
@@ -229,7 +229,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
             preapprove(sketch, { approver, main: parent.plan, tools: tools.tools }),
         }),
     recover: (agentId, definition) => recover(agentId, parts, { definition }),
-    openRecord: (plan) => openChildRecord(plan, { world, takeOver: parts.takeOver, memory, nextQueued }),
+    openRecord: (plan) => openChildRecord(plan, { runtime, takeOver: parts.takeOver, memory, nextQueued }),
     loadHistory: async ({ transcript, messages }) => {
       const loaded = await loadSession(transcript);
       return loaded.messages.slice(0, messages);
@@ -241,10 +241,10 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
     clocks: parts.clocks,
     release: tools.release,
     refuse: (plan) => refusePlan(plan, services),
-    ...(world.teams === undefined || !parts.leadsTeam
+    ...(runtime.teams === undefined || !parts.leadsTeam
       ? {}
       : { processes: createMemberProcesses(services, parent.plan) }),
-    report: world.notice,
+    report: runtime.notice,
   });
 }
 
@@ -262,11 +262,11 @@ async function openChildAgent(
   },
   { services, parent, clocks, outputs }: ChildrenParts,
 ): Promise<OpenedAgent> {
-  await prepareMemory(plan, services.world.notice);
+  await prepareMemory(plan, services.runtime.notice);
   const output = outputs.of(plan.agent.id);
   const { team } = plan.task;
   const member =
-    team === undefined ? undefined : await openTeamMember(plan, team, { world: services.world, control });
+    team === undefined ? undefined : await openTeamMember(plan, team, { runtime: services.runtime, control });
   const stopwatch = control.stopwatch ?? createStopwatch(clocks.clock, clocks.tree);
   const { parts, hooks } = await equipAgent(plan, services, {
     definition: plan.definition,
@@ -274,7 +274,7 @@ async function openChildAgent(
     stopwatch,
     commit: control.commit,
     child: {
-      control: services.world.live?.attendsBackground === true ? alwaysAttended(control) : control,
+      control: services.runtime.live?.attendsBackground === true ? alwaysAttended(control) : control,
       servers,
       // No one waits for a teammate, so only its own clock stops while a person is asked.
       waiting: member === undefined ? parent.stopwatch : stopwatch,
@@ -328,14 +328,14 @@ async function recover(
   options: { readonly signal?: AbortSignal | undefined; readonly definition?: PlannedDefinition },
 ): Promise<void> {
   const { plan, model } = parent;
-  return runChildRecovery(agentId, { world: services.world, look, plan, model, takeOver, ...options });
+  return runChildRecovery(agentId, { runtime: services.runtime, look, plan, model, takeOver, ...options });
 }
 
 /** A program's own model serves its children too, unless they name another. */
 async function modelOf(chosen: ChosenModel, { services, parent }: ChildrenParts): Promise<Model> {
-  const { world } = services;
+  const { runtime } = services;
   const isParents = chosen.id === parent.chosenModel.id && chosen.provider === parent.chosenModel.provider;
-  return isParents || world.model !== undefined ? parent.model : world.models.model(chosen);
+  return isParents || runtime.model !== undefined ? parent.model : runtime.models.model(chosen);
 }
 
 const worktreeLimitMs = 120_000;
@@ -343,18 +343,18 @@ const worktreeLimitMs = 120_000;
 /** Makes the child's own working tree, until its caller is stopped, and within a limit. */
 async function isolate(
   { agent, task, sessionDirectory }: Pick<ChildPlan, "agent" | "task" | "sessionDirectory">,
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   signal: AbortSignal,
 ): Promise<MadeWorktree | RefusedChild> {
-  const settings = readWorktreeSettings(world.discovered.settings.settings.plain.worktree);
+  const settings = readWorktreeSettings(runtime.discovered.settings.settings.plain.worktree);
   if (settings.type === "refused") return settings;
   const made = await makeWorktree({
     directory: sessionDirectory,
     agentId: agent.id,
     agentName: agent.name,
     settings: settings.settings,
-    environment: world.environment,
-    trusted: world.trusted,
+    environment: runtime.environment,
+    trusted: runtime.trusted,
     signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
     resume: task.resumed,
   });
@@ -363,7 +363,7 @@ async function isolate(
   const { path, directory } = worktree;
   return {
     type: "made",
-    place: { path, directory, root: world.discovered.paths.projectRoot },
+    place: { path, directory, root: runtime.discovered.paths.projectRoot },
     begun: worktree.begun,
     async finish() {
       const { kept, path, branch } = await worktree.finish();

@@ -5,8 +5,8 @@ import type { AgentServices } from "../agent/equip-agent.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 /** The functions that the program of this runtime has supplied, by name, as plans name them. */
-export function programFunctions(world: RuntimeContext): readonly ProgramFunction[] {
-  const { model, extraTools, hooks, programServers, approver, canUseTool, host, discovered } = world;
+export function programFunctions(runtime: RuntimeContext): readonly ProgramFunction[] {
+  const { model, extraTools, hooks, programServers, approver, canUseTool, host, discovered } = runtime;
   const ending = discovered.registry
     .list()
     .filter(({ definition }) => definition.behaviour?.onEnd !== undefined);
@@ -25,9 +25,9 @@ export function programFunctions(world: RuntimeContext): readonly ProgramFunctio
 /** Why this process cannot carry out a plan: functions of the program that made it, or tools, that are missing here. */
 export function refusePlan(
   plan: ChildPlan,
-  { world, tools, servers }: Pick<AgentServices, "world" | "tools" | "servers">,
+  { runtime, tools, servers }: Pick<AgentServices, "runtime" | "tools" | "servers">,
 ): string | undefined {
-  const here = programFunctions(world);
+  const here = programFunctions(runtime);
   const missing = (plan.functions ?? []).filter(
     ({ kind, name }) => !here.some((own) => own.kind === kind && own.name === name),
   );
@@ -35,7 +35,7 @@ export function refusePlan(
     const list = missing.map(({ kind, name }) => `${kind} ${JSON.stringify(name)}`).join(", ");
     return `its plan needs functions of the program that made it, which this process does not have: ${list}`;
   }
-  const { switches } = world.discovered.settings.settings.permissions;
+  const { switches } = runtime.discovered.settings.settings.permissions;
   if (plan.policy.mode === "bypassPermissions" && switches.disableBypassPermissionsMode === "disable")
     return "its plan bypasses permissions, which settings forbid here";
   const own = new Set((plan.mcpServers ?? []).flatMap((server) => (server.own ? [server.name] : [])));

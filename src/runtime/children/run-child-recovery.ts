@@ -10,7 +10,7 @@ import { openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 export interface ChildRecoveryParts {
-  readonly world: RuntimeContext;
+  readonly runtime: RuntimeContext;
   /** Reads the agents again. */
   readonly look: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
   /** Its definition, where that was found already. */
@@ -27,9 +27,9 @@ const hookLimitMs = 60_000;
 
 /** Settles how the last run of a child ended whose process died: its stop hooks run once. */
 export async function runChildRecovery(agentId: string, parts: ChildRecoveryParts): Promise<void> {
-  const { world, plan } = parts;
-  if (!world.keepsTranscripts) return;
-  const files = sessionFiles(world.discovered.paths.transcripts, plan.sessionId).agent(agentId);
+  const { runtime, plan } = parts;
+  if (!runtime.keepsTranscripts) return;
+  const files = sessionFiles(runtime.discovered.paths.transcripts, plan.sessionId).agent(agentId);
   const known = await loadEarlierRun(files);
   if (known === undefined) return;
   const hooks = await openStopHooks(
@@ -39,16 +39,16 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
   try {
     await writeRecovery({
       file: files.transcript,
-      durability: world.durability,
+      durability: runtime.durability,
       takeOver: parts.takeOver === true,
-      ids: world.ids,
-      now: world.epochMs,
+      ids: runtime.ids,
+      now: runtime.epochMs,
       facts: {
         sessionId: plan.sessionId,
         agentId,
         cwd: plan.directory,
         version,
-        entrypoint: world.entrypoint,
+        entrypoint: runtime.entrypoint,
       },
       ...(hooks === undefined
         ? {}
@@ -69,10 +69,10 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
 
 async function openStopHooks(
   child: { readonly agentId: string; readonly agentType: string; readonly transcript: string },
-  { world, look, plan, model, definition }: ChildRecoveryParts,
+  { runtime, look, plan, model, definition }: ChildRecoveryParts,
 ): Promise<SessionHooks | undefined> {
   return openSessionHooks({
-    world,
+    runtime,
     plan: { ...plan, agent: { id: child.agentId, name: child.agentType } },
     model,
     definition: definition ?? (await findDefinition(child.agentType, look)),

@@ -110,7 +110,7 @@ export function hooksCapability(hooks: SessionHooks): Capability {
 }
 
 interface SessionHookFacts {
-  readonly world: RuntimeContext;
+  readonly runtime: RuntimeContext;
   readonly plan: RunPlan;
   readonly model: Model;
   readonly definition: PlannedDefinition | undefined;
@@ -130,10 +130,10 @@ interface SessionHookFacts {
 
 /** Finds every hook that this session has to respect; undefined where there is none. */
 export async function openSessionHooks(facts: SessionHookFacts): Promise<SessionHooks | undefined> {
-  const { world, plan, definition } = facts;
-  const { discovered } = world;
+  const { runtime, plan, definition } = facts;
+  const { discovered } = runtime;
   const { settings } = discovered.settings;
-  const notify = createReport(world.notice);
+  const notify = createReport(runtime.notice);
   const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
   for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
@@ -141,10 +141,10 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
     plugins: plugins.hooks,
     ...(definition === undefined ? {} : { definition }),
     agentId: plan.agent.id,
-    trusted: world.trusted,
+    trusted: runtime.trusted,
     isSubagent: facts.child !== undefined,
   });
-  if (rules.length === 0 && world.hooks.length === 0 && facts.mayGrow !== true) return undefined;
+  if (rules.length === 0 && runtime.hooks.length === 0 && facts.mayGrow !== true) return undefined;
   const mail: UserMessage[] = [];
   const runner = createRunner(facts, rules, { mail, notify });
   let hasConditions = rules.some(isConditional);
@@ -172,18 +172,18 @@ function createRunner(
   rules: readonly SourcedHookRule[],
   { mail, notify }: { readonly mail: UserMessage[]; readonly notify: (text: string) => void },
 ): HookRunner {
-  const { world, plan, environment } = facts;
-  const { discovered, observer } = world;
+  const { runtime, plan, environment } = facts;
+  const { discovered, observer } = runtime;
   const { settings } = discovered.settings;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
   const environmentFile = join(files.directory, "session-environment.sh");
   const created = createHookRunner({
     rules,
-    functions: world.hooks,
+    functions: runtime.hooks,
     session: { sessionId: plan.sessionId, transcript: files.transcript },
     projectDirectory: discovered.paths.projectRoot,
-    environment: world.environment,
+    environment: runtime.environment,
     ...(environment === undefined ? {} : { environmentFile }),
     http: {
       ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
@@ -193,9 +193,9 @@ function createRunner(
     ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
     warnOnly: settings.extra.get("failingHooks") === "warn",
     outputDirectory: files.toolResults,
-    newId: world.ids.uuid,
+    newId: runtime.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
-    ...(world.live?.watchHook === undefined ? {} : { watch: world.live.watchHook }),
+    ...(runtime.live?.watchHook === undefined ? {} : { watch: runtime.live.watchHook }),
     ...(observer === undefined
       ? {}
       : {
@@ -205,7 +205,7 @@ function createRunner(
   if (environment === undefined) return created;
   return withEnvironmentFile(created, {
     file: environmentFile,
-    environment: () => ({ ...world.environment, ...Object.fromEntries(environment) }),
+    environment: () => ({ ...runtime.environment, ...Object.fromEntries(environment) }),
     directory: discovered.paths.cwd,
     take: (variables) => {
       for (const [name, value] of variables) environment.set(name, value);
@@ -229,7 +229,7 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
   const wantStop = (): void => {
     isStopWanted = true;
   };
-  const maxRounds = stopRounds(facts.world.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
+  const maxRounds = stopRounds(facts.runtime.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
   const common = { runner, situation, report, maxRounds };
   const prompts =
     facts.child === undefined
@@ -331,10 +331,10 @@ function askServer(call: CallServer): NonNullable<HookRunnerOptions["callTool"]>
 }
 
 /** One question and one answer, without tools. */
-function createAsk({ world, model, pay = (unpaid) => unpaid }: SessionHookFacts): AskModel {
+function createAsk({ runtime, model, pay = (unpaid) => unpaid }: SessionHookFacts): AskModel {
   return async (prompt, { model: named, signal }) => {
     const asked = pay(
-      named === undefined ? model : (await chooseModel(world, { model: named }, undefined)).model,
+      named === undefined ? model : (await chooseModel(runtime, { model: named }, undefined)).model,
     );
     const request = {
       system: ["You judge one event in the work of a coding agent for the person who set up this check."],

@@ -36,19 +36,19 @@ interface ConnectSessionOptions {
 
 /** Connects the servers of a session, each within its limit. Without servers nothing is loaded and nothing waits. */
 export async function connectSessionServers(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   { definition, planOnly, signal }: ConnectSessionOptions,
 ): Promise<SessionServers> {
-  const gathered = await gather(world, planOnly, signal);
+  const gathered = await gather(runtime, planOnly, signal);
   refuseBrokenMcpConfig(gathered);
   const main = chooseOwnServers(definition, gathered);
   const servers = [...main.servers, ...main.shared];
-  const open = createConnector(world);
+  const open = createConnector(runtime);
   const connections = planOnly ? undefined : await open(servers, signal);
-  if (connections !== undefined) world.live?.serversConnected?.(connections);
+  if (connections !== undefined) runtime.live?.serversConnected?.(connections);
   const planned = planOnly ? plannedTools(servers, definition) : [];
   const states = (): readonly McpServerState[] => connections?.states() ?? [];
-  for (const text of heldNotices(gathered)) world.notice?.(text);
+  for (const text of heldNotices(gathered)) runtime.notice?.(text);
 
   async function connectFor(child: PlannedDefinition, options: ConnectChildOptions): Promise<ChildServers> {
     const own = chooseOwnServers(child, { ...gathered, servers: options.background ? [] : servers, states });
@@ -112,26 +112,28 @@ function nothing(notes: readonly string[]): ChildServers {
 }
 
 /** No one is asked about a server that is not going to be started. */
-async function gather(world: RuntimeContext, planOnly: boolean, signal: AbortSignal): Promise<GatheredMcp> {
-  const { approver } = world;
-  return world.servers(planOnly || approver === undefined ? undefined : createAskMcpServer(approver, signal));
+async function gather(runtime: RuntimeContext, planOnly: boolean, signal: AbortSignal): Promise<GatheredMcp> {
+  const { approver } = runtime;
+  return runtime.servers(
+    planOnly || approver === undefined ? undefined : createAskMcpServer(approver, signal),
+  );
 }
 
 /** Connects groups of servers and remembers them, so that none outlives the session. */
-function createConnector(world: RuntimeContext) {
+function createConnector(runtime: RuntimeContext) {
   const opened = new Set<McpConnections>();
   let isClosed = false;
   async function open(
     servers: readonly McpServer[],
     signal: AbortSignal,
-    directory = world.discovered.paths.cwd,
+    directory = runtime.discovered.paths.cwd,
   ): Promise<McpConnections | undefined> {
     signal.throwIfAborted();
     if (servers.length === 0) return undefined;
     const { connectServers } = await import("../../mcp/mcp-server.ts");
     if (isClosed)
       throw new RetinueError("session-closed", "The session is closed, so no MCP server is started.");
-    const connections = connectServers(servers, connectionOptions(world, directory));
+    const connections = connectServers(servers, connectionOptions(runtime, directory));
     const close = async (): Promise<void> => {
       opened.delete(tracked);
       await connections[Symbol.asyncDispose]();
@@ -153,12 +155,12 @@ function createConnector(world: RuntimeContext) {
   return Object.assign(open, { close });
 }
 
-function connectionOptions(world: RuntimeContext, directory: string): McpConnectionOptions {
+function connectionOptions(runtime: RuntimeContext, directory: string): McpConnectionOptions {
   return {
-    ...mcpConnectionOptions({ environment: world.environment, directory }),
-    programServers: world.programServers,
-    ...(world.notice === undefined ? {} : { notice: world.notice }),
-    ...(world.live?.elicit === undefined ? {} : { ask: world.live.elicit }),
+    ...mcpConnectionOptions({ environment: runtime.environment, directory }),
+    programServers: runtime.programServers,
+    ...(runtime.notice === undefined ? {} : { notice: runtime.notice }),
+    ...(runtime.live?.elicit === undefined ? {} : { ask: runtime.live.elicit }),
   };
 }
 

@@ -32,7 +32,7 @@ function skillsWith(parts: Pick<AgentSkillsParts, "findModel">) {
       factsOf: () => ({ sessionId: "s", projectDirectory: "/p" }),
       preload: () => ({ names: [], notes: [] }),
     },
-    world: {
+    runtime: {
       trusted: true,
       discovered: { paths: { projectRoot: "/p" }, settings: { settings: { plain: {} } } },
     },

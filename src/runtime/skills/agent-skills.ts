@@ -85,7 +85,7 @@ function folderOf({ source }: Pick<Skill, "source">, projectRoot: string): strin
 
 export interface AgentSkillsParts {
   readonly skills: SessionSkills;
-  readonly world: Pick<RuntimeContext, "trusted" | "discovered">;
+  readonly runtime: Pick<RuntimeContext, "trusted" | "discovered">;
   readonly plan: RunPlan;
   readonly isSubagent: boolean;
   /** The session's shell; the agent's own rights decide about each command. */
@@ -141,7 +141,7 @@ export function skillsCapability(
 export function createAgentSkills(parts: AgentSkillsParts): AgentSkills {
   const { skills } = parts;
   const turn = createSkillTurn();
-  const offers = createSkillOffers(skills, parts.world.discovered.paths.projectRoot);
+  const offers = createSkillOffers(skills, parts.runtime.discovered.paths.projectRoot);
   const tool = createSkillTool({
     list: skills.list,
     async call(request, context) {
@@ -195,8 +195,8 @@ interface SkillState {
   authorization: AgentAuthorization | undefined;
 }
 
-function powersOf({ world, plan, bash }: AgentSkillsParts, skill: Skill): SkillPowers {
-  return skillPowers(skill, { world, directory: plan.directory, hasShell: bash !== undefined });
+function powersOf({ runtime, plan, bash }: AgentSkillsParts, skill: Skill): SkillPowers {
+  return skillPowers(skill, { runtime, directory: plan.directory, hasShell: bash !== undefined });
 }
 
 /** The person or program that is asked sees what the skill would do. */

@@ -146,16 +146,16 @@ type PowersGiven =
 export function skillPowers(
   skill: Skill,
   {
-    world,
+    runtime,
     directory,
     hasShell,
   }: {
-    readonly world: Pick<RuntimeContext, "trusted" | "discovered">;
+    readonly runtime: Pick<RuntimeContext, "trusted" | "discovered">;
     readonly directory: string;
     readonly hasShell: boolean;
   },
 ): SkillPowers {
-  const { trusted, discovered } = world;
+  const { trusted, discovered } = runtime;
   const { settings } = discovered.settings;
   const grants = skillGrants(skill, { trusted, directory });
   const { hooks, note } = skillHooks(skill, { settings, trusted });

@@ -55,12 +55,12 @@ interface OpenSkillsOptions {
 }
 
 export async function openSkills(
-  world: RuntimeContext,
+  runtime: RuntimeContext,
   { sessionId, contextWindow, deny, mayLoad }: OpenSkillsOptions,
 ): Promise<SessionSkills> {
-  const { paths, settings } = world.discovered;
+  const { paths, settings } = runtime.discovered;
   const { skillListingBudgetFraction, skillListingMaxDescChars } = settings.settings.plain;
-  const catalog = await world.skills();
+  const catalog = await runtime.skills();
   const { skills: all, forbidden } = await readable(catalog.list(), mayLoad);
   const isDenied = (name: string): boolean => deniesSkill(deny, name);
   const nested = createNestedFolders(paths.projectRoot);
@@ -87,14 +87,14 @@ export async function openSkills(
   });
   return {
     all,
-    current: async () => (await readable((await world.skills(nested.found())).list(), mayLoad)).skills,
+    current: async () => (await readable((await runtime.skills(nested.found())).list(), mayLoad)).skills,
     list: listOf(offered.filter(({ name }) => always.has(name))),
     areOffered: offered.length > 0,
     conditional: () => conditional,
     listOf,
     async touch(touched) {
       if (!nested.touch(touched)) return;
-      const now = (await readable((await world.skills(nested.found())).list(), mayLoad)).skills;
+      const now = (await readable((await runtime.skills(nested.found())).list(), mayLoad)).skills;
       conditional = now.filter((skill) => isOffered(skill) && !always.has(skill.name));
     },
     bringHooks: all.length > 0,

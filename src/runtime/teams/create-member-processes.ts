@@ -18,28 +18,28 @@ import {
 
 /** Members of a session's team in processes of their own; their questions reach the same program and person. */
 export function createMemberProcesses(services: AgentServices, main: RunPlan): MemberProcesses {
-  const { world, asking } = services;
-  const { paths } = world.discovered;
+  const { runtime, asking } = services;
+  const { paths } = runtime.discovered;
   const files = sessionFiles(paths.transcripts, main.sessionId);
-  const canAsk = world.canUseTool !== undefined || asking !== undefined;
+  const canAsk = runtime.canUseTool !== undefined || asking !== undefined;
   return {
-    refuse: (plan) => refuseMemberProcess(plan) ?? refusePorting(world) ?? refusePane(world),
+    refuse: (plan) => refuseMemberProcess(plan) ?? refusePorting(runtime) ?? refusePane(runtime),
     outputFile: (agentId) => agentOutputFile(files, agentId),
     run: (plan, control, signal) =>
       runMemberProcess(plan, {
         control,
         signal,
-        environment: { ...world.environment, ...world.approvals?.key },
+        environment: { ...runtime.environment, ...runtime.approvals?.key },
         home: paths.home,
-        trusted: world.trusted,
-        options: world.portable,
+        trusted: runtime.trusted,
+        options: runtime.portable,
         tree: services.tree,
         asksPerson: asking !== undefined,
-        report: world.notice,
+        report: runtime.notice,
         onStart(pid) {
           const { team } = plan.task;
           if (team !== undefined)
-            void showMember(team, pid, world).catch((error: unknown) => world.notice?.(messageOf(error)));
+            void showMember(team, pid, runtime).catch((error: unknown) => runtime.notice?.(messageOf(error)));
         },
         ...(canAsk ? { ask: (question, stop) => answerFor(plan, question, { services, signal: stop }) } : {}),
       }),
@@ -52,8 +52,8 @@ async function answerFor(
   { tool, input, callId, reason }: MemberQuestion,
   { services, signal }: { readonly services: AgentServices; readonly signal: AbortSignal },
 ): Promise<MemberAnswer> {
-  const { world, asking } = services;
-  const said = await world.canUseTool?.(tool, input, {
+  const { runtime, asking } = services;
+  const said = await runtime.canUseTool?.(tool, input, {
     signal,
     agentId: plan.agent.id,
     callId,
@@ -82,12 +82,12 @@ function refusePane({ teams, environment }: RuntimeContext): string | undefined 
 }
 
 /** Writes down where a member runs, and opens its pane where panes are wanted. */
-async function showMember(team: TeamMembership, pid: number, world: RuntimeContext): Promise<void> {
-  const { paths } = world.discovered;
-  const store = (world.teams?.open ?? openTeamStore)(paths, team.team, team.taskList);
+async function showMember(team: TeamMembership, pid: number, runtime: RuntimeContext): Promise<void> {
+  const { paths } = runtime.discovered;
+  const store = (runtime.teams?.open ?? openTeamStore)(paths, team.team, team.taskList);
   await setMember(store, team.member, { pid });
-  if (world.teams?.mode !== "tmux") return;
-  const tmuxPaneId = await openPane(team, { environment: world.environment, home: paths.home });
+  if (runtime.teams?.mode !== "tmux") return;
+  const tmuxPaneId = await openPane(team, { environment: runtime.environment, home: paths.home });
   await setMember(store, team.member, { tmuxPaneId });
 }
 

@@ -10,12 +10,12 @@ export function openTeamOf(
   parts: ChildrenParts,
   spawning: Pick<SessionTeamParts, "spawn" | "authorizedSpawn" | "owesNotices">,
 ): SessionTeam | undefined {
-  const { world } = parts.services;
-  if (world.teams === undefined || !parts.leadsTeam) return undefined;
-  const { registry } = world.discovered;
+  const { runtime } = parts.services;
+  if (runtime.teams === undefined || !parts.leadsTeam) return undefined;
+  const { registry } = runtime.discovered;
   return openSessionTeam({
-    world,
-    settings: world.teams,
+    runtime,
+    settings: runtime.teams,
     plan: parts.parent.plan,
     tasks: parts.tasks,
     journalsMail: parts.readsNotices,

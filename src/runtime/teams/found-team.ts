@@ -15,7 +15,7 @@ import type { RuntimeContext } from "../runtime-context.ts";
 
 /** What a session gives to its team. */
 export interface SessionTeamParts {
-  readonly world: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
+  readonly runtime: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
   readonly settings: TeamRuntime;
   readonly plan: RunPlan;
   readonly tasks: TaskManager;
@@ -62,10 +62,10 @@ export async function foundTeam(founding: Founding, name: string, description: s
 }
 
 async function writeConfig({ parts, open }: Founding, name: string, description: string): Promise<TeamStore> {
-  const { world, plan } = parts;
-  const { paths } = world.discovered;
+  const { runtime, plan } = parts;
+  const { paths } = runtime.discovered;
   const store = parts.settings.open(paths, name, parts.settings.taskList);
-  const createdAt = world.epochMs();
+  const createdAt = runtime.epochMs();
   const lead: TeamMember = {
     agentId: `${leadName}@${name}`,
     name: leadName,

@@ -24,21 +24,21 @@ export interface OpenedMember {
 export async function openTeamMember(
   plan: ChildPlan,
   membership: TeamMembership,
-  { world, control }: { readonly world: RuntimeContext; readonly control: TaskControl },
+  { runtime, control }: { readonly runtime: RuntimeContext; readonly control: TaskControl },
 ): Promise<OpenedMember> {
-  const { paths } = world.discovered;
+  const { paths } = runtime.discovered;
   const files = sessionFiles(paths.transcripts, plan.sessionId);
   const { transcript } = files.agent(plan.agent.id);
   const lines = plan.task.resumed ? await readLines(transcript).catch(() => undefined) : undefined;
   let hooks: SessionHooks | undefined;
   const member = openMember({
-    store: (world.teams?.open ?? openTeamStore)(paths, membership.team, membership.taskList),
+    store: (runtime.teams?.open ?? openTeamStore)(paths, membership.team, membership.taskList),
     membership,
     hooks: () => (hooks === undefined ? undefined : memberHooks(hooks, membership)),
     delivered: deliveredMail(lines?.values ?? []),
     commit: control.commit,
-    report: world.notice,
-    idleLimitMs: world.teams?.idleLimitMs ?? 0,
+    report: runtime.notice,
+    idleLimitMs: runtime.teams?.idleLimitMs ?? 0,
     bounded: (text) => bounded(text, agentOutputFile(files, plan.agent.id)),
   });
   return {

@@ -54,15 +54,15 @@ export interface SessionTeam extends AsyncDisposable {
 }
 
 export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
-  const { world, plan, settings, tasks } = parts;
-  const { paths } = world.discovered;
+  const { runtime, plan, settings, tasks } = parts;
+  const { paths } = runtime.discovered;
   const live = newLive();
   const open = (name: string): TeamStore => {
     live.store = settings.open(paths, name, settings.taskList);
     live.stopWatching = live.store.watch(() => {
       for (const listener of live.listeners) listener();
     });
-    live.mailbox = openMailbox({ ...parts, store: live.store, name: leadName, report: world.notice });
+    live.mailbox = openMailbox({ ...parts, store: live.store, name: leadName, report: runtime.notice });
     return live.store;
   };
   const existing = findTeamOf(paths, plan.sessionId);

@@ -64,7 +64,7 @@ export async function spawnInTeam(request: SpawnRequest, spawning: Spawning): Pr
 
 /** Reserves the name, so that of several that want it exactly one gets it. */
 async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...founding }: Spawning) {
-  const { plan, world, settings } = parts;
+  const { plan, runtime, settings } = parts;
   const wanted = request.teamName ?? live.store?.name ?? implicitTeamName(plan.sessionId);
   if (live.store !== undefined && wanted !== live.store.name)
     return `you lead the team ${JSON.stringify(live.store.name)}, not ${JSON.stringify(wanted)}`;
@@ -78,7 +78,7 @@ async function joinTeam(request: SpawnRequest, name: string, { parts, live, ...f
     name,
     agentType: request.agentType ?? "general-purpose",
     prompt: request.prompt,
-    joinedAt: world.epochMs(),
+    joinedAt: runtime.epochMs(),
     tmuxPaneId: "in-process",
     backendType: settings.mode,
     cwd: plan.directory,
@@ -123,7 +123,7 @@ async function resumeMember(
   if (store === undefined || member.taskId === undefined)
     return refused("It is no member of this team any more.");
   await setMember(store, member.name, { isActive: true, state: "working" });
-  const { transcripts } = parts.world.discovered.paths;
+  const { transcripts } = parts.runtime.discovered.paths;
   const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(member.taskId);
   // One whose process died before it began starts with its first task.
   const isBegun = existsSync(transcript);
@@ -207,7 +207,7 @@ async function forgetOffers(store: TeamStore, ids: readonly string[]): Promise<v
 /** A member in a process of its own ends with its lead, but not in the same moment. */
 async function waitForEnd({ taskId }: TeamMember, { parts }: Founding, signal: AbortSignal): Promise<void> {
   if (taskId === undefined) return;
-  const { transcripts } = parts.world.discovered.paths;
+  const { transcripts } = parts.runtime.discovered.paths;
   const { transcript } = sessionFiles(transcripts, parts.plan.sessionId).agent(taskId);
   for (let waited = 0; waited < maxEndMs && hasLiveOwner(transcript); waited += lookMs)
     await sleep(lookMs, signal).catch(() => undefined);

@@ -31,8 +31,8 @@ import type { RuntimeSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
 
-/** Looks at the world anew whenever it is asked; what must be shared between sessions is made once. */
-export interface World extends AsyncDisposable {
+/** Reads everything anew whenever it is asked; what must be shared between sessions is made once. */
+export interface RuntimeSource extends AsyncDisposable {
   gather(): Promise<RuntimeContext>;
   /** The agents there are now; nothing else is looked at. */
   look(): Promise<Pick<RuntimeContext, "discovered">>;
@@ -43,7 +43,7 @@ export interface World extends AsyncDisposable {
 type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
 type Place = Required<Pick<RuntimeSetup, "cwd" | "home" | "environment" | "platform">>;
 
-export function createWorld(options: RuntimeSetup): World {
+export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
   const place = findPlace(options);
   const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
@@ -103,7 +103,7 @@ interface Discovery {
 }
 
 /** The agents of the files and of the program; the files are searched once and checked for changes at each use. */
-function createAgentSearch(shared: Shared): Pick<World, "register" | "unregister"> & {
+function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "unregister"> & {
   discover(): Promise<Discovery>;
 } {
   const { options, place } = shared;

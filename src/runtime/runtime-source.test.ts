@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
-import { createWorld } from "./world.ts";
+import { createRuntimeSource } from "./runtime-source.ts";
 
 async function gather(options: RuntimeSetup) {
   const home = mkdtempSync(join(tmpdir(), "retinue-world-"));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
-  await using world = createWorld({ cwd: home, home, environment: {}, ...options });
-  return world.gather();
+  await using source = createRuntimeSource({ cwd: home, home, environment: {}, ...options });
+  return source.gather();
 }
 
 describe("what is about to happen is on the disk first [TRN-2]", () => {
@@ -27,7 +27,7 @@ describe("what is about to happen is on the disk first [TRN-2]", () => {
 });
 
 test("a home that is relative is refused, because what is below it may be anybody's [PRM-11]", () => {
-  expect(() => createWorld({ home: "." })).toThrow(expect.objectContaining({ code: "invalid-home" }));
+  expect(() => createRuntimeSource({ home: "." })).toThrow(expect.objectContaining({ code: "invalid-home" }));
 });
 
 test("commands and hooks are given the home that is used here [PRM-11]", async () => {
