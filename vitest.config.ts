@@ -9,7 +9,8 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
     isolate: false,
-    testTimeout: 30_000,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     // A shared machine can stall any process; what passed only the second time is printed as "flaky: …", never hidden.
     retry: process.env["CI"] === undefined ? 0 : 1,
     // Under load a process may take seconds to do what takes milliseconds.

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { defineAgent } from "../definitions/agent-definition.ts";
+import { anyCharacter } from "../testing/any-character.ts";
 import { memoryDirectoryName } from "./memory-place.ts";
 import { beginningOf, maxMemoryBytes, maxMemoryLines, memoryText } from "./memory-text.ts";
 
@@ -34,7 +35,7 @@ describe("[MEM-2] the beginning of a memory file", () => {
 
   test("keeps both limits, whole lines and their order, whatever is in the file", () => {
     const line = fc.oneof(
-      fc.string({ unit: "binary" }),
+      fc.string({ unit: anyCharacter }),
       fc.constant("</agent-memory>"),
       fc.constant("wide ".repeat(400)),
     );

@@ -91,6 +91,8 @@ export interface AgentDefinition {
   readonly omitClaudeMd?: boolean;
   readonly criticalSystemReminder_EXPERIMENTAL?: string;
   readonly forkContext?: boolean;
+  /** Only in built-in agents that promise to change nothing: their commands only read, whatever rules and modes allow. */
+  readonly onlyReads?: true;
   /** What it may take; a field of this product alone. */
   readonly limits?: AgentLimits;
   readonly source: AgentSource;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { escapeLine } from "../conversation/escape-control-tags.ts";
+import { anyCharacter } from "../testing/any-character.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 import { describeAgents, shorten, toolsPhrase } from "./describe-agents.ts";
 
@@ -70,7 +71,7 @@ describe("the list of agents for a model [AGT-2]", () => {
   });
 
   it("keeps every agent on its own line whatever is in names and descriptions", () => {
-    const word = fc.string({ unit: "binary", maxLength: 80 });
+    const word = fc.string({ unit: anyCharacter, maxLength: 80 });
     fc.assert(
       fc.property(fc.array(fc.tuple(word, word), { maxLength: 6 }), (pairs) => {
         const { text } = describeAgents(pairs.map(([name, description]) => agent(name, description)));

@@ -328,7 +328,7 @@ describe("[DEF-7] problems say where and what to do", () => {
         if (definition === undefined) expect(diagnostics.length).toBeGreaterThan(0);
         else expect(diagnostics.every((diagnostic) => diagnostic.severity !== "error")).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 });

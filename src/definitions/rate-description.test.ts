@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../testing/any-character.ts";
 import { rateDescription } from "./rate-description.ts";
 
 function letters(description: string): string {
@@ -149,7 +150,7 @@ describe("a language the patterns do not recognize is not punished [CLI-2]", () 
 
 it("any text gets a rating whose score is the number of its parts [CLI-2]", () => {
   const text = fc.oneof(
-    fc.string({ unit: "binary", maxLength: 400 }),
+    fc.string({ unit: anyCharacter, maxLength: 400 }),
     fc
       .array(
         fc.constantFrom(

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { load } from "js-yaml";
 import { describe, expect, test } from "vitest";
+import { anyCharacter } from "../testing/any-character.ts";
 import { readPlainFrontmatter } from "./read-plain-frontmatter.ts";
 
 function agreesWithYaml(lines: readonly string[]): void {
@@ -113,7 +114,7 @@ describe("frontmatter without a parser", () => {
         "\\n",
       ),
       fc.string({ maxLength: 12 }),
-      fc.string({ maxLength: 8, unit: "binary" }).filter((text) => !/[\r\n]/.test(text)),
+      fc.string({ maxLength: 8, unit: anyCharacter }).filter((text) => !/[\r\n]/.test(text)),
     );
     const line = fc.oneof(
       fc
@@ -131,7 +132,7 @@ describe("frontmatter without a parser", () => {
         const plain = readPlainFrontmatter(lines);
         if (plain !== undefined) agreesWithYaml(lines);
       }),
-      { numRuns: 5000 },
+      { numRuns: 400 },
     );
   });
 });

@@ -18,7 +18,7 @@ function write(events: readonly (RunEvent | number)[]): readonly Record<string, 
     log: { append: (texts) => lines.push(...texts.map((text) => JSON.parse(text))) },
     ids: { uuid },
     now: () => now,
-    facts: () => ({ sessionId: "s", cwd: "/", version: "1", entrypoint: "cli" }),
+    facts: { sessionId: "s", cwd: "/", version: "1", entrypoint: "cli" },
   });
   for (const event of events) {
     if (typeof event === "number") now = event;

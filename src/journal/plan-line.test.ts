@@ -28,13 +28,13 @@ function createTranscript({ agentId }: { agentId?: string } = {}) {
     },
     ids: { uuid },
     now: () => 0,
-    facts: () => ({
+    facts: {
       sessionId: "s",
       cwd: "/w",
       version: "1",
       entrypoint: "cli",
       ...(agentId === undefined ? {} : { agentId }),
-    }),
+    },
   });
   const records = () => parseLines(Buffer.from(writes.flat().join("\n"))).values;
   return { writer, writes, records };

@@ -139,7 +139,7 @@ function transcriptOf(
     },
     ids: { uuid: counter("uuid-", text.length) },
     now: () => 0,
-    facts: () => ({ sessionId: "s", cwd: "/w", version: "1", entrypoint: "cli" }),
+    facts: { sessionId: "s", cwd: "/w", version: "1", entrypoint: "cli" },
     leaf: before.leaf,
   });
   for (const event of eventsOf(messages)) writer.record(event);
@@ -181,7 +181,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
         expect(resumed.messages).toEqual(appendUserMessage(loaded.messages, prompt));
         expect(resumed.unrecorded).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: 80 },
     );
   });
 
@@ -219,7 +219,7 @@ describe("[TRN-3] a conversation comes back from its file", () => {
       fc.property(fc.array(line), (lines) => {
         expect(refusalOf(rebuildConversation(lines).messages)).toBeUndefined();
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 });

@@ -1,13 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { assistantLine, compactBoundaryLine, userLine } from "./line-makers.ts";
 import {
   aiTitleLine,
-  assistantLine,
-  compactBoundaryLine,
   customTitleLine,
   summaryLine,
   type TranscriptFacts,
   tagLine,
-  userLine,
 } from "./transcript-facts.ts";
 
 const facts: TranscriptFacts = {

@@ -39,7 +39,7 @@ function start(options: { leaf?: string; facts?: TranscriptFacts } = {}) {
       },
     },
     now: () => Date.UTC(2026, 0, 2, 3, 4, 5, 6),
-    facts: () => options.facts ?? facts,
+    facts: options.facts ?? facts,
     leaf: options.leaf,
   });
   const fill = (full: boolean) => {
@@ -261,7 +261,7 @@ describe("on a real file", () => {
       log: openAppendLog(${JSON.stringify(file)}),
       ids: { uuid: () => crypto.randomUUID() },
       now: Date.now,
-      facts: () => (${JSON.stringify(facts)}),
+      facts: ${JSON.stringify(facts)},
     });
     const user = (content) => writer.record({ type: "user-added", message: { role: "user", content }, origin: "prompt" });
     user("Begin");
@@ -298,7 +298,7 @@ describe("on a real file", () => {
         log,
         ids: { uuid: () => crypto.randomUUID() },
         now: () => 0,
-        facts: () => facts,
+        facts,
         leaf: loaded.leaf,
       });
       writer.record(added([...loaded.unrecorded, { type: "text", text: "Continue" }]));
@@ -327,7 +327,7 @@ describe("what is vital is on the disk before anything has an effect [TRN-2]", (
       },
       ids: { uuid: () => "u" },
       now: () => 0,
-      facts: () => facts,
+      facts,
     });
     return { writer, syncs, length: () => length };
   }

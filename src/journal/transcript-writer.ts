@@ -12,7 +12,7 @@ interface TranscriptWriterOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Asked for each event, because folder, branch and mode change while a session runs. */
-  readonly facts: () => TranscriptFacts;
+  readonly facts: TranscriptFacts;
   /** The line a resumed conversation continues from. */
   readonly leaf?: string | undefined;
   /** The lines of a resumed conversation, some of which a compaction may keep. */
@@ -30,6 +30,8 @@ export interface TranscriptObserver {
   readonly appended?: ((lines: readonly string[]) => void) | undefined;
   /** A title the session is given at its start. */
   readonly title?: string | undefined;
+  /** Called with the title that a resumed session was given earlier. */
+  readonly titled?: (title: string) => void;
 }
 
 /** Where the lines go. */
@@ -69,7 +71,7 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
   const calls = createCallFacts(now);
 
   const writeAnswer = (event: Answer) => {
-    const uuids = chain.write(lineMakers.answer(event, facts()), { event });
+    const uuids = chain.write(lineMakers.answer(event, facts), { event });
     window.addAnswer(uuids);
     answerLines = new Map(
       event.message.content.flatMap((block, index) =>
@@ -82,7 +84,7 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
   const writeCompaction = (event: Compaction) => {
     const kept = window.newest(event.keptAnswers);
     const before = chain.leaf() ?? null;
-    const makers = lineMakers.compaction(event, { facts: facts(), kept, before });
+    const makers = lineMakers.compaction(event, { facts, kept, before });
     const [, summary] = chain.write(makers, { parent: null });
     window.replace(summary ?? "", event.keptAnswers);
   };
@@ -96,12 +98,12 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
       if (event.type === "assistant-answered") writeAnswer(event);
       if (event.type === "call-finished") records.finish(event);
       if (event.type === "user-added")
-        window.add(chain.write(lineMakers.addition(event, facts(), { answerLines, calls }), { event }));
-      if (event.type === "model-retried") chain.write([lineMakers.retry(event, facts())]);
-      if (event.type === "answer-lost") chain.write([lineMakers.lost(event, facts())]);
+        window.add(chain.write(lineMakers.addition(event, facts, { answerLines, calls }), { event }));
+      if (event.type === "model-retried") chain.write([lineMakers.retry(event, facts)]);
+      if (event.type === "answer-lost") chain.write([lineMakers.lost(event, facts)]);
       if (event.type === "context-compacted") writeCompaction(event);
       if (event.type === "run-ended" || event.type === "run-idled")
-        chain.write([lineMakers.ending(event.ending, facts())]);
+        chain.write([lineMakers.ending(event.ending, facts)]);
     },
     plan(plan, when) {
       records.plan(plan, when);
@@ -114,8 +116,8 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
     },
     commit: chain.commit,
     beside: records.beside,
-    rename: (title) => void log.append([JSON.stringify(customTitleLine(facts().sessionId, title))]),
-    tag: (tag) => void log.append([JSON.stringify(tagLine(facts().sessionId, tag))]),
+    rename: (title) => void log.append([JSON.stringify(customTitleLine(facts.sessionId, title))]),
+    tag: (tag) => void log.append([JSON.stringify(tagLine(facts.sessionId, tag))]),
   };
 }
 
@@ -216,14 +218,14 @@ interface RecoveryRecords {
 interface RecoveryRecordOptions {
   readonly log: { append(lines: readonly string[]): number };
   readonly now: () => number;
-  readonly facts: () => TranscriptFacts;
+  readonly facts: TranscriptFacts;
 }
 
 function createRecoveryRecords({ log, now, facts }: RecoveryRecordOptions): RecoveryRecords {
   const open = new Set<string>();
   const waiting: object[] = [];
   let plan: JournaledPlan | undefined;
-  const about = () => ({ ...facts(), timestamp: new Date(now()).toISOString() });
+  const about = () => ({ ...facts, timestamp: new Date(now()).toISOString() });
   const write = (line: object): void => void log.append([JSON.stringify(line)]);
   return {
     take(event) {

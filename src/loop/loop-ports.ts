@@ -5,6 +5,7 @@ import type { Model, ModelRequest, ServerTool } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tools/tool.ts";
+import type { ModelAnswer } from "./take-model-turn.ts";
 
 export type Authorization =
   | {
@@ -115,6 +116,10 @@ export interface LoopPorts {
     text: string,
     options: { readonly signal: AbortSignal },
   ) => Promise<UserMessage | undefined>;
+  /** Sees an answer without calls; a message given back makes the model continue one that was cut, refused or empty. */
+  readonly continueAnswer?: (
+    answer: Pick<ModelAnswer, "id" | "stopReason" | "message" | "model">,
+  ) => UserMessage | undefined;
   /** Messages that arrived from outside since the last turn. */
   readonly takeMessages: () => readonly UserMessage[];
   /** Whether a tool has taken the final result, so that no further turn is needed. */

@@ -96,6 +96,11 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       yield* add(conversation, silenceQuestion, "system");
       continue;
     }
+    const further = ports.continueAnswer?.(answer);
+    if (further !== undefined) {
+      yield* add(conversation, further, "system");
+      continue;
+    }
     const ending = endOf(answer, ports.limits?.shortened());
     if (ending.status !== "completed") return ending;
     const more = await ports.beforeEnd?.(textOf(answer.message), { signal });

@@ -15,6 +15,7 @@ export interface ServerLink {
   /** As listed last. */
   tools(): readonly ListedTool[];
   hasResources(): boolean;
+  hasPrompts(): boolean;
   /** Resolves when it has answered or failed; never rejects. */
   start(): Promise<void>;
   /** Lists the tools anew, as the server has said that they changed; never rejects. */
@@ -54,6 +55,7 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
     status: () => statusOf(link.life, link.listed.length),
     tools: () => link.listed,
     hasResources: () => link.life.type === "open" && link.life.connection.hasResources,
+    hasPrompts: () => link.life.type === "open" && link.life.connection.hasPrompts,
     start: () => connectOnce(link, connect),
     async refresh() {
       if (link.life.type !== "open") return;

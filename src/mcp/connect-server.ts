@@ -38,6 +38,7 @@ export interface ServerConnection {
   readonly version?: string;
   readonly instructions?: string;
   readonly hasResources: boolean;
+  readonly hasPrompts: boolean;
   /** All of them, from all pages; rejects when they cannot be listed. */
   listTools(limits: RequestLimits): Promise<readonly ListedTool[]>;
   /** Rejects only with the signal's reason. */
@@ -151,13 +152,16 @@ function urlOf(params: object): Pick<McpQuestion, "url" | "elicitationId"> {
   };
 }
 
-function factsOf(client: Client): Pick<ServerConnection, "version" | "instructions" | "hasResources"> {
+function factsOf(
+  client: Client,
+): Pick<ServerConnection, "version" | "instructions" | "hasResources" | "hasPrompts"> {
   const serverVersion = client.getServerVersion()?.version;
   const instructions = client.getInstructions()?.trim();
   return {
     ...(typeof serverVersion === "string" ? { version: boundedText(serverVersion, 100) } : {}),
     ...(instructions ? { instructions: escapeControlTags(boundedText(instructions, maxInstructions)) } : {}),
     hasResources: client.getServerCapabilities()?.resources !== undefined,
+    hasPrompts: client.getServerCapabilities()?.prompts !== undefined,
   };
 }
 
@@ -179,6 +183,7 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
 
   const connection: ServerConnection = {
     hasResources: false,
+    hasPrompts: false,
     async listTools(limits) {
       if (client.getServerCapabilities()?.tools === undefined) return [];
       return readListedTools(await listAll(client, { method: "tools/list", key: "tools" }, limits));

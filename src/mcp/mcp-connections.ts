@@ -1,4 +1,5 @@
 import type { Tool } from "../tools/tool.ts";
+import type { CallEnd } from "./listed-tool.ts";
 import type { McpServer } from "./mcp-server.ts";
 
 /** A server object of a program: what the official server packages call `connect`. */
@@ -68,6 +69,24 @@ export interface McpConnections extends AsyncDisposable {
     input: Readonly<Record<string, unknown>>,
     options: { readonly signal: AbortSignal },
   ): Promise<{ readonly text: string; readonly isError: boolean }>;
+  /** Sends a request to one server, for programs; what comes back is untrusted. */
+  request(
+    server: string,
+    method: string,
+    parameters: Readonly<Record<string, unknown>>,
+    options: { readonly signal: AbortSignal },
+  ): Promise<CallEnd>;
+  /** What the connected servers offer as prompts. */
+  prompts(options: { readonly signal: AbortSignal }): Promise<readonly ServerPrompt[]>;
+}
+
+/** A prompt that a server offers to people, as a command. */
+export interface ServerPrompt {
+  readonly server: string;
+  readonly name: string;
+  readonly description: string;
+  /** The names of its arguments, in the order in which a person writes them. */
+  readonly arguments: readonly string[];
 }
 
 export interface McpConnectionOptions {

@@ -4,8 +4,13 @@ import { limitText } from "../tools/limit-text.ts";
 import type { McpToolFacts, Tool } from "../tools/tool.ts";
 import { connectAgain, type ServerLink } from "./connect-again.ts";
 import { createResourceTools } from "./create-resource-tools.ts";
-import type { CallEnd, ListedTool } from "./listed-tool.ts";
-import type { McpConnectionOptions, McpConnections, McpServerState } from "./mcp-connections.ts";
+import { boundedText, type CallEnd, type ListedTool } from "./listed-tool.ts";
+import type {
+  McpConnectionOptions,
+  McpConnections,
+  McpServerState,
+  ServerPrompt,
+} from "./mcp-connections.ts";
 import { mcpIdentity, mcpServerPart, mcpToolName } from "./mcp-tool-name.ts";
 import { readToolResult } from "./result-parts.ts";
 import { writeResult } from "./write-result.ts";
@@ -93,16 +98,38 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
     tools: () => tools,
     resourceTools: rememberResourceTools(links, options),
     states,
-    async call(server, tool, input, { signal }) {
-      const link = links.find((candidate) => candidate.server.name === server);
-      if (link === undefined) return noServer(server);
-      await ready;
-      return callByName(link, { tool, input, signal }, options.maxResultCharacters);
-    },
+    ...questionsTo(links, () => ready, options.maxResultCharacters),
     [Symbol.asyncDispose]() {
       disposal.abort();
       closing ??= Promise.all(links.map((link) => link.close())).then(() => undefined);
       return closing;
+    },
+  };
+}
+
+/** What is asked of one server by its name, once all have been connected. */
+function questionsTo(
+  links: readonly ServerLink[],
+  ready: () => Promise<void>,
+  maxCharacters: McpConnectionOptions["maxResultCharacters"],
+): Pick<McpConnections, "call" | "request" | "prompts"> {
+  const find = (name: string): ServerLink | undefined => links.find(({ server }) => server.name === name);
+  return {
+    async call(server, tool, input, { signal }) {
+      const link = find(server);
+      if (link === undefined) return noServer(server);
+      await ready();
+      return callByName(link, { tool, input, signal }, maxCharacters);
+    },
+    async request(server, method, parameters, { signal }) {
+      const link = find(server);
+      if (link === undefined) return { type: "failed", reason: noServer(server).text };
+      await ready();
+      return link.request(method, parameters, { signal });
+    },
+    async prompts({ signal }) {
+      const offering = links.filter((link) => link.hasPrompts());
+      return (await Promise.all(offering.map((link) => promptsOf(link, signal)))).flat();
     },
   };
 }
@@ -161,6 +188,23 @@ function rememberResourceTools(
     made.set(key, known);
     return known;
   };
+}
+
+async function promptsOf(link: ServerLink, signal: AbortSignal): Promise<readonly ServerPrompt[]> {
+  const end = await link.list("prompts/list", "prompts", { signal });
+  const listed = end.type === "answered" && Array.isArray(end.result) ? end.result.filter(isRecord) : [];
+  return listed.flatMap(({ name, description, arguments: given }) => {
+    if (typeof name !== "string" || name === "") return [];
+    const named = Array.isArray(given) ? given.filter(isRecord).map((each) => each["name"]) : [];
+    return [
+      {
+        server: link.server.name,
+        name,
+        description: typeof description === "string" ? boundedText(description, 2_000) : "",
+        arguments: named.filter((each) => typeof each === "string"),
+      },
+    ];
+  });
 }
 
 function noServer(name: string): { readonly text: string; readonly isError: boolean } {

@@ -43,7 +43,7 @@ describe("createSseDecoder", () => {
         const pieces = at.slice(1).map((end, index) => all.slice(at[index], end));
         expect(decode(pieces)).toEqual(decode([all]));
       }),
-      { numRuns: 300 },
+      { numRuns: 80 },
     );
   });
 });

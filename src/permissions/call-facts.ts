@@ -4,13 +4,28 @@ import { readWebTarget, type WebTarget } from "./web-target.ts";
 
 export type PathUse = "read" | "write" | "remove";
 
+/** The same place in another working tree of the repository that a path is in. */
+export interface PathCopy {
+  /** The root of that working tree. */
+  readonly tree: string;
+  readonly path: string;
+  /** It is the repository's main working tree. */
+  readonly isMain: boolean;
+}
+
 /** A path that a call touches. */
 export interface PathFact {
   /** Everything the path is known as: without `..`, and with links followed. A grant needs all, a restriction one. */
   readonly forms: readonly string[];
+  /** What rules that restrict say about one working tree, they say about the others too. */
+  readonly copies?: readonly PathCopy[];
   readonly use: PathUse;
   /** Why the path can only be guessed; the forms are then guesses. */
   readonly unknown?: string;
+  /** It is named among the words of a program whose use of it is not known: as the value of an option, or otherwise. */
+  readonly isGuess?: "option" | "operand";
+  /** git changes files that it cannot list before; a rule that names the whole command covers them. */
+  readonly isUnlisted?: boolean;
   /** The file has other names somewhere that cannot be listed. */
   readonly hasOtherNames?: boolean;
   /** It is part of what git would take for a repository. */
@@ -112,6 +127,16 @@ export function touchedPaths({ paths, shell }: CallFacts): readonly PathFact[] {
 /** Writing there reaches no file. */
 export function isDevice({ forms: [lexical] }: PathFact): boolean {
   return lexical !== undefined && /^\/dev\/(?:null|stdout|stderr|stdin|fd\/[012])$/.test(lexical);
+}
+
+/** Whether no command of a shell call does more than read, and nothing it names is written. */
+export function onlyReads({ analysis, units, redirects }: ShellFacts): boolean {
+  const paths = [...units.flatMap((unit) => unit.paths), ...redirects];
+  return (
+    analysis.opaque === undefined &&
+    analysis.units.every(({ readOnly }) => readOnly) &&
+    paths.every((path) => path.use === "read" || isDevice(path))
+  );
 }
 
 /** Which tool of which server a call means. The pair counts, never the joined name. */

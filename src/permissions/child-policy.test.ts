@@ -133,7 +133,7 @@ describe("[PRM-4, PRM-5] the rights of a child", () => {
           if (above.type === "ask" && above.rule !== undefined) expect(below.type).not.toBe("allow");
         },
       ),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 

@@ -1,13 +1,12 @@
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import {
-  isDevice,
   isMcpTool,
   type KnownCall,
   type McpIdentity,
+  onlyReads,
   type PathFact,
   type PermissionRequest,
   readMcpName,
-  type ShellFacts,
   withFacts,
 } from "./call-facts.ts";
 import { type CallGuards, guardCall } from "./guard-call.ts";
@@ -161,16 +160,6 @@ function refuseByMode(
   if (mode !== "plan" || effect === "read" || effect === "network") return undefined;
   if (effect === "coordinate" || effect === "interact" || effect === "spawn") return undefined;
   return shell !== undefined && onlyReads(shell) ? undefined : "plan mode only reads";
-}
-
-/** Whether no command of a shell call does more than read, and nothing it names is written. */
-function onlyReads({ analysis, units, redirects }: ShellFacts): boolean {
-  const paths = [...units.flatMap((unit) => unit.paths), ...redirects];
-  return (
-    analysis.opaque === undefined &&
-    analysis.units.every(({ readOnly }) => readOnly) &&
-    paths.every((path) => path.use === "read" || isDevice(path))
-  );
 }
 
 function grant(request: KnownCall, policy: PermissionPolicy, options: DecideOptions): Decision {

@@ -2,6 +2,7 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
+import { type CopyFinder, createCopyFinder } from "./find-copies.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /** Where paths of a call start, and what is compared with them. */
@@ -11,7 +12,10 @@ export interface PathEnvironment {
   readonly home: string;
   readonly platform: string;
   /** Its rules speak of files that must also be known under their other names. */
-  readonly policy: Pick<PermissionPolicy, "deny" | "ask" | "home" | "workingDirectories" | "platform">;
+  readonly policy: Pick<
+    PermissionPolicy,
+    "deny" | "ask" | "home" | "workingDirectories" | "platform" | "trusted"
+  >;
 }
 
 export interface WrittenPath {
@@ -36,14 +40,25 @@ export async function gatherPathFact(written: WrittenPath, world: PathEnvironmen
   const forms = [lexical, walked, real, ...aliases(lexical, world), ...other.names].filter(
     (form) => form !== undefined,
   );
+  const copies = forms.flatMap((form) => copyFinderOf(world).of(form));
   return {
     forms: [...new Set(forms)],
+    ...(copies.length > 0 ? { copies } : {}),
     use: written.use,
     ...(unknown === undefined ? {} : { unknown }),
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
     ...(isPart ? { isRepositoryPart: true } : {}),
   };
 }
+
+/** One for all paths of a call. */
+export function copyFinderOf(world: PathEnvironment): CopyFinder {
+  const known = finders.get(world) ?? createCopyFinder(world.policy);
+  finders.set(world, known);
+  return known;
+}
+
+const finders = new WeakMap<PathEnvironment, CopyFinder>();
 
 const repositoryParts: ReadonlySet<string> = new Set(
   "config hooks objects refs packed-refs commondir info description worktrees modules".split(" "),

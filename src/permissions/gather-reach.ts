@@ -3,7 +3,7 @@ import { statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
+import { copyFinderOf, gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
 import type { PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
@@ -54,19 +54,22 @@ async function findForbidden(
   }: { readonly world: PathEnvironment; readonly visible: boolean; readonly to?: string },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
+  const placed = (path: string): PathFact => ({
+    forms: [path],
+    copies: copyFinderOf(world).of(path),
+    use,
+  });
   const rules = [...world.policy.deny, ...world.policy.ask].filter((rule) =>
-    canMatchBelow(rule, to ?? folder, world),
+    canMatchInTrees(rule, to ?? folder, world),
   );
   if (rules.length === 0) return [];
   const { found, isIncomplete } = await findBelow(folder, {
     visible,
     maxEntries,
     matches: (path) =>
-      rules.some((rule) =>
-        matchesPath(rule, { forms: [place(path)], use }, { use: "restrict", policy: world.policy }),
-      ),
+      rules.some((rule) => matchesPath(rule, placed(place(path)), { use: "restrict", policy: world.policy })),
   });
-  if (found !== undefined) return [{ forms: [place(found)], use }];
+  if (found !== undefined) return [placed(place(found))];
   return isIncomplete === true
     ? [
         {
@@ -119,6 +122,18 @@ async function findProtected(
   return isIncomplete === true
     ? [{ forms: [to ?? folder], use: "write", unknown: "there are too many files below it to look at" }]
     : [];
+}
+
+/** Whether a rule can speak of a file below a folder, also by what it says about another working tree. */
+function canMatchInTrees(rule: PolicyRule, folder: string, world: PathEnvironment): boolean {
+  const finder = copyFinderOf(world);
+  const main = finder.mainTree(folder);
+  const folders = [
+    folder,
+    ...finder.of(folder).map(({ path }) => path),
+    ...(main === undefined ? [] : [main]),
+  ];
+  return folders.some((place) => canMatchBelow(rule, place, world));
 }
 
 /** Whether a rule about files can speak of one below a folder. */

@@ -2,12 +2,20 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
-import { absolutePath, findRealLocation, gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
+import { gatherGitFiles } from "./gather-git-files.ts";
+import { gatherNamedFiles } from "./gather-named-files.ts";
+import {
+  absolutePath,
+  copyFinderOf,
+  findRealLocation,
+  gatherPathFact,
+  type PathEnvironment,
+} from "./gather-path-facts.ts";
 import { gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
-import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
+import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Looks up what the commands of a shell call would touch. */
 export async function gatherShellFacts(command: string, world: PathEnvironment): Promise<ShellFacts> {
@@ -16,7 +24,7 @@ export async function gatherShellFacts(command: string, world: PathEnvironment):
   const tracked = hasReadRules(world) ? trackedPaths(root, repositories, world) : undefined;
   const analysis = await loadAnalysis(command, { home: world.home, directory: world.directory, ...tracked });
   const [units, redirects, listed] = await Promise.all([
-    Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories }))),
+    Promise.all(analysis.units.map((unit) => gatherUnit(unit, { world, root, repositories, analysis }))),
     Promise.all(analysis.redirects.map((operand) => gatherOperand(operand, [], world))),
     Promise.all(analysis.listed.map((operand) => gatherOperand(operand, [], world))),
   ]);
@@ -42,36 +50,47 @@ function trackedPaths(
   world: PathEnvironment,
 ): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
   const repository = repositories.find(root);
-  const exclusions = repository === undefined ? [] : gitExclusions(world.policy, repository);
-  return repository === undefined || exclusions.length === 0 ? undefined : { repository, exclusions };
+  if (repository === undefined) return undefined;
+  const trees = copyFinderOf(world).of(posix.join(repository, ".git"));
+  const exclusions = gitExclusions(
+    world.policy,
+    repository,
+    trees.map(({ tree }) => tree),
+  );
+  return exclusions.length === 0 ? undefined : { repository, exclusions };
 }
 
 interface UnitContext {
   readonly world: PathEnvironment;
   readonly root: string;
   readonly repositories: Repositories;
+  readonly analysis: ShellAnalysis;
 }
 
 async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFacts> {
   const { world } = context;
   const sources = unit.operands.filter(({ use }) => use === "read");
   const operands = await Promise.all(unit.operands.map((operand) => gatherOperand(operand, sources, world)));
-  const [named, program, place] = await Promise.all([
+  const { root, repositories, analysis } = context;
+  const repository = unit.tree === undefined ? undefined : repositories.find(root);
+  const [texts, named, listed, program, place] = await Promise.all([
+    gatherTexts(unit, world),
     gatherNamedFiles(unit, world),
+    gatherGitFiles(unit, { world, repository, analysis }),
     gatherProgram(unit, world),
     gatherPlace(unit, context),
   ]);
-  const paths = [...operands.flat(), ...named];
+  const paths = [...operands.flat(), ...texts, ...named, ...listed];
   return { paths: [...paths, ...emptied(unit, paths, world)], ...program, ...place };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
-async function gatherNamedFiles(
-  { words, operands, readOnly }: ShellUnit,
+async function gatherTexts(
+  { words, operands, readOnly, namesFiles }: ShellUnit,
   world: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
-  if (operands.length > 0 || readOnly || program === undefined) return [];
+  if (operands.length > 0 || readOnly || program === undefined || namesFiles !== undefined) return [];
   if (takesText.has(program.text) || !world.policy.deny.some(({ rule }) => rule.specifier.type === "path"))
     return [];
   const named = rest.filter(({ text, literal }) => literal && text !== "" && !text.startsWith("-"));
@@ -79,7 +98,7 @@ async function gatherNamedFiles(
 }
 
 /** Commands whose words are more often texts than files. */
-const takesText: ReadonlySet<string> = new Set("echo printf git gh npm pnpm yarn export declare".split(" "));
+const takesText: ReadonlySet<string> = new Set("echo printf git export declare".split(" "));
 
 /** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
 function emptied(
@@ -286,8 +305,16 @@ export function findSteeringSetting(repository: string): string | undefined {
   return undefined;
 }
 
+/** The same for the repository around a folder. */
+export function findSteeringSettingAround(folder: string): string | undefined {
+  const repository = findRepository(folder);
+  return repository === undefined ? undefined : findSteeringSetting(repository);
+}
+
 function findGitDirectory(repository: string): string | undefined {
   const place = posix.join(repository, ".git");
+  // A bare one, or git's own folder.
+  if (!exists(place)) return repository;
   const link = read(place);
   if (link === undefined) return place;
   const target = /^gitdir: (.+)$/m.exec(link)?.[1]?.trim();

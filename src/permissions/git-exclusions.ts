@@ -4,17 +4,22 @@ import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /**
  * The paths that rules keep from being read, as pathspecs that leave them out of what git shows of a repository.
- * Empty where no rule can speak of a path in it.
+ * Empty where no rule can speak of a path in it, or in another working tree of it.
  */
 export function gitExclusions(
   policy: Pick<PermissionPolicy, "deny" | "ask" | "home" | "workingDirectories" | "platform">,
   repository: string,
+  otherTrees: readonly string[] = [],
 ): readonly string[] {
   const magic =
     policy.platform === "darwin" || policy.platform === "win32"
       ? "top,exclude,glob,icase"
       : "top,exclude,glob";
-  const patterns = [...policy.deny, ...policy.ask].flatMap((rule) => patternsIn(rule, policy, repository));
+  const patterns = [...policy.deny, ...policy.ask].flatMap((rule) => [
+    ...patternsIn(rule, policy, repository),
+    // A rule about the whole of another tree, or what is around it, does not speak of places in it.
+    ...otherTrees.flatMap((tree) => patternsIn(rule, policy, tree).filter((pattern) => pattern !== "**")),
+  ]);
   return [...new Set(patterns)].flatMap((pattern) => [`:(${magic})${pattern}`, `:(${magic})${pattern}/**`]);
 }
 

@@ -52,6 +52,62 @@ describe("[PRM-9] what a granted command may touch", () => {
   });
 });
 
+describe("[PRM-9] files among the words of programs whose use of them is not known", () => {
+  const allow = ["shuf2", "tool", "gh", "node", "docker"].map((name) => `Bash(${name}:*)`);
+
+  test.each([
+    ["shuf2 -e x -o PWNED", "allow"],
+    ["shuf2 -e x -o .git/hooks/pre-commit", "ask"],
+    ["shuf2 -e x -o.git/hooks/pre-commit", "ask"],
+    ["shuf2 -e x --output=.git/hooks/pre-commit", "ask"],
+    ["shuf2 -e x -o ~/.bashrc", "ask"],
+    ["shuf2 -e x -o src/../.mcp.json", "ask"],
+    ["shuf2 -e x -o ../scratch/x", "ask"],
+    ["tool -out /etc/x", "ask"],
+    ["tool .mcp.json .schema", "ask"],
+    ["tool name=.mcp.json", "ask"],
+    ["tool @.mcp.json", "ask"],
+    ["node .claude/hooks/x.js", "ask"],
+    ["node ../x.js", "allow"],
+    ["gh api /repos/a/b", "allow"],
+    ["gh pr view https://example.com/.git/x", "allow"],
+    ["tool config get HEAD", "allow"],
+    ["docker exec c ls /etc", "allow"],
+    ["docker run -v .git:/x c", "ask"],
+  ])("%s: %s", async (command, expected) => {
+    expect(await judge(command, { allow: rules("allow", allow) })).toBe(expected);
+  });
+
+  test.each([
+    "gh gist create .env",
+    "gh pr create --body-file .env",
+    "gh pr create --body-file=.env",
+    "gh pr create -F.env",
+    "node --env-file=.env -p process.env.SECRET",
+    "tool @.env",
+    "tool upload=.env",
+    "docker run -v ./.env:/x c",
+  ])("where Read(.env) is denied: %s", async (command) => {
+    expect(await judge(command, { allow: rules("allow", allow), deny: rules("deny", ["Read(.env)"]) })).toBe(
+      "deny",
+    );
+  });
+
+  test("an option may be one to write with, an operand is read", async () => {
+    const policy = { allow: rules("allow", allow), deny: rules("deny", ["Edit(src/**)"]) };
+    expect(await judge("tool -o src/a.ts", policy)).toBe("ask");
+    expect(await judge("tool --out=src/a.ts", policy)).toBe("ask");
+    expect(await judge("tool check src/a.ts", policy)).toBe("allow");
+  });
+
+  test("a rule for the whole command, or one for the file, covers it", async () => {
+    const exact = (text: string) => ({ allow: rules("allow", [`Bash(${text})`]) });
+    expect(await judge("node .claude/hooks/x.js", exact("node .claude/hooks/x.js"))).toBe("allow");
+    expect(await judge("tool ../x", exact("tool ../x"))).toBe("allow");
+    expect(await judge("tool ../x", { allow: rules("allow", [...allow, "Read(//x)"]) })).toBe("allow");
+  });
+});
+
 describe("[PRM-9] where commands run", () => {
   const allow = rules("allow", ["Bash(cd *)", "Bash(pushd *)", "Bash(popd)", "Bash(make *)", "Bash(./run)"]);
 

@@ -1,16 +1,11 @@
 import { commandRights } from "../foundation/command-rights.ts";
 import { type CallFacts, isDevice, type KnownCall, type PathFact, touchedPaths } from "./call-facts.ts";
-import {
-  isInside,
-  type PermissionPolicy,
-  type PolicyRule,
-  type ToolScope,
-  type ToolScopes,
-} from "./permission-policy.ts";
-import { protectionOf } from "./protection-of.ts";
+import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
+import { protectionOf, protectsName } from "./protection-of.ts";
+import { refuseByScopes, staysIn } from "./refuse-by-scopes.ts";
 import { grantsUnit } from "./rules/grants-unit.ts";
-import { matchesCall, type RuleUse } from "./rules/matches-call.ts";
-import { parseRule } from "./rules/parse-rule.ts";
+import { matchesPath } from "./rules/matches-call.ts";
+import { formatRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/shell-analysis.ts";
 
 /** What holds for a call whatever rules and modes say. */
@@ -48,20 +43,6 @@ interface TouchedFacts extends CallFacts {
   readonly touched: readonly PathFact[];
 }
 
-/**
- * Why a call is outside what the agent's definition grants, or excluded by it or by one above, or undefined. The tools of
- * an agent above say what that agent uses; they do not limit the agents it starts.
- */
-function refuseByScopes(request: KnownCall, policy: PermissionPolicy): string | undefined {
-  const { toolScopes = [] } = policy;
-  const own = toolScopes.at(-1);
-  for (const above of toolScopes.slice(0, -1)) {
-    const refusal = refuseExcluded(request, above, policy);
-    if (refusal !== undefined) return refusal;
-  }
-  return own === undefined ? undefined : refuseByScope(request, own, policy);
-}
-
 /** Whether a call stays in the agent's own memory directory, where it needs no rule. */
 function isInMemory(request: KnownCall, policy: PermissionPolicy): boolean {
   const directory = policy.toolScopes?.at(-1)?.memoryDirectory;
@@ -78,75 +59,6 @@ function isInMemory(request: KnownCall, policy: PermissionPolicy): boolean {
 function isSteering(path: string, { platform }: PermissionPolicy): boolean {
   const places = { workingDirectories: [], ...(platform === undefined ? {} : { platform }) };
   return protectionOf(path, places) !== undefined;
-}
-
-function staysIn(request: KnownCall, directory: string): boolean {
-  const { paths } = request.facts;
-  if (paths.length === 0 || (request.effect !== "read" && request.effect !== "edit")) return false;
-  return paths.every(
-    ({ forms, unknown, hasOtherNames }) =>
-      unknown === undefined && hasOtherNames !== true && forms.every((form) => isInside(form, [directory])),
-  );
-}
-
-function refuseByScope(request: KnownCall, scopes: ToolScopes, policy: PermissionPolicy): string | undefined {
-  const scope = scopes.tools.find(({ name }) => name === request.tool);
-  if (scope === undefined) return "it is not among the tools of this agent";
-  const isMemory = scopes.memoryDirectory !== undefined && staysIn(request, scopes.memoryDirectory);
-  if (scope.confinedTo === "memory" && !isMemory) {
-    return scopes.memoryDirectory === undefined
-      ? "it works only inside the agent's memory directory, and there is none"
-      : `it works only inside the agent's memory directory ${scopes.memoryDirectory}`;
-  }
-  const excluded = refuseExcluded(request, scopes, policy);
-  if (excluded !== undefined) return excluded;
-  if (scope.allowOnly === undefined || (scope.alsoIn === "memory" && isMemory)) return undefined;
-  const isCovered = coversAll(scope, request, { anchor: scopes.anchor, policy });
-  return isCovered ? undefined : `the agent may only make calls that match ${scope.allowOnly.join(", ")}`;
-}
-
-/** What a definition excludes of one reading or editing tool, it excludes of all of them. */
-function refuseExcluded(
-  request: KnownCall,
-  { anchor, tools, deny: rules = [] }: ToolScopes,
-  policy: PermissionPolicy,
-): string | undefined {
-  const excluding = [
-    ...rules,
-    ...tools.flatMap(({ name, deny = [] }) => deny.map((text) => `${name}(${text})`)),
-  ];
-  return excluding.some((text) => excludes(text, request, { anchor, policy }))
-    ? "the agent's definition excludes such calls"
-    : undefined;
-}
-
-interface ScopeContext {
-  readonly anchor: string;
-  readonly policy: PermissionPolicy;
-}
-
-function excludes(text: string, request: KnownCall, context: ScopeContext): boolean {
-  const reading = parseRule(text, { list: "deny" });
-  if (reading.type === "invalid") return text.startsWith(`${request.tool}(`);
-  return matches({ rule: reading.rule, anchor: context.anchor }, request, "restrict", context);
-}
-
-/** One specifier must cover the call; for a shell call, each of its commands may have another. */
-function coversAll({ name, allowOnly = [] }: ToolScope, request: KnownCall, context: ScopeContext): boolean {
-  const rules = allowOnly.flatMap((text): PolicyRule[] => {
-    const reading = parseRule(`${name}(${text})`, { list: "allow" });
-    return reading.type === "rule" ? [{ rule: reading.rule, anchor: context.anchor }] : [];
-  });
-  if (rules.some((rule) => matches(rule, request, "grant", context))) return true;
-  const analysis = request.facts.shell?.analysis;
-  if (analysis === undefined || analysis.opaque !== undefined || analysis.units.length === 0) return false;
-  return analysis.units.every((unit) =>
-    rules.some(({ rule }) => rule.specifier.type === "command" && grantsUnit(rule.specifier, unit)),
-  );
-}
-
-function matches(rule: PolicyRule, request: KnownCall, use: RuleUse, { policy }: ScopeContext): boolean {
-  return matchesCall(rule, request, { use, policy });
 }
 
 /** Why a call would answer questions in the place of a person, or undefined. No mode and no rule allows that. */
@@ -236,7 +148,36 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
     if (path.hasOtherNames === true)
       return `${path.forms[0]} has other names, and writing to it changes those too`;
   }
-  return trackedRead(facts) ?? linkedRead(facts, policy);
+  return trackedRead(facts) ?? linkedRead(facts, policy) ?? namedProtected(facts, policy);
+}
+
+/** A program whose use of files is not known may write one that is protected, or that a rule keeps from being edited. */
+function namedProtected({ shell }: CallFacts, policy: PermissionPolicy): string | undefined {
+  for (const [at, unit] of (shell?.analysis.units ?? []).entries()) {
+    const guesses = (shell?.units[at]?.paths ?? []).filter(({ isGuess }) => isGuess !== undefined);
+    const isNamed =
+      guesses.length > 0 &&
+      policy.allow.some(
+        ({ rule: { specifier } }) =>
+          specifier.type === "command" &&
+          specifier.match === "exact" &&
+          (grantsUnit(specifier, unit) || specifier.text === shell?.analysis.exactText),
+      );
+    if (isNamed) continue;
+    const program = unit.words[0]?.text;
+    for (const { forms, isGuess } of guesses) {
+      const why = forms
+        .map((form) => protectsName(form, policy.platform))
+        .find((found) => found !== undefined);
+      if (why !== undefined) return `${program} may write ${forms[0]}, which is protected: ${why}`;
+      const denied = policy.deny.find((rule) =>
+        matchesPath(rule, { forms, use: "write" }, { use: "restrict", policy }),
+      );
+      if (denied !== undefined && isGuess === "option")
+        return `${program} may write ${forms[0]}, which the rule ${formatRule(denied.rule)} denies`;
+    }
+  }
+  return undefined;
 }
 
 /** What version control holds may be a file that rules forbid, and here it cannot be left out. */

@@ -1,5 +1,6 @@
 import { basename, posix } from "node:path";
 import { type PermissionMode, parsePermissionMode, permissionModes } from "../foundation/option-words.ts";
+import { toolFacts } from "../foundation/tool-table.ts";
 import {
   factsOf,
   isDevice,
@@ -10,7 +11,7 @@ import {
 } from "./call-facts.ts";
 import { grantsUnit, matchesText, saysWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import type { PermissionRule } from "./rules/parse-rule.ts";
+import { type PermissionRule, parseRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/shell-analysis.ts";
 
 export { type PermissionMode, parsePermissionMode, permissionModes } from "../foundation/option-words.ts";
@@ -46,6 +47,8 @@ export interface ToolScopes {
   readonly tools: readonly ToolScope[];
   /** Absolute, its parent with links followed; only here do tools confined to memory work. */
   readonly memoryDirectory?: string;
+  /** The agent promises to change nothing: its commands only read, whatever rules and modes allow. */
+  readonly onlyReads?: true;
   /** Calls that `disallowedTools` excludes, as rules; agents below may not make them either. */
   readonly deny?: readonly string[];
   /** Entries of `disallowedTools` that remove whole tools; agents below are planned without them. */
@@ -167,7 +170,16 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     );
   const open = (reason: string): ShellGrant => ({ type: "open", reason });
   const touches = (by: Occasion): ShellGrant | undefined => {
-    const refused = facts.paths.find((path) => !mayTouch(path, context, by));
+    const isExact = context.exact !== undefined || (rule !== undefined && isExactRule(rule));
+    const refused = facts.paths.find(
+      (path) =>
+        !(isExact && (path.isUnlisted === true || path.isGuess !== undefined)) &&
+        !mayTouch(path, context, by),
+    );
+    if (refused?.isUnlisted === true)
+      return open(`it is not known which files ${shown} would ${verbs[refused.use]}: ${refused.unknown}`);
+    if (refused?.isGuess !== undefined)
+      return open(`${shown} may use ${refused.forms[0]}, which is outside the working directories`);
     return refused === undefined
       ? undefined
       : open(`${shown} would ${verbs[refused.use]} ${refused.forms[0]}, which no rule allows`);
@@ -189,7 +201,11 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     );
   const { paths } = facts;
   if (isFileCommand(unit) && context.policy.mode === "acceptEdits" && paths.length > 0) {
-    if (paths.every((path) => path.unknown === undefined && isWithin(path, context.policy)))
+    if (
+      paths.every(
+        (path) => path.unknown === undefined && isWithin(path, context.policy) && mayEdit(path, context),
+      )
+    )
       return {
         type: "granted",
         by: "mode",
@@ -197,6 +213,10 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
       };
   }
   return open(unit.reason ?? unit.exactOnly ?? `no rule allows ${shown}`);
+}
+
+function isExactRule({ rule: { specifier } }: PolicyRule): boolean {
+  return specifier.type === "command" && specifier.match === "exact";
 }
 
 /** Why a command is asked about because of where it would run. */
@@ -234,14 +254,35 @@ type Occasion = "granted" | "linking" | "reading" | "redirect";
 /** How the command came to be allowed decides what it may touch without a rule of its own. */
 function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
   if (isDevice(path)) return true;
-  if (path.use === "read" && by === "granted") return true;
+  if (path.use === "read" && by === "granted" && path.isGuess === undefined) return true;
   if (path.unknown === undefined && isWithin(path, context.policy)) {
-    if (path.use === "read" || by === "granted" || by === "linking" || context.policy.mode === "acceptEdits")
-      return true;
+    if (path.use === "read" || by === "granted" || by === "linking") return true;
+    if (context.policy.mode === "acceptEdits" && mayEdit(path, context)) return true;
   }
+  if ((by === "redirect" || by === "reading") && !mayEdit(path, context)) return false;
+  const uses = path.isGuess === undefined ? [path] : [path, { ...path, use: "write" as const }];
   return context.policy.allow.some((rule) =>
-    matchesPath(rule, path, { use: "grant", policy: context.policy, homes: context.homes }),
+    uses.some((use) =>
+      matchesPath(rule, use, { use: "grant", policy: context.policy, homes: context.homes }),
+    ),
   );
+}
+
+/** Neither the mode nor a rule about edits lets commands change what the agent's own tools may not edit. */
+function mayEdit(path: PathFact, { policy, homes }: Context): boolean {
+  const own = policy.toolScopes?.at(-1);
+  if (path.use === "read" || own === undefined) return true;
+  return own.tools.some(({ name, allowOnly, confinedTo }) => {
+    if (confinedTo !== undefined || toolFacts.get(name)?.grantsUse !== "write") return false;
+    return (
+      allowOnly === undefined ||
+      allowOnly.some((text) => {
+        const reading = parseRule(`${name}(${text})`, { list: "allow" });
+        if (reading.type === "invalid") return false;
+        return matchesPath({ rule: reading.rule, anchor: own.anchor }, path, { use: "grant", policy, homes });
+      })
+    );
+  });
 }
 
 /** A redirection writes a file as an edit would, whatever command it is at. */

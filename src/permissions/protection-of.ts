@@ -23,6 +23,11 @@ export function protectionOf(
   return root === undefined ? undefined : "it would make the folder look like a repository of its own";
 }
 
+/** Why a name among the words of a program is one of a protected file; a word such as `config` is more often none. */
+export function protectsName(path: string, platform: string | undefined): string | undefined {
+  return protectionOf(path, { workingDirectories: [], ...(platform === undefined ? {} : { platform }) });
+}
+
 /** Windows ignores dots and spaces at the end of a name, and what is after a colon is a stream of the same file. */
 function plainName(name: string, platform: string | undefined): string {
   const bare = platform === "win32" ? name.replace(/:.*$/, "").replace(/[. ]+$/, "") || name : name;

@@ -9,12 +9,12 @@ import {
 import type { PermissionMode, PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
+import { inWorktree, type WorktreePlace } from "./in-worktree.ts";
 import { type LimitFacts, type LimitPlan, planChildLimits, refuseAgentLimits } from "./limit-plan.ts";
 import { type ServerInstructions, withServerInstructions } from "./plan-session.ts";
 import { maySpawn, type OwnServers, type RunPlan, serversOfChild } from "./plan-tools.ts";
 import {
   type EarlierRun,
-  inWorktree,
   membershipText,
   type PlannedRights,
   planRights,
@@ -23,7 +23,6 @@ import {
   type SpawnRequest,
   selectChildModel,
   type TeamMembership,
-  type WorktreePlace,
   wantsToRunUnwatched,
   withSkill,
 } from "./spawn-request.ts";

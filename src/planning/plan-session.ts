@@ -85,7 +85,15 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     ...optional("sessionTools", sessionTools),
     policy: {
       ...policy,
-      toolScopes: [{ anchor: facts.directory, tools: grant.tools, ...memory.scope, ...grant.exclusions }],
+      toolScopes: [
+        {
+          anchor: facts.directory,
+          tools: grant.tools,
+          ...memory.scope,
+          ...grant.exclusions,
+          ...optional("onlyReads", definition?.onlyReads),
+        },
+      ],
     },
     ...memory.plan,
     ...(facts.skills === undefined || facts.skills.length === 0 ? {} : { skills: facts.skills }),

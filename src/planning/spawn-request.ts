@@ -97,11 +97,8 @@ export function planRights(
     background,
   };
   const rights = withSkill(childPolicy(above, wishes), request.skill);
-  const search: SearchFacts = {
-    maySearch: allowsSearch(rights),
-    model: model.id,
-    canSearch: facts.canSearch?.(model) !== false,
-  };
+  const canSearch = facts.canSearch?.(model) !== false;
+  const search: SearchFacts = { maySearch: canSearch && allowsSearch(rights), model: model.id, canSearch };
   const planned = planTools({
     ...facts,
     definition: memory.definition,
@@ -115,7 +112,13 @@ export function planRights(
   const { tools } = grant;
   const policy = childPolicy(above, {
     ...wishes,
-    tools: { anchor: parent.directory, tools, ...memory.scope, ...grant.exclusions },
+    tools: {
+      anchor: parent.directory,
+      tools,
+      ...memory.scope,
+      ...grant.exclusions,
+      ...(definition.onlyReads === undefined ? {} : { onlyReads: true }),
+    },
   });
   return {
     type: "granted",
@@ -339,50 +342,4 @@ function both(
 ): readonly string[] | undefined {
   if (now === undefined || then === undefined) return now ?? then;
   return now.filter((specifier) => then.includes(specifier));
-}
-
-/** Where an isolated child works, and which folder that is a copy of. */
-export interface WorktreePlace {
-  readonly path: string;
-  readonly directory: string;
-  /** The folder of the repository that the worktree is a copy of. */
-  readonly root: string;
-}
-
-/** The same plan inside a worktree: rules that speak of the repository speak of the copy too, and nothing else is near. */
-export function inWorktree<Plan extends Pick<RunPlan, "policy" | "directory">>(
-  plan: Plan,
-  place: WorktreePlace | undefined,
-): Plan {
-  if (place === undefined) return plan;
-  const { policy } = plan;
-  const rules = (list: readonly PolicyRule[]): readonly PolicyRule[] =>
-    list.flatMap((rule) => withCopy(rule, place));
-  const scopes = policy.toolScopes?.map((scope) => ({
-    ...scope,
-    anchor: counterpart(scope.anchor, place) ?? scope.anchor,
-  }));
-  return {
-    ...plan,
-    directory: place.directory,
-    policy: {
-      ...policy,
-      allow: rules(policy.allow),
-      ask: rules(policy.ask),
-      deny: rules(policy.deny),
-      workingDirectories: [place.directory, ...(place.directory === place.path ? [] : [place.path])],
-      ...(scopes === undefined ? {} : { toolScopes: scopes }),
-    },
-  };
-}
-
-function withCopy(rule: PolicyRule, place: WorktreePlace): readonly PolicyRule[] {
-  const anchor = counterpart(rule.anchor, place);
-  return anchor === undefined ? [rule] : [rule, { ...rule, anchor }];
-}
-
-/** The place in the worktree that corresponds to one in the repository. */
-function counterpart(path: string, { root, path: copy }: WorktreePlace): string | undefined {
-  if (path === root) return copy;
-  return path.startsWith(`${root}/`) ? `${copy}${path.slice(root.length)}` : undefined;
 }

@@ -289,7 +289,7 @@ function codeOf({ reason }: AbortSignal): string {
 
 /** Removes what old sessions left, beside the work: it is begun once, and no one waits for it but the end. */
 interface Tidying {
-  begin(world: Pick<RuntimeContext, "discovered" | "environment">): void;
+  begin(world: Pick<RuntimeContext, "discovered" | "environment" | "trusted">): void;
   end(): Promise<void>;
 }
 
@@ -301,10 +301,11 @@ export function createTidying(signal: AbortSignal, now: () => number): Tidying {
   async function tidy({
     discovered: { paths, settings },
     environment,
+    trusted,
   }: Parameters<Tidying["begin"]>[0]): Promise<void> {
     const { cleanUp } = await import("../tasks/recovery/cleanup.ts");
     const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
-    const cleanup = { ...paths, olderThanDays, now: now(), dryRun: false, environment, signal };
+    const cleanup = { ...paths, olderThanDays, now: now(), dryRun: false, environment, trusted, signal };
     await cleanUp(cleanup);
     const { cleanUpTeams } = await import("./teams/clean-up-teams.ts");
     await cleanUpTeams(cleanup);

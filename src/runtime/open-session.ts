@@ -218,7 +218,7 @@ function transcriptOf(
     transcripts: world.discovered.paths.transcripts,
     ids: world.ids,
     now: world.epochMs,
-    facts: () => transcriptFacts(world, plan, gathered.system.branch),
+    facts: transcriptFacts(world, plan, gathered.system.branch),
     plan,
     choices: options,
     until: options.resumeAt,

@@ -19,6 +19,7 @@ import {
   type SessionChoices,
 } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
+import { readSessionTitles } from "../journal/session-title.ts";
 import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
 import {
@@ -101,9 +102,16 @@ async function findResumed(choice: SessionChoice, transcripts: string): Promise<
     });
   }
   const near = found.nearest === undefined ? "" : ` Did you mean ${JSON.stringify(found.nearest)}?`;
-  throw new RetinueError("session-missing", `There is no session ${what} in this folder.${near}`, {
+  const missing = isSessionUuid(choice.resume)
+    ? `No conversation found with session ID: ${choice.resume}, in this folder.`
+    : `There is no session ${what} in this folder.`;
+  throw new RetinueError("session-missing", `${missing}${near}`, {
     advice: "Write the id or title of one, or continue the newest.",
   });
+}
+
+function isSessionUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 export interface OpenOptions extends ChosenSession {
@@ -112,7 +120,7 @@ export interface OpenOptions extends ChosenSession {
   readonly transcripts: string;
   readonly ids: IdSource;
   readonly now: () => number;
-  readonly facts: () => TranscriptFacts;
+  readonly facts: TranscriptFacts;
   readonly plan: RunPlan;
   readonly choices: SessionChoices & DecidingOptions;
   readonly keeping: Keeping;
@@ -137,17 +145,19 @@ export interface Keeping {
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
   const { transcripts, sessionId, from, ids } = options;
   if (!options.isKept) {
-    const left = from === undefined ? undefined : await load(transcripts, from, options);
+    const left =
+      from === undefined ? undefined : await load(sessionFiles(transcripts, from).transcript, options);
     reportDamage(from, left?.damage, options.keeping);
     const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
-  await waitForFile(sessionFiles(transcripts, sessionId).transcript, options.keeping);
+  const file = sessionFiles(transcripts, sessionId).transcript;
+  await waitForFile(file, options.keeping);
   const fork =
     from !== undefined && from !== sessionId
       ? await forkSession({ transcripts, from, to: sessionId, ids })
       : undefined;
-  const read = await (from === undefined ? loadWithoutWords : load)(transcripts, sessionId, options);
+  const read = await (from === undefined ? loadWithoutWords : load)(file, options);
   reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
   const calls = read?.inFlight.map(({ call }) => call) ?? [];
   const known = await findChildAnswers(calls, { transcripts, sessionId });
@@ -156,7 +166,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     read === undefined || known.size === 0
       ? read
       : { ...read, ...rebuildConversation(read.records, { known, ...untilOf(options) }) };
-  const log = await retryWhileScarce(() => openLog(options, loaded?.length ?? 0));
+  const log = await retryWhileScarce(() => openLog(file, options, loaded?.length ?? 0));
   const writer = createTranscriptWriter({
     log,
     ids,
@@ -173,10 +183,10 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     throw error;
   }
   writer.plan(journalPlan(options.plan), "with-next");
-  const { title } = options.observer ?? {};
-  const titleLines = title === undefined || from !== undefined ? [] : [customTitleLine(sessionId, title)];
-  const given = [...choiceLines(sessionId, options.choices), ...optionLines(sessionId, options.choices)];
-  writer.beside([...given, ...titleLines]);
+  writer.beside(openingLines(options));
+  // A copy gets its title from the session it was made of; that is no news to the one who made it.
+  const { custom } = readSessionTitles(from === sessionId ? (loaded?.records ?? []) : []);
+  if (custom !== undefined) options.observer?.titled?.(custom);
   return {
     history: loaded?.messages ?? [],
     record: writer.record,
@@ -190,6 +200,16 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
           mail: deliveredMail(loaded.records),
         }),
   };
+}
+
+/** What a session was opened with, beside its conversation. */
+function openingLines({ sessionId, from, choices, observer }: OpenOptions) {
+  const title = from === undefined ? observer?.title : undefined;
+  return [
+    ...choiceLines(sessionId, choices),
+    ...optionLines(sessionId, choices),
+    ...(title === undefined ? [] : [customTitleLine(sessionId, title)]),
+  ];
 }
 
 /** Nothing of a conversation is left out without a word. */
@@ -212,8 +232,8 @@ export function writeUnrecorded(
   writer.record({ type: "user-added", message, origin: "tool-results" });
 }
 
-async function load(transcripts: string, sessionId: string, options: LoadOptions): Promise<LoadedSession> {
-  const loaded = await loadSession(sessionFiles(transcripts, sessionId).transcript, untilOf(options));
+async function load(file: string, options: LoadOptions): Promise<LoadedSession> {
+  const loaded = await loadSession(file, untilOf(options));
   refuseMissingLine(loaded, options);
   return loaded;
 }
@@ -292,15 +312,15 @@ export async function closeLog(log: AppendLog, { notice }: Pick<Keeping, "notice
 }
 
 function openLog(
-  { transcripts, sessionId, keeping: { durability, takeOver = false } }: OpenOptions,
+  file: string,
+  { sessionId, keeping: { durability, takeOver = false } }: OpenOptions,
   expectLength: number,
 ): AppendLog {
   try {
-    const file = sessionFiles(transcripts, sessionId).transcript;
     return openAppendLog(file, { expectLength, durability, takeOver });
   } catch (error) {
     if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
-    throw new RetinueError("session-exists", `There is a session ${sessionId} already.`, {
+    throw new RetinueError("session-exists", `Session ID ${sessionId} is already in use.`, {
       advice: "Resume it, or choose another id.",
       cause: error,
     });
@@ -308,8 +328,8 @@ function openLog(
 }
 
 /** A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id. */
-async function loadWithoutWords(transcripts: string, sessionId: string): Promise<LoadedSession | undefined> {
-  const left = await load(transcripts, sessionId, {}).catch(() => undefined);
+async function loadWithoutWords(file: string): Promise<LoadedSession | undefined> {
+  const left = await load(file, {}).catch(() => undefined);
   return left?.records.length === 0 ? left : undefined;
 }
 

@@ -34,7 +34,8 @@ export interface RecoveryParts {
 export async function runRecovery(parts: RecoveryParts): Promise<readonly InterruptedAgent[]> {
   const { world, plan, heard, children } = parts;
   const { transcripts, projectRoot } = world.discovered.paths;
-  await recoverProjectWorktrees({ projectRoot, environment: world.environment, signal: parts.signal });
+  const { environment, trusted } = world;
+  await recoverProjectWorktrees({ projectRoot, environment, trusted, signal: parts.signal });
   const look = () =>
     findTasks(transcripts, {
       sessionId: plan.sessionId,

@@ -18,7 +18,7 @@ it.each([
   const discovered = await sample.runtime.agents();
   const [name = ""] = readdirSync(discovered.paths.transcripts);
   const tidying = createTidying(new AbortController().signal, () => Date.now() + age * dayMs);
-  tidying.begin({ discovered, environment: {} });
+  tidying.begin({ discovered, environment: {}, trusted: true });
   await tidying.end();
   expect(existsSync(join(discovered.paths.transcripts, name))).toBe(stays);
 });
@@ -28,7 +28,7 @@ it("removes nothing once the runtime ends [SDK-3]", async () => {
   await sample.runtime.run("First.").result;
   const discovered = await sample.runtime.agents();
   const tidying = createTidying(AbortSignal.abort(), () => Date.now() + 99 * dayMs);
-  tidying.begin({ discovered, environment: {} });
+  tidying.begin({ discovered, environment: {}, trusted: true });
   await tidying.end();
   expect(readdirSync(discovered.paths.transcripts)).toHaveLength(2);
 });

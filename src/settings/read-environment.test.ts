@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../testing/any-character.ts";
 import { readEnvironment } from "./read-environment.ts";
 
 describe("environment variables", () => {
@@ -67,7 +68,7 @@ describe("environment variables", () => {
       "constructor",
     );
     fc.assert(
-      fc.property(fc.dictionary(name, fc.string({ unit: "binary" })), (environment) => {
+      fc.property(fc.dictionary(name, fc.string({ unit: anyCharacter })), (environment) => {
         const { options, issues } = readEnvironment(environment);
         expect(Object.keys(options).length + issues.length).toBeLessThanOrEqual(
           Object.keys(environment).length,

@@ -144,7 +144,7 @@ describe("a conversation with compactions, made again from its transcript", () =
               },
             },
             now: () => 0,
-            facts: () => ({ sessionId: "s", cwd: "/", version: "1", entrypoint: "cli" }),
+            facts: { sessionId: "s", cwd: "/", version: "1", entrypoint: "cli" },
             leaf: from?.leaf,
             sources: from?.sources,
           });

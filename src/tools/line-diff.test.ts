@@ -65,7 +65,7 @@ describe("a diff by lines", () => {
           expect(lines.filter((line) => /^[ +]/.test(line))).toHaveLength(newLines);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 120 },
     );
   });
 
@@ -79,12 +79,12 @@ describe("a diff by lines", () => {
     ]);
   });
 
-  test("millions of lines that stay the same cost nothing", () => {
-    const many = "x\n".repeat(4_000_000);
+  test("a million lines that stay the same cost nothing", () => {
+    const many = "x\n".repeat(1_000_000);
     expect(diffLines(many, `${many}y\n`)).toMatchObject({
       added: 1,
       removed: 0,
-      hunks: [{ oldStart: 3_999_998 }],
+      hunks: [{ oldStart: 999_998 }],
     });
     expect(diffLines(many, many.replaceAll("x", "y"))).toMatchObject({ hunks: [], shortened: true });
   });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
+import { anyCharacter } from "../testing/any-character.ts";
 import { loadTextPage } from "./command/command-output.ts";
 import { pageOf, type TextPage } from "./text-page.ts";
 
@@ -17,7 +18,7 @@ async function readAll(page: (offset: number) => TextPage | Promise<TextPage>): 
   return text;
 }
 
-const texts = fc.string({ unit: "binary", maxLength: 200 }).map((text) => text.toWellFormed());
+const texts = fc.string({ unit: anyCharacter, maxLength: 200 }).map((text) => text.toWellFormed());
 
 test("pages of a text put together are the text, and no character is torn [TSK-1]", async () => {
   await fc.assert(

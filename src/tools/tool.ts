@@ -147,6 +147,8 @@ export interface ToolHost {
       readonly signal: AbortSignal;
       /** The agent that asks. */
       readonly agent?: { readonly id: string; readonly name: string };
+      /** The call that asks. */
+      readonly callId?: string;
     },
   ) => Promise<Readonly<Record<string, string>>>;
   readonly todosChanged?: (todos: readonly TodoItem[]) => void;

@@ -7,6 +7,7 @@ import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
 import { openInside } from "../agent-sdk/run-inside.ts";
 import { read, write } from "../agent-sdk/sdk-stage.ts";
+import { projectRoot } from "../project-files.ts";
 import { createPlace, runCommand } from "../scenarios/run-command.ts";
 
 type Choose = (request: acp.RequestPermissionRequest) => string | undefined;
@@ -160,6 +161,58 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
         ],
       },
     ]);
+  });
+
+  test("servers of the editor, images in prompts and what a child does come through", async () => {
+    const editor = await createEditor(
+      [
+        { calls: [{ name: "mcp__st__hi", input: {} }] },
+        "Said hi.",
+        "A dot.",
+        {
+          calls: [
+            {
+              id: "delegated",
+              name: "Agent",
+              input: {
+                description: "reads",
+                prompt: "[kid] read it",
+                subagent_type: "general-purpose",
+                run_in_background: false,
+              },
+            },
+          ],
+        },
+        { match: "[kid]", ...read("a.txt") },
+        "The kid is done.",
+        "All done.",
+      ],
+      () => "allow",
+    );
+    editor.write("a.txt", "otters\n");
+    const args = [join(projectRoot, "test/fixtures/mcp/offering-server.mjs")];
+    const { sessionId } = await editor.open({
+      mcpServers: [{ name: "st", command: process.execPath, args, env: [] }],
+    });
+    await editor.prompt(sessionId, "say hi");
+    expect(editor.asked.map(({ toolCall }) => toolCall.title)).toEqual(["mcp__st__hi"]);
+    expect(JSON.stringify(ofKind(editor.updates, "tool_call_update"))).toContain("hi there");
+    const { prompt } = acp.methods.agent.session;
+    const data =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const image = { type: "image", mimeType: "image/png", data } as const;
+    await editor.agent.request(prompt, {
+      sessionId,
+      prompt: [{ type: "text", text: "what is this?" }, image],
+    });
+    expect(JSON.stringify(editor.provider.requests[2]?.request.messages)).toContain(data);
+    const audio = { type: "audio", mimeType: "audio/wav", data: "" } as const;
+    await expect(editor.agent.request(prompt, { sessionId, prompt: [audio] })).rejects.toThrow("audio");
+    await editor.prompt(sessionId, "delegate it");
+    const about = ofKind(editor.updates, "tool_call_update").filter(
+      ({ toolCallId }) => toolCallId === "delegated",
+    );
+    expect(JSON.stringify(about)).toContain("general-purpose: ");
   });
 
   test("cancel stops the turn, and the session takes the next prompt", async () => {

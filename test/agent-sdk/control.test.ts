@@ -210,7 +210,10 @@ describe("control requests [DRP-1]", () => {
     const prompts = createPrompts(user("a note", { shouldQuery: false }), user("the question"));
     prompts.end();
     const finished = await collect(query({ prompt: prompts, options: stage.options() }));
-    expect(results(finished)).toHaveLength(1);
+    expect(results(finished)).toMatchObject([
+      { num_turns: 0, result: "", stop_reason: null },
+      { num_turns: 1, result: "One." },
+    ]);
     expect(stage.asked(0)).toContain("a note");
   });
 

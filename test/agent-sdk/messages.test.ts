@@ -56,7 +56,7 @@ describe("messages [DRP-1]", () => {
 
   test.each([
     ["unauthorized", 401, "authentication_failed"],
-    ["invalid-request", 400, "invalid_request"],
+    ["invalid-request", 400, "unknown"],
     ["rate-limited", 429, "rate_limit"],
   ] as const)("a provider that says %s is a success with is_error", async (failure, status, category) => {
     const stage = await createSdkStage([{ failure, times: "any" }]);

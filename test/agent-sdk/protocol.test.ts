@@ -1,8 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { readFileSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { createSdkMcpServer, listSessions, tool } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, test } from "vitest";
-import { converse, createSdkStage, free, ofType, resultOf, user, write } from "./sdk-stage.ts";
+import { converse, createPrompts, createSdkStage, free, ofType, resultOf, user, write } from "./sdk-stage.ts";
 
 const edit = (file_path: string, old_string: string, new_string: string) => ({
   calls: [{ name: "Edit", input: { file_path, old_string, new_string } }],
@@ -13,9 +14,11 @@ describe("resuming at a message [DRP-1]", () => {
     const stage = await createSdkStage(["First.", "Second.", ...rest]);
     const first = await stage.run("one");
     const id = resultOf(first)?.session_id ?? "";
-    const second = await stage.run("two", { resume: id });
     const at = ofType(first, "assistant").at(-1)?.uuid ?? "";
-    const prompt = String(resultOf(second)?.["user_message_uuid"]);
+    const prompt = randomUUID();
+    const second = createPrompts(user("two", { uuid: prompt }));
+    second.end();
+    await stage.run(second, { resume: id });
     return { stage, id, at, prompt };
   }
 

@@ -21,7 +21,7 @@ export interface SdkStage extends Place {
   /** The options that point the SDK at this project's command and provider; in this process unless `process` is true. */
   options(more?: StageOptions): Options;
   /** Runs one prompt to its end. */
-  run(prompt: string, more?: StageOptions): Promise<Finished>;
+  run(prompt: string | AsyncIterable<SDKUserMessage>, more?: StageOptions): Promise<Finished>;
   /** What the model was sent, as texts, by request. */
   asked(at: number): string;
 }

@@ -3,7 +3,11 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Command } from "commander";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { addAgentSdkOptions } from "../../src/apps/agent-sdk/agent-sdk-options.ts";
+import { addOptions } from "../../src/apps/cli/program/command-entry.ts";
+import { runOptions, sessionOptions } from "../../src/apps/cli/program/run-options.ts";
 import { textOf } from "../../src/conversation/message.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
@@ -325,4 +329,89 @@ describe("the workflow of docs/github-actions.md [DRP-3]", () => {
     const tools = new Set(provider.requests.flatMap(({ request }) => request.tools.map(({ name }) => name)));
     expect([...tools].filter((name) => ["Write", "Edit", "Bash", "WebFetch"].includes(name))).toEqual([]);
   });
+});
+
+/** The flags that `claude --help` of version 2.1.325 lists. */
+const flags = [
+  "--add-dir",
+  "--agent",
+  "--agents",
+  "--allow-dangerously-skip-permissions",
+  "--allowed-tools",
+  "--allowedTools",
+  "--append-system-prompt",
+  "--autocompact",
+  "--ax-screen-reader",
+  "--background",
+  "--bare",
+  "--betas",
+  "--bg",
+  "--brief",
+  "--chrome",
+  "--cloud",
+  "--continue",
+  "--dangerously-skip-permissions",
+  "--debug",
+  "--debug-file",
+  "--desktop",
+  "--disable-slash-commands",
+  "--disallowed-tools",
+  "--disallowedTools",
+  "--effort",
+  "--environment",
+  "--exclude-dynamic-system-prompt-sections",
+  "--fallback-model",
+  "--file",
+  "--fork-session",
+  "--forward-subagent-text",
+  "--from-pr",
+  "--help",
+  "--ide",
+  "--include-hook-events",
+  "--include-partial-messages",
+  "--input-format",
+  "--json-schema",
+  "--max-budget-usd",
+  "--mcp-config",
+  "--model",
+  "--name",
+  "--no-chrome",
+  "--no-session-persistence",
+  "--output-format",
+  "--permission-mode",
+  "--permission-prompt-tool",
+  "--permission-prompts",
+  "--plugin-dir",
+  "--plugin-url",
+  "--print",
+  "--prompt-suggestions",
+  "--remote-control",
+  "--remote-control-session-name-prefix",
+  "--replay-user-messages",
+  "--restricted",
+  "--resume",
+  "--safe-mode",
+  "--session-id",
+  "--setting-sources",
+  "--settings",
+  "--strict-mcp-config",
+  "--system-prompt",
+  "--system-prompt-snapshot",
+  "--teleport",
+  "--tmux",
+  "--tools",
+  "--verbose",
+  "--version",
+  "--worktree",
+];
+
+/** Those that the program itself answers. */
+const ofProgram = ["--help", "--version", "--print"];
+
+test("every flag of the other engine's help is known here [DRP-3]", () => {
+  const program = new Command();
+  addOptions(program, [...sessionOptions, ...runOptions]);
+  addAgentSdkOptions(program);
+  const known = new Set(program.options.flatMap(({ flags: text }) => text.match(/--[A-Za-z-]+/g) ?? []));
+  expect(flags.filter((flag) => !known.has(flag) && !ofProgram.includes(flag))).toEqual([]);
 });

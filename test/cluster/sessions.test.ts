@@ -12,8 +12,6 @@ import {
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import type { CliHost, CliOutput } from "../../src/apps/cli/cli-host.ts";
-import { main } from "../../src/apps/cli/main.ts";
 import { agentLog, readAgentState, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
@@ -24,7 +22,6 @@ import { startAgent, waitForEnd } from "../../src/cluster/start-agent.ts";
 import { startPlan, startSession } from "../../src/cluster/start-session.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
-import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { Approver } from "../../src/permissions/approver.ts";
 import type { RunPlan } from "../../src/planning/plan-tools.ts";
@@ -34,6 +31,7 @@ import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-pro
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { projectRoot } from "../project-files.ts";
+import { runInProcess } from "../scenarios/run-command.ts";
 import { createTestDatabase, query } from "./test-database.ts";
 import { setUpMs } from "./test-postgres.ts";
 
@@ -67,37 +65,8 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   }
 
   /** The command, in this process, with the store in its environment. */
-  async function run(cwd: string, ...words: readonly string[]) {
-    const written = { out: "", err: "" };
-    const code = await main(words, hostOf(cwd, written));
-    return { code, ...written };
-  }
-
-  function hostOf(cwd: string, written: { out: string; err: string }): CliHost {
-    const output = (key: "out" | "err"): CliOutput => ({
-      write: (text) => {
-        written[key] += text;
-      },
-      isTerminal: false,
-      isColourAllowed: false,
-      columns: 200,
-    });
-    return {
-      stdout: output("out"),
-      stderr: output("err"),
-      stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
-      onInterrupt: () => () => {},
-      canAsk: false,
-      ask: () => Promise.reject(new RetinueError("interrupted", "No one is there.")),
-      endQuestions: () => {},
-      environment: { PATH: process.env["PATH"], RETINUE_STORE: url, RETINUE_LOCAL_MODELS: "0" },
-      cwd,
-      home: root,
-      platform: process.platform,
-      nodeVersion: process.versions.node,
-      version: () => "9.9.9",
-    };
-  }
+  const run = (cwd: string, ...words: readonly string[]) =>
+    runInProcess({ cwd, home: root }, words, { environment: { RETINUE_STORE: url, COLUMNS: "200" } });
 
   interface ServeProcess {
     readonly process: ChildProcess;

@@ -95,7 +95,7 @@ describe("approvals from the command line", () => {
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
     const shown = await retinue(["approvals", "show", id]);
     expect(shown.out).toMatch(/used +\S+ Bash of main/);
-  }, 60_000);
+  });
 
   test("a child that waited when its process was killed runs its call once, after the answer and a restart [APR-1]", async () => {
     const command = "echo ran >> log";
@@ -124,7 +124,7 @@ describe("approvals from the command line", () => {
     const resumed = await stage.retinue(["resume", "--interrupted", "--approvals", "wait"]);
     expect(resumed).toMatchObject({ code: 0, out: expect.stringContaining("Painted.") });
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
-  }, 30_000);
+  });
 
   test("a question with choices waits as well, and its answer reaches the agent [APR-1]", async () => {
     const choices = [
@@ -301,7 +301,7 @@ describe("the webhook", () => {
     expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
     stop.resolve();
     expect((await listening).code).toBe(0);
-  }, 30_000);
+  });
 
   test("an old answer is a copy and does not count [APR-2]", () => {
     const body = JSON.stringify({ question: "q", digest: "d", answer: { type: "deny" } });

@@ -16,7 +16,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { projectRoot } from "../project-files.ts";
-import { createPlace, runCommand } from "./run-command.ts";
+import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 
 const program = join(projectRoot, "bin/retinue.js");
 const description = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";
@@ -85,35 +85,35 @@ describe("the built command", () => {
     expect(stdout + stderr).not.toContain("\u001b");
   });
 
-  test("keeps stdout for JSON alone [CLI-2]", () => {
+  test("keeps stdout for JSON alone [CLI-2]", async () => {
     const folders = createFolders();
     writeFileSync(join(folders.cwd, ".claude/agents/bad.md"), "---\nname: bad\n---\n");
+    expect(JSON.parse(retinue(folders, "agents", "--json").stdout)).toMatchObject({ version: 1 });
     for (const command of [
-      ["agents", "--json"],
       ["agents", "check", "--json"],
       ["doctor", "--json"],
     ]) {
-      expect(JSON.parse(retinue(folders, ...command).stdout)).toMatchObject({ version: 1 });
+      expect(JSON.parse((await runInProcess(folders, command)).out)).toMatchObject({ version: 1 });
     }
   });
 
-  test("exits with 0 when all is well, 1 when something is wrong, 2 when it is misused [CLI-2, CLI-6]", () => {
+  test("exits with 0 when all is well, 1 when something is wrong, 2 when it is misused [CLI-2, CLI-6]", async () => {
     const folders = createFolders();
     expect(retinue(folders, "agents", "check").status).toBe(0);
     expect(retinue(folders, "agnets").status).toBe(2);
-    expect(retinue(folders, "agents", "check", "nowhere").status).toBe(2);
+    expect((await runInProcess(folders, ["agents", "check", "nowhere"])).code).toBe(2);
     writeFileSync(join(folders.cwd, ".claude/agents/bad.md"), "---\nname: bad\n---\n");
     expect(retinue(folders, "agents", "check").status).toBe(1);
-    expect(retinue(folders, "doctor").status).toBe(1);
+    expect((await runInProcess(folders, ["doctor"])).code).toBe(1);
   });
 
-  test("ends with a clear error for bad JSON in --agents [DEF-9]", () => {
-    const { status, stdout, stderr } = retinue(createFolders(), "--agents", '{"a": }', "agents");
-    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
-    expect(stderr).toMatch(/^retinue: --agents:1:7: The agents cannot be used/);
+  test("ends with a clear error for bad JSON in --agents [DEF-9]", async () => {
+    const { code, out, err } = await runInProcess(createFolders(), ["--agents", '{"a": }', "agents"]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toMatch(/^retinue: --agents:1:7: The agents cannot be used/);
   });
 
-  test("makes an agent from flags that its own check accepts [CLI-2]", () => {
+  test("makes an agent from flags that its own check accepts [CLI-2]", async () => {
     const folders = createFolders();
     const made = retinue(
       folders,
@@ -127,8 +127,8 @@ describe("the built command", () => {
       "Read,Grep",
     );
     expect(made.status, made.stderr).toBe(0);
-    expect(retinue(folders, "agents", "check", "--strict").status).toBe(0);
-    expect(retinue(folders, "agents", "show", "sql").stdout).toContain(".claude/agents/sql.md:4");
+    expect((await runInProcess(folders, ["agents", "check", "--strict"])).code).toBe(0);
+    expect((await runInProcess(folders, ["agents", "show", "sql"])).out).toContain(".claude/agents/sql.md:4");
   });
 
   test("prints its version, also among other options", () => {
@@ -167,7 +167,7 @@ describe.runIf(hasTerminal)("in a terminal", () => {
     expect(status, screen).toBe(0);
     const text = readFileSync(join(folders.cwd, ".claude/agents/sql.md"), "utf8");
     expect(text).toContain("tools: Read, Grep\nmodel: haiku\n");
-    expect(retinue(folders, "agents", "check", "--strict").status).toBe(0);
+    expect((await runInProcess(folders, ["agents", "check", "--strict"])).code).toBe(0);
   });
 
   test("Ctrl+C at a question leaves nothing behind and exits with 130 [CLI-6]", async () => {
@@ -210,7 +210,8 @@ describe("a store in a folder, for one process at a time", () => {
     });
     const id = /agent (\S+)/.exec(left.err)?.[1] ?? "";
     const approval = /retinue approve (\S+)/.exec(left.err)?.[1] ?? "";
-    expect(await run(["approve", approval])).toMatchObject({ code: 0 });
+    const here = (words: readonly string[]) => runInProcess(place, [...words, ...store], { environment });
+    expect(await here(["approve", approval])).toMatchObject({ code: 0 });
 
     const serving = Promise.withResolvers<ChildProcess>();
     const served = run(["serve"], (err, child) => {
@@ -225,6 +226,6 @@ describe("a store in a folder, for one process at a time", () => {
     });
     worker.kill("SIGTERM");
     expect(await served).toMatchObject({ code: 0 });
-    expect((await run(["logs", id])).out).toContain("assistant: Written.");
+    expect((await here(["logs", id])).out).toContain("assistant: Written.");
   });
 });

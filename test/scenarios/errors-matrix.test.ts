@@ -214,7 +214,7 @@ describe("[MDL-6] a burst of 429 for twenty children at the same time", () => {
       const refuses = isBurst;
       if (!isOpen) await crowd.stay();
       if (refuses) return { failure: "rate-limited", retryAfterMs: 1000 };
-      return request.messages.length < 20 ? { calls: [noteCall(request)] } : "Done.";
+      return request.messages.length < 10 ? { calls: [noteCall(request)] } : "Done.";
     });
     const { runtime, pauses } = createErrorStage({ url });
     await using session = await runtime.open();

@@ -238,7 +238,7 @@ export async function call(
   arguments_: Record<string, unknown>,
   options: Parameters<Client["callTool"]>[1] = {},
 ): Promise<Called> {
-  const result = await client.callTool({ name, arguments: arguments_ }, { timeout: 25_000, ...options });
+  const result = await client.callTool({ name, arguments: arguments_ }, { timeout: 50_000, ...options });
   return read(result);
 }
 

@@ -84,10 +84,12 @@ describe("output formats [CLI-1]", () => {
     const kinds = messages.map(({ type, subtype }) => (subtype === undefined ? type : `${type}/${subtype}`));
     expect(kinds.filter((kind) => kind !== "stream_event")).toEqual([
       "system/init",
+      "system/status",
       // One message per content block.
       "assistant",
       "assistant",
       "user",
+      "system/status",
       "assistant",
       "result/success",
     ]);
@@ -413,7 +415,7 @@ describe("what goes wrong is one sentence and an exit code [CLI-6]", () => {
       const stage = await createStage([{ text: "x".repeat(20_000), delayMs: 1 }, "never asked"]);
       const program = join(projectRoot, "bin/retinue.js");
       const line = `"${process.execPath}" "${program}" -p hi --output-format stream-json --include-partial-messages`;
-      const pipe = `${line} | head -1 >first; echo "\${PIPESTATUS[0]}" >code`;
+      const pipe = `${line} | head -2 >first; echo "\${PIPESTATUS[0]}" >code`;
       const environment = { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" };
       const env = { HOME: stage.home, PATH: process.env["PATH"], ...environment };
       const shell = await new Promise<string>((resolve) => {

@@ -95,7 +95,8 @@ describe.skipIf(process.platform === "win32")("[PRM-11] an untrusted folder is n
     for (const folder of ["", "home"])
       place.write(join(folder, ".claude/settings.json"), JSON.stringify({ hooks: { SessionStart: [hook] } }));
     const environment = { HOME: home, ...(await provide(["Done."])) };
-    const { out } = await runCommand(place, ["-p", "go", "--no-session-persistence"], { environment });
+    const run = home === "" || home === "home" ? runCommand : runInProcess;
+    const { out } = await run(place, ["-p", "go", "--no-session-persistence"], { environment });
     expect(out).toBe("Done.\n");
     expect(existsSync(join(place.cwd, "ran"))).toBe(false);
   });

@@ -1,3 +1,4 @@
+import type { ChildProcess } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -110,21 +111,16 @@ describe("children of another process [CLI-3]", () => {
       child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
       child("TASK-ONE", { text: "Done after all." }),
     ]);
-    const { id } = await new Promise<ListedTask>((resolve, reject) => {
-      const flags = ["--output-format", "stream-json"];
-      const killed = stage.start(["-p", "Begin.", ...flags], {
-        watch(out, process_) {
-          if (!out.includes("task_started")) return;
-          findRunning(stage)
-            .then(async (task) => {
-              process_.kill("SIGKILL");
-              await killed;
-              resolve(task);
-            })
-            .catch(reject);
-        },
-      });
+    const started = Promise.withResolvers<ChildProcess>();
+    const killed = stage.start(["-p", "Begin.", "--output-format", "stream-json"], {
+      watch(out, process_) {
+        if (out.includes("task_started")) started.resolve(process_);
+      },
     });
+    const process_ = await started.promise;
+    const { id } = await findRunning(stage);
+    process_.kill("SIGKILL");
+    await killed;
     expect(await listTasks(stage)).toMatchObject([{ id, state: "interrupted" }]);
     expect(await stage.run(["resume", id, "Continue."])).toMatchObject({ code: 0, out: "Done after all.\n" });
   });

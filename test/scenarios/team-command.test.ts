@@ -1,44 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import type { CliHost } from "../../src/apps/cli/cli-host.ts";
-import { main } from "../../src/apps/cli/main.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { ScriptedCall } from "../../src/testing/script.ts";
-import { createPlace, type Place, runCommand } from "./run-command.ts";
+import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 
 const isAda = ({ system }: ModelRequest): boolean => system.join("\n").includes('You are "ada", a teammate');
 const call = (name: string, input: object): ScriptedCall => ({ name, input });
-
-/** A command that only looks at files, without a process of its own. */
-async function runHere({ cwd, home }: Place, words: readonly string[]) {
-  const written = { out: "", err: "" };
-  const output = (key: "out" | "err") => ({
-    write(text: string) {
-      written[key] += text;
-    },
-    isTerminal: false,
-    isColourAllowed: false,
-    columns: 100,
-  });
-  const host: CliHost = {
-    stdout: output("out"),
-    stderr: output("err"),
-    stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
-    onInterrupt: () => () => {},
-    canAsk: false,
-    ask: () => Promise.reject(new Error("No one is there.")),
-    endQuestions: () => {},
-    environment: { PATH: process.env["PATH"], HOME: home },
-    cwd,
-    home,
-    platform: process.platform,
-    nodeVersion: process.version,
-    version: () => "9.9.9",
-  };
-  return { code: await main(words, host), ...written };
-}
 
 test("retinue teams lists, shows, writes to, stops and removes a team that another process leads [TEA-2, TEA-9, CLI-1]", async () => {
   const place = createPlace();
@@ -80,7 +49,7 @@ test("retinue teams lists, shows, writes to, stops and removes a team that anoth
   const settings = ["--settings", JSON.stringify({ teammateMode: "process" })];
   const running = runCommand(place, ["-p", "go", ...settings], { environment });
   await working.promise;
-  const teams = (...words: readonly string[]) => runHere(place, ["teams", ...words]);
+  const teams = (...words: readonly string[]) => runInProcess(place, ["teams", ...words]);
   const list = await teams();
   const show = await teams("show", "squad");
   const board = await teams("board", "squad");
@@ -102,7 +71,7 @@ test("retinue teams lists, shows, writes to, stops and removes a team that anoth
     out: "ada was stopped.\n",
   });
   expect(await running).toMatchObject({ code: 0, out: "Ada is gone.\n" });
-  const inspected = await runHere(place, ["inspect"]);
+  const inspected = await runInProcess(place, ["inspect"]);
   expect(inspected.out).toMatch(/TEAM squad\n.*ada: ended.*#1 look around: pending/s);
   expect(inspected.out).toMatch(/MAIL AND BOARD\n.*team-lead TaskCreate.*system → team-lead: ada has ended/s);
   expect(await teams("clean", "squad")).toMatchObject({ code: 0, out: "removed  squad\n" });

@@ -1,9 +1,12 @@
 import { spawn, spawnSync } from "node:child_process";
+import { EventEmitter } from "node:events";
 import { join } from "node:path";
+import type { WriteStream } from "node:tty";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { outputOf } from "../../src/apps/cli/create-real-host.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { projectRoot } from "../project-files.ts";
-import { createPlace, type Place, runCommand } from "./run-command.ts";
+import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 const hasTerminal = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 const hostile =
@@ -29,6 +32,28 @@ async function onTerminal(
     screen += text;
   });
   await new Promise((resolve) => child.on("close", resolve));
+  return screen;
+}
+
+/** What the command in this process sends to a terminal; only the terminal itself is not real. */
+async function toTerminal(place: Place, words: readonly string[]) {
+  let screen = "";
+  const terminal = Object.assign(new EventEmitter(), {
+    isTTY: true,
+    columns: 100,
+    rows: 40,
+    write(text: string) {
+      screen += text;
+      return true;
+    },
+  }) as unknown as WriteStream; // All that the command uses of one.
+  const output = outputOf(terminal, { TERM: "xterm" });
+  const host = {
+    stdout: output,
+    stderr: output,
+    stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
+  };
+  await runInProcess(place, words, { environment: { TERM: "xterm" }, host });
   return screen;
 }
 
@@ -77,7 +102,7 @@ describe.skipIf(!hasTerminal)(`on a terminal${hasTerminal ? "" : " (skipped: the
     const provider = await startFakeProvider({ script: [hostile] });
     onTestFinished(() => provider[Symbol.asyncDispose]());
     const environment = { ANTHROPIC_BASE_URL: provider.url, ANTHROPIC_API_KEY: "x" };
-    const { out } = await runCommand(createPlace(), ["-p", "go"], { environment });
+    const { out } = await runInProcess(createPlace(), ["-p", "go"], { environment });
     expect(out).toBe(`${hostile}\n`);
   });
 
@@ -101,16 +126,22 @@ describe.skipIf(!hasTerminal)(`on a terminal${hasTerminal ? "" : " (skipped: the
     );
     for (const words of [
       ["agents", "list"],
+      ["trust", "--show"],
+    ])
+      expect({ words, found: dangers(await onTerminal(place, words)) }).toEqual({ words, found: [] });
+    for (const words of [
       ["agents", "show", "a"],
       ["agents", "check"],
       ["skills"],
       ["mcp", "list"],
-      ["trust", "--show"],
       ["permissions", "list"],
       ["doctor"],
       ["plan", "a", "--model", "offline"],
       ["agents", "show", hostile],
-    ])
-      expect({ words, found: dangers(await onTerminal(place, words)) }).toEqual({ words, found: [] });
+    ]) {
+      const screen = await toTerminal(place, words);
+      expect(screen).not.toBe("");
+      expect({ words, found: dangers(screen) }).toEqual({ words, found: [] });
+    }
   });
 });

@@ -18,8 +18,8 @@ function git(directory: string, ...words: readonly string[]): string {
   return execFileSync("git", [...identity, ...words], { cwd: directory, encoding: "utf8" });
 }
 
-async function stage(steps: readonly Step[]) {
-  const sample = await createSampleRuntime(steps, { trusted: true });
+async function stage(steps: readonly Step[], trusted = true) {
+  const sample = await createSampleRuntime(steps, { trusted });
   const { project } = sample.workspace;
   git(project, "init", "-q", "-b", "main");
   writeFileSync(join(project, "a.txt"), "one\n");
@@ -49,6 +49,29 @@ describe("[SPN-7] a child in a worktree of its own", () => {
     );
     expect(git(project, "status", "--short")).toBe(" M a.txt\n");
     await session[Symbol.asyncDispose]();
+  });
+
+  test("without trust, nothing that the repository's own configuration names is run [PRM-11]", async () => {
+    const { sample, project } = await stage([], false);
+    await using _sample = sample;
+    const ran = join(project, "../ran");
+    git(project, "config", "filter.x.clean", `touch '${ran}'; cat`);
+    git(project, "config", "filter.x.smudge", `touch '${ran}'; cat`);
+    writeFileSync(join(project, ".git/info/attributes"), "*.txt filter=x\n");
+    await expect(
+      sample.runtime.spawn("general-purpose", "Work.", { isolation: "worktree" }).result,
+    ).rejects.toThrow(
+      "this folder is not trusted, and the setting filter.clean of its repository may start programs; `retinue trust` trusts it",
+    );
+    expect(existsSync(ran)).toBe(false);
+    git(project, "config", "--remove-section", "filter.x");
+    const config = join(project, "../more");
+    writeFileSync(config, `[filter "x"]\n\tclean = touch '${ran}'; cat\n\tsmudge = touch '${ran}'; cat\n`);
+    git(project, "config", "include.path", config);
+    await expect(
+      sample.runtime.spawn("general-purpose", "Work.", { isolation: "worktree" }).result,
+    ).rejects.toThrow("the setting include.path");
+    expect(existsSync(ran)).toBe(false);
   });
 
   test("[MCP-2] servers of its definition start in the worktree, and nothing is left where it cannot start", async () => {

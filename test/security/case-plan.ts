@@ -5,10 +5,10 @@ import { shippedAliases } from "../../src/model/select-subagent-model.ts";
 import type { McpIdentity } from "../../src/permissions/call-facts.ts";
 import type { PolicyRule } from "../../src/permissions/decide.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-policy.ts";
+import { inWorktree } from "../../src/planning/in-worktree.ts";
 import { planRun } from "../../src/planning/plan-run.ts";
 import { planSession } from "../../src/planning/plan-session.ts";
 import type { RunPlan } from "../../src/planning/plan-tools.ts";
-import { inWorktree } from "../../src/planning/spawn-request.ts";
 import type { MergedSettings, SourcedRule } from "../../src/settings/settings-layer.ts";
 import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
@@ -146,6 +146,7 @@ async function planChild(
     agentName: planned.plan.agent.name,
     settings: wished.settings,
     environment: { PATH: process.env["PATH"], HOME: roots.H },
+    trusted: true,
     signal: AbortSignal.timeout(60_000),
   });
   if (made.type === "refused") return { type: "refused" };

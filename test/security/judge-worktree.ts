@@ -61,6 +61,7 @@ export async function judgeWorktree(testCase: SecurityCase, roots: Roots): Promi
   const made = await makeWorktree({
     ...request,
     environment: { PATH: process.env["PATH"], HOME: roots.H },
+    trusted: true,
     signal: AbortSignal.timeout(60_000),
   });
   if (made.type === "refused") return "deny";

@@ -26,12 +26,14 @@ function heldChildren(): { readonly step: ScriptedStep; readonly release: () => 
   };
 }
 
-test("a question waits as a line until it is opened, never takes keys of the draft, and the draft survives it [CLI-4]", async () => {
+test("a question waits as a line until it is opened, never takes keys of the draft, and the draft survives it; shift+tab changes the mode for the next call [CLI-4]", async () => {
   const { place, pty } = await openConversation(
     [
       { text: "I make a file.", calls: [{ name: "Bash", input: { command: "touch made" } }] },
       { text: "Done.", calls: [{ name: "Bash", input: { command: "touch other" } }] },
       "Not done.",
+      { calls: [{ name: "Write", input: { file_path: "free.txt", content: "x" } }] },
+      "Written.",
     ],
     { words: ["make it"] },
   );
@@ -58,6 +60,17 @@ test("a question waits as a line until it is opened, never takes keys of the dra
   await pty.shows("what should it do instead?");
   pty.type(`use a folder${keys.enter}`);
   await pty.shows("Not done.");
+  await pty.isMissing("esc to interrupt");
+
+  pty.type(`${keys.ctrlC}${keys.shiftTab}`);
+  await pty.shows("acceptEdits");
+  pty.type(`write it${keys.enter}`);
+  await pty.shows("Written.");
+  expect(existsSync(join(place.cwd, "free.txt"))).toBe(true);
+  pty.type(keys.shiftTab);
+  await pty.shows("· plan");
+  pty.type(keys.shiftTab);
+  await pty.shows("· default");
 });
 
 test("an edit is shown as a diff before it is made, and a rule can be granted for the project [CLI-4]", async () => {
@@ -77,24 +90,6 @@ test("an edit is shown as a diff before it is made, and a rule can be granted fo
   await pty.shows("Edited.", "+ zwei");
   expect(readFileSync(join(place.cwd, "a.txt"), "utf8")).toBe("one\nzwei\nthree\n");
   expect(readFileSync(join(place.cwd, ".claude/settings.local.json"), "utf8")).toContain("Edit(");
-});
-
-test("the tree shows what each agent does; ctrl+b frees the caller, who hears of the end later [BGR-3, CLI-4]", async () => {
-  const children = heldChildren();
-  const { pty } = await openConversation(
-    [
-      children.step,
-      { calls: [agentCall("look around", "child task one"), agentCall("count lines", "child task two")] },
-      "I continue without them.",
-      { times: "any", match: "task-notification", text: "I heard of it." },
-    ],
-    { words: ["start two"] },
-  );
-  await pty.shows("look around", "count lines", "2 agents", "Waiting for 2 agents");
-  pty.type(keys.ctrlB);
-  await pty.shows("I continue without them.", "(background)");
-  children.release();
-  await pty.shows("✓ general-purpose look around", "✓ general-purpose count lines", "I heard of it.");
 });
 
 test("the same question of several agents is answered once for all, and a granted rule settles the open ones [CLI-4]", async () => {
@@ -138,45 +133,6 @@ test("the same question of several agents is answered once for all, and a grante
   expect(["four", "five"].map((name) => existsSync(join(place.cwd, name)))).toEqual([true, true]);
 });
 
-test("an agent can be opened, written to and stopped [CLI-4]", async () => {
-  const children = heldChildren();
-  const { pty } = await openConversation(
-    [
-      children.step,
-      { calls: [agentCall("look around", "child task one")] },
-      { times: "any", text: "It was stopped." },
-    ],
-    { words: ["start one"] },
-  );
-  await pty.shows("look around", "1 agent");
-  pty.type(keys.down);
-  pty.type(keys.enter);
-  await pty.shows("child task one", "m message", "x stop");
-  pty.type("m");
-  await pty.shows("message to the agent");
-  pty.type(`be quick${keys.enter}`);
-  await pty.shows("reads the message");
-  pty.type(keys.escape);
-  await pty.shows("look around", "start one");
-  pty.type("x");
-  await pty.shows("✗ general-purpose look around", "you stopped it", "It was stopped.");
-});
-
-test("escape stops the agents that the turn waits for [CLI-4]", async () => {
-  const children = heldChildren();
-  const { pty, provider } = await openConversation(
-    [
-      children.step,
-      { calls: [agentCall("look around", "child task one"), agentCall("count", "child task two")] },
-    ],
-    { words: ["start two"] },
-  );
-  await pty.shows("2 agents", "thinking");
-  pty.type(keys.escape);
-  await pty.shows("Interrupted", "interrupted with the turn");
-  expect(provider.requests.slice(1).map(({ status }) => status)).toEqual(["abandoned", "abandoned"]);
-});
-
 test("before an agent starts in the background, one question asks for what it will need [PRM-6]", async () => {
   const { pty, place } = await openConversation(
     [
@@ -206,94 +162,106 @@ test("before an agent starts in the background, one question asks for what it wi
   expect(existsSync(join(place.cwd, "by-child"))).toBe(true);
 });
 
-test("plan mode ends with the plan, which the person approves [CLI-4]", async () => {
-  const { pty, place, provider } = await openConversation(
-    [
-      { calls: [{ name: "Write", input: { file_path: "early.txt", content: "x" } }] },
-      { calls: [{ name: "ExitPlanMode", input: { plan: "# The plan\n\n1. Write late.txt\n" } }] },
-      { calls: [{ name: "Write", input: { file_path: "late.txt", content: "x" } }] },
-      "Carried out.",
-    ],
-    { words: ["plan it", "--permission-mode", "plan"] },
-  );
-  await pty.shows("The plan", "1. Write late.txt", "has a plan to carry out");
-  expect(existsSync(join(place.cwd, "early.txt"))).toBe(false);
-  expect(userTexts(provider)).toContain("plan mode");
-  pty.type(keys.tab);
-  await pty.shows("carry it out, and accept edits");
-  await afterGuard();
-  pty.type("1");
-  await pty.shows("Carried out.", "acceptEdits");
-  expect(existsSync(join(place.cwd, "late.txt"))).toBe(true);
-});
-
-test("shift+tab changes the mode for the next call [CLI-4]", async () => {
-  const { pty, place } = await openConversation([
-    { calls: [{ name: "Write", input: { file_path: "free.txt", content: "x" } }] },
-    "Written.",
-  ]);
-  await pty.shows("default");
-  pty.type(keys.shiftTab);
-  await pty.shows("acceptEdits");
-  pty.type(`write it${keys.enter}`);
-  await pty.shows("Written.");
-  expect(existsSync(join(place.cwd, "free.txt"))).toBe(true);
-  pty.type(keys.shiftTab);
-  await pty.shows("· plan");
-  pty.type(keys.shiftTab);
-  await pty.shows("· default");
-});
-
-test("questions of the agent with choices are a form [CLI-4]", async () => {
+test("the tree shows what each agent does; ctrl+b frees the caller, who hears of the end later; an agent can be opened, written to and stopped; escape stops those that the turn waits for [BGR-3, CLI-4]", async () => {
+  const children = heldChildren();
+  const never = new Promise<string>(() => undefined);
   const { pty, provider } = await openConversation(
     [
+      children.step,
+      { match: "endless task", times: "any", respond: () => never },
+      { calls: [agentCall("look around", "child task one"), agentCall("count lines", "child task two")] },
+      "I continue without them.",
+      { match: "start a third", calls: [agentCall("dig deep", "endless task three")] },
+      { match: "you stopped it", text: "It was stopped." },
       {
-        calls: [
-          {
-            name: "AskUserQuestion",
-            input: {
-              questions: [
-                {
-                  question: "Which database?",
-                  header: "Database",
-                  multiSelect: false,
-                  options: [
-                    { label: "SQLite", description: "one file" },
-                    { label: "Postgres", description: "a server" },
-                  ],
-                },
-              ],
-            },
-          },
-        ],
+        match: "start two more",
+        calls: ["four", "five"].map((name) => agentCall(name, `endless task ${name}`)),
       },
-      "As you wish.",
+      { times: "any", text: "I heard of it." },
     ],
-    { words: ["choose one"] },
+    { words: ["start two"] },
   );
-  await pty.shows("asks: Which database?");
-  pty.type(keys.tab);
-  await pty.shows("1 SQLite", "2 Postgres", "something else");
-  await afterGuard();
-  pty.type("2");
-  await pty.shows("As you wish.");
-  expect(userTexts(provider)).toContain("Postgres");
+  await pty.shows("look around", "count lines", "2 agents", "Waiting for 2 agents");
+  pty.type(keys.ctrlB);
+  await pty.shows("I continue without them.", "(background)");
+  children.release();
+  await pty.shows("✓ general-purpose look around", "✓ general-purpose count lines", "I heard of it.");
+  await pty.isMissing("esc to interrupt");
+
+  pty.type(`start a third${keys.enter}`);
+  await pty.shows("dig deep", "1 agent");
+  pty.type(keys.down);
+  pty.type(keys.enter);
+  await pty.shows("endless task three", "m message", "x stop");
+  pty.type("m");
+  await pty.shows("message to the agent");
+  pty.type(`be quick${keys.enter}`);
+  await pty.shows("reads the message");
+  pty.type(keys.escape);
+  await pty.shows("dig deep", "start a third");
+  pty.type("x");
+  await pty.shows("✗ general-purpose dig deep", "you stopped it");
+  await pty.isMissing("esc to interrupt");
+
+  pty.type(`start two more${keys.enter}`);
+  await pty.shows("2 agents");
+  await expect.poll(() => provider.requests.filter(({ status }) => status === "open").length).toBe(2);
+  pty.type(keys.escape);
+  await pty.shows("Interrupted", "interrupted with the turn");
+  expect(provider.requests.slice(-2).map(({ status }) => status)).toEqual(["abandoned", "abandoned"]);
 });
 
-test("ctrl+b moves a running command to the background: the agent continues immediately [BGR-3]", async () => {
-  const { pty, place } = await openConversation(
-    [
-      { calls: [{ name: "Bash", input: { command: "while [ ! -e go ]; do sleep 0.05; done; touch late" } }] },
-      "I continue.",
-    ],
-    { words: ["run it", "--dangerously-skip-permissions"] },
+test("ctrl+b moves a running command to the background, the agent's and the person's own; after ! the same rules hold, and the agent hears of it [BGR-3, CLI-4]", async () => {
+  const untilThere = (file: string): string =>
+    `echo begun; while [ ! -e ${file} ]; do sleep 0.05; done; touch late-${file}`;
+  const { pty, place, provider } = await openConversation(
+    [{ calls: [{ name: "Bash", input: { command: untilThere("one") } }] }, "I continue.", "I saw it."],
+    {
+      words: ["run it", "--allowedTools", "Bash(echo *),Bash(while *),Bash(sleep *),Bash(touch late-*)"],
+      files: { "note.txt": "the first line\nthe content of the note\n" },
+    },
   );
-  await pty.shows("○ Bash while");
+  const isThere = (name: string): boolean => existsSync(join(place.cwd, name));
+  await pty.shows("late-one  begun");
   pty.type(keys.ctrlB);
-  await pty.shows("I continue.", "The person moved the command");
-  expect(existsSync(join(place.cwd, "late"))).toBe(false);
+  await pty.shows("I continue.", "late-one  The person moved");
+  await pty.isMissing("esc to interrupt");
+
+  pty.type(`!${untilThere("two")}${keys.enter}`);
+  await pty.shows("late-two  begun", "esc to interrupt");
+  pty.type(keys.ctrlB);
+  await pty.shows("It continues in the background as task");
+  await pty.isMissing("esc to interrupt");
+  expect([isThere("late-one"), isThere("late-two")]).toEqual([false, false]);
+  place.write("one", "");
+  place.write("two", "");
+  await expect.poll(() => isThere("late-one") && isThere("late-two")).toBe(true);
+
+  pty.type(`!cat note.txt${keys.enter}`);
+  await pty.shows("Bash cat note.txt", "  the first line", "  the content of the note");
+  pty.type(`!touch made${keys.enter}`);
+  await pty.shows("tab to answer");
+  pty.type(keys.tab);
+  await pty.shows("3 no");
+  await afterGuard();
+  pty.type("3");
+  await pty.isMissing("3 no");
+  expect(isThere("made")).toBe(false);
+  pty.type(`what did it say?${keys.enter}`);
+  await pty.shows("I saw it.");
+  expect(userTexts(provider)).toContain("the content of the note");
+});
+
+test("a command of the person outlives a turn that ends meanwhile [CLI-4]", async () => {
+  const { pty, place } = await openConversation(["Answered."], {
+    words: ["--dangerously-skip-permissions"],
+  });
+  await pty.shows("bypassPermissions");
+  pty.type(`!echo begun; while [ ! -e go ]; do sleep 0.05; done; echo over$((1+1))${keys.enter}`);
+  await pty.shows("  begun", "esc to interrupt");
+  pty.type(`meanwhile${keys.enter}`);
+  await pty.shows("Answered.", "○ Bash echo begun");
   place.write("go", "");
-  await expect.poll(() => existsSync(join(place.cwd, "late")), { timeout: 5000 }).toBe(true);
-  pty.type(keys.ctrlD);
-  await pty.exited;
+  await pty.shows("● Bash echo begun", "  over2");
+  expect((await pty.all()).join("\n")).not.toContain("interrupted");
 });

@@ -3,57 +3,46 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { keys, openConversation, userTexts } from "./pty-stage.ts";
 
-test("/model changes the model of the conversation, and one that cannot be had changes nothing [CLI-4]", async () => {
-  const { pty, provider } = await openConversation(["One.", "Two.", "Three."], {
-    words: ["the first prompt"],
-  });
+test("/model changes the model, esc esc goes back to before a prompt, /clear begins anew and /resume returns [CLI-4]", async () => {
+  const { pty, provider } = await openConversation(
+    ["One.", "Two.", "Three.", "Other.", "New.", "Old again."],
+    { words: ["the first prompt"] },
+  );
+  const isReady = (): Promise<void> => pty.isMissing("esc to interrupt");
   await pty.shows("One.");
-  await pty.isMissing("esc to interrupt");
+  await isReady();
   pty.type(`/model haiku${keys.enter}`);
   await pty.shows("claude-haiku-5-5 ·");
   pty.type(`continue please${keys.enter}`);
   await pty.shows("Two.");
-  await pty.isMissing("esc to interrupt");
+  await isReady();
   expect(provider.requests.at(-1)?.body["model"]).toBe("claude-haiku-5-5");
   expect(userTexts(provider)).toContain("the first prompt");
   pty.type(`/model no such model${keys.enter}`);
   await pty.shows("cannot be used");
-  pty.type(`once more${keys.enter}`);
+  pty.type(`a bad third${keys.enter}`);
   await pty.shows("Three.");
   expect(userTexts(provider)).toContain("continue please");
-});
+  await isReady();
 
-test("esc esc goes back to before a prompt, which becomes the draft [CLI-4]", async () => {
-  const { pty, provider } = await openConversation(["One.", "Two.", "Other."], {
-    words: ["the first prompt"],
-  });
-  await pty.shows("One.");
-  pty.type(`a bad second${keys.enter}`);
-  await pty.shows("Two.");
   pty.type(keys.escape);
   await pty.shows("esc again");
   pty.type(keys.escape);
-  await pty.shows("Go back to before a prompt", "the first prompt", "a bad second");
+  await pty.shows("Go back to before a prompt", "the first prompt", "continue please", "a bad third");
   pty.type(keys.enter);
-  await pty.shows("> a bad second", "One.");
+  await pty.shows("\n> a bad third\n claude", "Two.");
   pty.type(` and better${keys.enter}`);
   await pty.shows("Other.");
-  const sent = userTexts(provider);
-  expect(sent).toContain("the first prompt");
-  expect(sent).toContain("a bad second and better");
-  expect(JSON.stringify(provider.requests.at(-1)?.request.messages)).not.toContain("Two.");
-});
+  expect(userTexts(provider)).toContain("a bad third and better");
+  expect(JSON.stringify(provider.requests.at(-1)?.request.messages)).not.toContain("Three.");
+  await isReady();
 
-test("/clear begins a new conversation, /resume goes back to the old one [CLI-4]", async () => {
-  const { pty, provider } = await openConversation(["One.", "New.", "Old again."], {
-    words: ["the first prompt"],
-  });
-  await pty.shows("One.");
   pty.type(`/clear${keys.enter}`);
   await pty.shows("A new conversation begins here.");
   pty.type(`something else${keys.enter}`);
   await pty.shows("New.");
   expect(userTexts(provider)).not.toContain("the first prompt");
+  await isReady();
   pty.type(`/resume${keys.enter}`);
   await pty.shows("Conversations of this folder", "the first prompt", "something else");
   pty.type("first");
@@ -65,9 +54,12 @@ test("/clear begins a new conversation, /resume goes back to the old one [CLI-4]
   expect(userTexts(provider)).toContain("the first prompt");
 });
 
-test("commands show their pages and give the conversation back [CLI-4]", async () => {
-  const { pty } = await openConversation(["One."], { words: ["the first prompt"] });
-  await pty.shows("One.");
+test("commands show their pages and give the conversation back; what cannot be meant is said; ctrl+o and /export show all [CLI-4]", async () => {
+  const { pty, place, provider } = await openConversation(
+    [{ calls: [{ name: "Read", input: { file_path: "a.txt" } }] }, "Read it."],
+    { words: ["read the file"], files: { "a.txt": "the only line\n" } },
+  );
+  await pty.shows("Read it.");
   await pty.isMissing("esc to interrupt");
   for (const [command, text] of [
     ["agents", "general-purpose"],
@@ -75,54 +67,21 @@ test("commands show their pages and give the conversation back [CLI-4]", async (
     ["mcp", "No MCP servers"],
     ["context", "The window of claude-sonnet-5"],
     ["memory", "CLAUDE.md"],
-    ["cost", "the first prompt"],
-    ["inspect", "the first prompt"],
+    ["cost", "read the file"],
+    ["inspect", "read the file"],
     ["doctor", "Node"],
   ] as const) {
     pty.type(`/${command}${keys.enter}`);
     await pty.shows(`/${command}`, text, "esc back");
     pty.type(keys.escape);
     await pty.isMissing("esc back");
-    await pty.shows("One.");
+    await pty.shows("Read it.");
   }
-});
-
-test("/export writes the conversation, ctrl+o shows all of it with results [CLI-4]", async () => {
-  const { pty, place } = await openConversation(
-    [{ calls: [{ name: "Read", input: { file_path: "a.txt" } }] }, "Read it."],
-    { words: ["read the file"], files: { "a.txt": "the only line\n" } },
-  );
-  await pty.shows("Read it.");
   await pty.isMissing("the only line");
   pty.type(keys.ctrlO);
   await pty.shows("the only line");
   pty.type(keys.escape);
   await pty.isMissing("the only line");
-  pty.type(`/export${keys.enter}`);
-  await pty.shows("Written to");
-  const [file = ""] = readdirSync(place.cwd).filter((name) => name.startsWith("conversation-"));
-  expect(readFileSync(join(place.cwd, file), "utf8")).toMatch(
-    /read the file[\s\S]*the only line[\s\S]*Read it\./,
-  );
-});
-
-test("ctrl+g writes the draft in the editor of the person [CLI-4]", async () => {
-  const { pty } = await openConversation([], {
-    files: { "edit.sh": 'printf "%s, edited" "$(cat "$1")" > "$1.new" && mv "$1.new" "$1"\n' },
-    environment: { EDITOR: "sh ./edit.sh" },
-  });
-  await pty.shows("default");
-  pty.type("my draft");
-  await pty.shows("> my draft");
-  pty.type("\u0007");
-  await pty.shows("> my draft, edited");
-  expect((await pty.all()).filter((line) => line.includes("my draft"))).toEqual(["> my draft, edited"]);
-});
-
-test("what cannot be meant is said, and nothing is sent [CLI-4]", async () => {
-  const { pty, provider } = await openConversation(["One."], { words: ["the first prompt"] });
-  await pty.shows("One.");
-  await pty.isMissing("esc to interrupt");
   for (const [typed, text] of [
     ["/hlep", "no command or skill /hlep. Did you mean /help?"],
     ["/xyzzy with words", "no command or skill /xyzzy. /help lists"],
@@ -133,11 +92,16 @@ test("what cannot be meant is said, and nothing is sent [CLI-4]", async () => {
     ["/compact", "Nothing was compacted."],
     ["!", "write a command after the !"],
     ["#", "write a note after the #"],
+    ["/export", "Written to"],
   ] as const) {
     pty.type(typed);
     await pty.shows(`> ${typed}`);
     pty.type(keys.enter);
     await pty.shows(text);
   }
-  expect(provider.requests).toHaveLength(1);
+  expect(provider.requests).toHaveLength(2);
+  const [file = ""] = readdirSync(place.cwd).filter((name) => name.startsWith("conversation-"));
+  expect(readFileSync(join(place.cwd, file), "utf8")).toMatch(
+    /read the file[\s\S]*the only line[\s\S]*Read it\./,
+  );
 });

@@ -24,19 +24,23 @@ function processesOf(home: string): readonly string[] {
   return listing.split("\n").filter((line) => line.includes(home));
 }
 
+/** Ends the command by a signal and looks at what is left. */
+async function expectClean(
+  pty: PtyStage,
+  { home, signal, code }: { readonly home: string; readonly signal: string; readonly code: number },
+): Promise<void> {
+  process.kill(pty.pid, signal);
+  expect(await pty.exited).toEqual({ code });
+  expect(modesLeft(pty)).toEqual([]);
+  expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");
+  expect(processesOf(home)).toEqual([]);
+}
+
 describe("the terminal is given back", () => {
-  test.each([
-    ["SIGTERM", 143],
-    ["SIGHUP", 129],
-    ["SIGINT", 130],
-  ] as const)("after %s while an agent works, and the session can continue [CLI-4, CLI-8]", async (signal, code) => {
+  test("after SIGINT while an agent works, and the session can continue [CLI-4, CLI-8]", async () => {
     const { pty, place } = await openConversation([() => forever], { words: ["wait for it"] });
     await pty.shows("Working");
-    process.kill(pty.pid, signal);
-    expect(await pty.exited).toEqual({ code });
-    expect(modesLeft(pty)).toEqual([]);
-    expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");
-    expect(processesOf(place.home)).toEqual([]);
+    await expectClean(pty, { home: place.home, signal: "SIGINT", code: 130 });
   });
 
   test("after a crash in the middle of an answer, from the alternate screen too [CLI-4]", async () => {
@@ -57,7 +61,7 @@ describe("the terminal is given back", () => {
   });
 });
 
-test("finished text is in the scrollback once and in order, through resizes while it streams [CLI-4]", async () => {
+test("finished text is in the scrollback once and in order, through resizes while it streams; a paste of 10,000 lines leaves the keys alive [CLI-4]", async () => {
   const lines = Array.from({ length: 300 }, (_, at) => `line number ${at} of the long answer`);
   const { pty } = await openConversation([lines.join("\n\n")], {
     words: ["write a lot"],
@@ -75,13 +79,14 @@ test("finished text is in the scrollback once and in order, through resizes whil
   const numbers = all.flatMap((line) => /^line number (\d+) of/.exec(line)?.[1] ?? []).map(Number);
   expect(numbers).toEqual(lines.map((_, at) => at));
   expect(pty.bytes()).not.toMatch(/\u001b\[[23]J/);
-  pty.type("still here");
-  await pty.shows("> still here");
+  pty.type(pasted(Array.from({ length: 10_000 }, (_, at) => `line ${at}`).join("\n")));
+  pty.type("and more");
+  await pty.shows("> [pasted #1: 10,000 lines]and more");
 });
 
-test("NO_COLOR leaves no colours, and what a model says reaches the terminal without control sequences [CLI-6]", async () => {
+test("NO_COLOR leaves no colours, what a model says reaches the terminal without control sequences, and SIGHUP leaves it clean [CLI-4, CLI-6]", async () => {
   const hostile = "ok \u001b]52;c;cm0=\u0007\u001b[2J\u009b31m \u202eevil";
-  const { pty } = await openConversation(
+  const { pty, place } = await openConversation(
     [{ text: hostile, calls: [{ name: "Bash", input: { command: `echo '${hostile}'` } }] }, "Over."],
     { words: ["be evil"], environment: { NO_COLOR: "1" } },
   );
@@ -89,18 +94,11 @@ test("NO_COLOR leaves no colours, and what a model says reaches the terminal wit
   pty.type(keys.tab);
   await pty.shows("asks to use Bash");
   expect(pty.bytes()).not.toMatch(/\u001b\]|\u009b|\u202e|\u001b\[2J|\u001b\[(?:[\d;]*;)?[39]\dm/);
+  await expectClean(pty, { home: place.home, signal: "SIGHUP", code: 129 });
 });
 
-test("a paste of 10,000 lines leaves the keys alive [CLI-4]", async () => {
-  const { pty } = await openConversation([]);
-  await pty.shows("default");
-  pty.type(pasted(Array.from({ length: 10_000 }, (_, at) => `line ${at}`).join("\n")));
-  pty.type("and more");
-  await pty.shows("[pasted #1: 10,000 lines]and more");
-});
-
-test("narrow windows keep the name and what an agent does [CLI-4]", async () => {
-  const { pty } = await openConversation(
+test("narrow windows keep the name and what an agent does, and SIGTERM leaves them clean [CLI-4, CLI-8]", async () => {
+  const { pty, place } = await openConversation(
     [
       { match: "child task", times: "any", respond: () => forever },
       {
@@ -116,4 +114,7 @@ test("narrow windows keep the name and what an agent does [CLI-4]", async () => 
   );
   await pty.shows("general-purpose", "thinking", "1 agent");
   for (const line of await pty.screen()) expect(line.length).toBeLessThanOrEqual(40);
+  pty.resize(100, 20);
+  await pty.shows("─".repeat(99));
+  await expectClean(pty, { home: place.home, signal: "SIGTERM", code: 143 });
 });

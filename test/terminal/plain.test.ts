@@ -1,34 +1,29 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { ScriptedStep } from "../../src/testing/script.ts";
 import { afterGuard, keys, openConversation } from "./pty-stage.ts";
 
-describe.each([
-  ["--plain", ["--plain"], {}],
-  ["TERM=dumb", [], { TERM: "dumb" }],
-] as const)("with %s", (_, words, environment) => {
-  test("the conversation is lines alone, and questions are answered by name [CLI-4]", async () => {
-    const { pty, place } = await openConversation(
-      [{ text: "I **make** it.", calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Done."],
-      { words, environment },
-    );
-    await pty.shows("The mode is default.");
-    pty.type(`make it${keys.enter}`);
-    await pty.shows("I make it.", "Question: main asks to use Bash:", "touch made", "/yes");
-    // A line that was meant as a message is one.
-    pty.type(`1${keys.enter}`);
-    pty.type(`/yes${keys.enter}`);
-    await pty.shows("Done.", "Ready.");
-    expect(existsSync(join(place.cwd, "made"))).toBe(true);
-    expect(pty.bytes()).not.toContain("\u001b");
-    pty.type(`/quit${keys.enter}`);
-    expect(await pty.exited).toEqual({ code: 0 });
-    expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");
-  });
+test("with --plain the conversation is lines alone, and questions are answered by name [CLI-4]", async () => {
+  const { pty, place } = await openConversation(
+    [{ text: "I **make** it.", calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Done."],
+    { words: ["--plain"] },
+  );
+  await pty.shows("The mode is default.");
+  pty.type(`make it${keys.enter}`);
+  await pty.shows("I make it.", "Question: main asks to use Bash:", "touch made", "/yes");
+  // A line that was meant as a message is one.
+  pty.type(`1${keys.enter}`);
+  pty.type(`/yes${keys.enter}`);
+  await pty.shows("Done.", "Ready.");
+  expect(existsSync(join(place.cwd, "made"))).toBe(true);
+  expect(pty.bytes()).not.toContain("\u001b");
+  pty.type(`/quit${keys.enter}`);
+  expect(await pty.exited).toEqual({ code: 0 });
+  expect((await pty.all()).at(-1)).toContain("Continue: retinue --resume");
 });
 
-test("of several questions each is read out before it can be answered [CLI-4]", async () => {
+test("with TERM=dumb it is the same, and of several questions each is read out before it can be answered [CLI-4]", async () => {
   const child = (name: string): ScriptedStep => ({
     match: ({ messages: [first] }) => JSON.stringify(first).includes(`child task ${name}`),
     times: "any",
@@ -41,7 +36,7 @@ test("of several questions each is read out before it can be answered [CLI-4]", 
   });
   const { pty, place } = await openConversation(
     [child("one"), child("two"), { calls: [start("one"), start("two")] }, "Both are back."],
-    { words: ["--plain", "start two"] },
+    { words: ["start two"], environment: { TERM: "dumb" } },
   );
   const made = (): number => ["one", "two"].filter((name) => existsSync(join(place.cwd, name))).length;
   await pty.shows("2 questions wait");
@@ -52,4 +47,5 @@ test("of several questions each is read out before it can be answered [CLI-4]", 
   pty.type(`/yes${keys.enter}`);
   await pty.shows("Both are back.");
   expect(made()).toBe(2);
+  expect(pty.bytes()).not.toContain("\u001b");
 });

@@ -35,7 +35,7 @@ export interface PtyStage {
   readonly exited: Promise<{ readonly code: number }>;
 }
 
-const patienceMs = 15_000;
+const patienceMs = 25_000;
 
 /** Opens the built command on a terminal of its own. */
 export function openPty(

@@ -1,14 +1,22 @@
 import { expect, test } from "vitest";
 import { afterGuard, keys, openConversation, userTexts } from "./pty-stage.ts";
 
-test("a second terminal on the same conversation watches it live, forks it, or continues it when the first has left [CLI-1]", async () => {
+test("a second terminal on the same conversation watches it live, an answer while it is being said, forks it, or continues it when the first has left [CLI-1]", async () => {
+  const parts = Array.from({ length: 4 }, (_, at) => `part ${at} of the long text\n`);
   const {
     pty: first,
     again,
     provider,
   } = await openConversation(
-    ["First answer.", "Second answer.", "Answer in the copy.", "Continued answer."],
-    { words: ["first prompt"] },
+    [
+      "First answer.",
+      "Second answer.",
+      // It never ends, so whatever is seen of it is seen while it is being said.
+      { text: `${parts.join("")}and more that never comes\n`, failure: "stall", after: 10 },
+      "Answer in the copy.",
+      "Continued answer.",
+    ],
+    { words: ["first prompt"], provider: { deltaSize: 10 } },
   );
   await first.shows("First answer.");
   const second = again(["--continue"]);
@@ -18,6 +26,13 @@ test("a second terminal on the same conversation watches it live, forks it, or c
   await second.shows("> first prompt", "First answer.", "watching");
   first.type(`second prompt${keys.enter}`);
   await second.shows("> second prompt", "Second answer.");
+  first.type(`say it slowly${keys.enter}`);
+  await second.shows("> say it slowly", "part 1 of", "part 3 of");
+  expect(provider.requests.at(-1)?.status).toBe("open");
+  first.type(keys.escape);
+  await first.shows("Interrupted");
+  const shown = (await second.all()).join("\n");
+  expect(parts.map((_, at) => shown.split(`part ${at} of`).length - 1)).toEqual(parts.map(() => 1));
   second.type(`mine${keys.enter}`);
   await second.shows("so it is read-only here");
   second.type(`/fork${keys.enter}`);
@@ -39,26 +54,4 @@ test("a second terminal on the same conversation watches it live, forks it, or c
   await third.shows("Continued answer.");
   expect(userTexts(provider)).toContain("second prompt");
   expect(userTexts(provider)).not.toContain("in the copy");
-});
-
-test("who watches sees an answer while it is being said, each part once [CLI-1]", async () => {
-  const parts = Array.from({ length: 10 }, (_, at) => `part ${at} of the long text\n`);
-  const { pty: first, again } = await openConversation(
-    ["First answer.", { text: parts.join(""), delayMs: 120 }, "Third answer."],
-    { words: ["first prompt"] },
-  );
-  await first.shows("First answer.");
-  const second = again(["--continue"]);
-  await second.shows("1 watch");
-  await afterGuard();
-  second.type("1");
-  await second.shows("First answer.", "watching");
-  first.type(`say it slowly${keys.enter}`);
-  await second.shows("> say it slowly", "part 1 of");
-  expect((await second.screen()).join("\n")).not.toContain("part 9 of");
-  await second.shows("part 9 of");
-  first.type(`once more${keys.enter}`);
-  await second.shows("Third answer.");
-  const shown = (await second.all()).join("\n");
-  expect(parts.map((_, at) => shown.split(`part ${at} of`).length - 1)).toEqual(parts.map(() => 1));
 });

@@ -59,6 +59,7 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
       channel,
       policy,
       mainAgentId: () => session?.plan.agent.id ?? "",
+      directory: () => session?.plan.directory ?? given.context.host.cwd,
       waiting: () => undefined,
       warn,
     }),

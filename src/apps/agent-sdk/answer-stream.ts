@@ -1,7 +1,13 @@
-import type { AssistantBlock, ModelEvent } from "../../conversation/message.ts";
+import {
+  type AssistantBlock,
+  type ModelEvent,
+  textOf,
+  type UserMessage,
+} from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
+import type { LoopPorts } from "../../loop/loop-ports.ts";
 import {
   type AnswerHead,
   blockMessage,
@@ -24,6 +30,7 @@ export function createAnswerStream(
   let head: AnswerHead | undefined;
   let ids: string[] = [];
   let askedAt = 0;
+  const thinking = createThinkingCount();
   const here = (): SdkMessageContext => ({ ...context, sessionId: context.sessionId() });
   const show = (streamed: JsonRecord | undefined, more: JsonRecord = {}): readonly SdkMessage[] =>
     streamed === undefined || !context.partial ? [] : [{ ...partialMessage(streamed, here()), ...more }];
@@ -39,6 +46,8 @@ export function createAnswerStream(
       ids = [];
       return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
     }
+    if (event.type === "thinking-delta")
+      return [...thinking.take(event.text, here()), ...show(streamEvent(event))];
     if (event.type !== "block-ended" || head === undefined) return show(streamEvent(event));
     const { index, block } = event;
     const isSigned = block.type === "thinking" && block.signature !== "";
@@ -53,6 +62,7 @@ export function createAnswerStream(
       switch (event.type) {
         case "turn-started":
           askedAt = Date.now();
+          thinking.begin();
           return [];
         case "model-streamed":
           return takeStreamed(event.event);
@@ -70,6 +80,30 @@ export function createAnswerStream(
         default:
           return [];
       }
+    },
+  };
+}
+
+/** Estimated tokens between two messages about them, so that a long thought is not thousands of messages. */
+const thinkingStep = 50;
+
+/** Reports about how much a model has thought so far: four characters are a token. */
+function createThinkingCount() {
+  let characters = 0;
+  let reported = 0;
+  return {
+    begin(): void {
+      characters = 0;
+      reported = 0;
+    },
+    take(text: string, { sessionId, uuid }: SdkMessageContext): readonly SdkMessage[] {
+      characters += text.length;
+      const estimated = Math.ceil(characters / 4);
+      const delta = estimated - reported;
+      if (delta === 0 || (reported > 0 && delta < thinkingStep)) return [];
+      reported = estimated;
+      const counts = { estimated_tokens: estimated, estimated_tokens_delta: delta };
+      return [{ type: "system", subtype: "thinking_tokens", ...counts, uuid: uuid(), session_id: sessionId }];
     },
   };
 }
@@ -121,4 +155,53 @@ function answerEnd({
 }: Pick<Extract<RunEvent, { type: "assistant-answered" }>, "stopReason" | "usage">): readonly JsonRecord[] {
   const ending = { stop_reason: stopReason, stop_sequence: null };
   return [{ type: "message_delta", delta: ending, usage: sdkUsage(usage) }, { type: "message_stop" }];
+}
+
+/** Makes the model continue an answer that is none: cut at its limit, refused, or empty. */
+export interface AnswerContinuation {
+  readonly continueAnswer: NonNullable<LoopPorts["continueAnswer"]>;
+  /** Called when the next prompt begins. */
+  begin(): void;
+}
+
+/** As often in one turn; a model that never says anything complete must end some time. */
+const maxCuts = 3;
+
+export function createAnswerContinuation({
+  notice,
+}: {
+  readonly notice: (text: string) => void;
+}): AnswerContinuation {
+  let cuts = 0;
+  let isRefused = false;
+  let isEmpty = false;
+  return {
+    begin() {
+      cuts = 0;
+      isRefused = false;
+      isEmpty = false;
+    },
+    continueAnswer({ stopReason, message, model }) {
+      if (stopReason === "max_tokens" && cuts < maxCuts) {
+        cuts += 1;
+        return said(
+          "Your answer was cut at the output limit. Continue exactly where it broke off, and do the rest in smaller steps.",
+        );
+      }
+      if (stopReason === "refusal" && !isRefused) {
+        isRefused = true;
+        notice(`${model} declined to answer. It is asked once more, and told so.`);
+        return said(
+          "Your last answer was stopped as a refusal. If a part of the request can be answered, answer that part; otherwise say briefly what you cannot do.",
+        );
+      }
+      if (stopReason !== "end_turn" || isEmpty || textOf(message).trim() !== "") return undefined;
+      isEmpty = true;
+      return said("Your last answer had no text. Continue, and answer in words.");
+    },
+  };
+}
+
+function said(text: string): UserMessage {
+  return { role: "user", content: [{ type: "text", text }] };
 }

@@ -42,6 +42,12 @@ export function isApiFailure({ status, reason }: RunEnding): boolean {
   return status === "failed" && isProviderFailure(reason);
 }
 
+/** The category of a failure that ended a run; that of one that is retried is more precise. */
+export function finalCategory(code: string): string {
+  if (code === "invalid-request") return "unknown";
+  return code === "overloaded" ? "server_error" : errorCategory(code);
+}
+
 /** What programs are told about a failure of the provider. */
 export interface ApiFailure {
   readonly category: string;
@@ -59,13 +65,19 @@ export function apiFailureOf(ending: RunEnding): ApiFailure | undefined {
   const type = provider?.type === undefined || provider.type === "" ? {} : { type: provider.type };
   const said = provider?.message ?? error;
   const isUnpaid = /credit balance|billing/i.test(said) && reason !== "rate-limited";
-  const category = isUnpaid ? "billing_error" : errorCategory(reason);
-  const text = `${leads.get(reason) ?? ""}API Error: ${status === null ? "" : `${status} `}${said}`;
+  const category = isUnpaid ? "billing_error" : finalCategory(reason);
+  const text = `${leadOf(reason, isUnpaid)}API Error: ${status === null ? "" : `${status} `}${said}`;
   return { category, status, ...type, text };
 }
 
-/** Programs tell these failures by the beginning of the text. */
+function leadOf(reason: string, isUnpaid: boolean): string {
+  return isUnpaid ? "Credit balance is too low. " : (leads.get(reason) ?? "");
+}
+
+/** Programs recognize these failures by the beginning of the text. */
 const leads: ReadonlyMap<string, string> = new Map([
+  ["no-credentials", "Not logged in. "],
+  ["not-found", "There's an issue with the selected model: it may not exist, or you have no access to it. "],
   ["unauthorized", "Failed to authenticate. "],
   ["context-too-long", "Prompt is too long. "],
 ]);

@@ -137,6 +137,7 @@ const reportedStatus = {
 } as const;
 
 function summaryOf({ description, state, exitCode }: TaskView): string {
+  if (state === "stopped") return description;
   const code = exitCode === undefined ? "" : ` (exit code ${exitCode})`;
   return `Background command ${JSON.stringify(description)} ${reportedStatus[state]}${code}`;
 }

@@ -11,6 +11,8 @@ export interface HostPermissionOptions {
   readonly policy: Pick<LivePolicy, "update">;
   /** The id of the main agent; calls of others carry theirs. */
   readonly mainAgentId: () => string;
+  /** The folder that paths are shown from. */
+  readonly directory: () => string;
   /** Shows that the host is asked, and that it has answered. */
   readonly waiting: (isWaiting: boolean) => void;
   readonly warn: (text: string) => void;
@@ -25,18 +27,24 @@ const interactive: ReadonlySet<string> = new Set(["AskUserQuestion", "ExitPlanMo
 export function createHostPermission(options: HostPermissionOptions): CanUseTool {
   return async (tool, input, context) => {
     const [blocked] = context.outsidePaths();
-    const suggestions = suggestionsOf(tool, context.suggestedRules(), blocked !== undefined);
+    const suggestions = [
+      ...suggestionsOf(tool, context.suggestedRules(), blocked !== undefined),
+      ...commandSuggestions(tool, input, {
+        isOutside: blocked !== undefined,
+        directory: options.directory(),
+      }),
+    ];
     const request = {
       subtype: "can_use_tool",
       tool_name: tool,
       input,
       tool_use_id: context.callId,
-      permission_suggestions: suggestions,
+      ...(suggestions.length === 0 ? {} : { permission_suggestions: suggestions }),
       ...(blocked === undefined ? {} : { blocked_path: blocked }),
       decision_reason: context.reason,
       decision_reason_type: reasonType(context.reason, blocked),
       display_name: tool,
-      ...descriptionOf(input),
+      ...descriptionOf(input, options.directory()),
       ...(context.agentId === options.mainAgentId() ? {} : { agent_id: context.agentId }),
       ...(context.server === undefined ? {} : { mcp_server: serverOf(context.server) }),
       ...(interactive.has(tool) ? { requires_user_interaction: true } : {}),
@@ -80,11 +88,34 @@ function serverOf({ name, source }: { readonly name: string; readonly source: st
 }
 
 /** What the call is about, in words of the model or of its input. */
-function descriptionOf(input: unknown): { readonly description?: string } {
+function descriptionOf(input: unknown, directory: string): { readonly description?: string } {
   if (!isRecord(input)) return {};
   const { description, file_path: file, notebook_path: notebook, url, query } = input;
-  const text = [description, file, notebook, url, query].find((each) => typeof each === "string");
+  const path = [file, notebook].find((each) => typeof each === "string");
+  const shown = typeof path === "string" ? pathFrom(directory, path) : undefined;
+  const text = [description, shown, url, query].find((each) => typeof each === "string");
   return typeof text === "string" ? { description: text } : {};
+}
+
+function pathFrom(directory: string, path: string): string {
+  return path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : path;
+}
+
+/** Commands that change files as Edit and Write do; the mode that accepts edits allows them in the working folders. */
+const fileCommands: ReadonlySet<string> = new Set(["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"]);
+
+function commandSuggestions(
+  tool: string,
+  input: unknown,
+  { isOutside, directory }: { readonly isOutside: boolean; readonly directory: string },
+): readonly JsonRecord[] {
+  const command = tool === "Bash" && isRecord(input) ? input["command"] : undefined;
+  const [first = ""] = typeof command === "string" ? command.trim().split(/\s/) : [];
+  if (isOutside || !fileCommands.has(first)) return [];
+  return [
+    { type: "addDirectories", directories: [directory], destination: "session" },
+    { type: "setMode", mode: "acceptEdits", destination: "session" },
+  ];
 }
 
 /** Edits are allowed together, paths elsewhere for the session, and everything else from now on. */
@@ -115,14 +146,11 @@ function reasonType(reason: string, blocked: string | undefined): string {
 export function createHostQuestions({
   channel,
   waiting,
-  callId,
 }: {
   readonly channel: Pick<ControlChannel, "ask">;
   readonly waiting: (isWaiting: boolean) => void;
-  /** The call that asks. */
-  readonly callId: () => string;
 }): NonNullable<ToolHost["ask"]> {
-  return async (questions, { signal }) => {
+  return async (questions, { signal, callId }) => {
     waiting(true);
     try {
       const answer = await channel.ask(
@@ -130,8 +158,7 @@ export function createHostQuestions({
           subtype: "can_use_tool",
           tool_name: "AskUserQuestion",
           input: { questions },
-          tool_use_id: callId(),
-          permission_suggestions: [],
+          tool_use_id: callId ?? "",
           requires_user_interaction: true,
           display_name: "AskUserQuestion",
         },

@@ -17,7 +17,7 @@ interface Planning extends PlanModeOptions {
   modeBefore: PermissionMode | undefined;
 }
 
-/** The tools by which the main agent asks the host to begin planning, and to carry a plan out. */
+/** The tools by which the main agent begins planning, which only takes rights away, and asks the host to carry a plan out. */
 export function createPlanModeTools(options: PlanModeOptions): readonly Tool[] {
   const planning: Planning = { ...options, modeBefore: undefined };
   return [exitTool(planning), enterTool(planning)];
@@ -50,15 +50,14 @@ function exitTool(planning: Planning): Tool {
 function enterTool(planning: Planning): Tool {
   return defineTool<Record<string, never>>({
     name: "EnterPlanMode",
-    description: "Asks to switch to planning: only looking, no changes, until a plan is approved.",
+    description: "Switches to planning: only looking, no changes, until a plan is approved.",
     effect: "interact",
     input: z.object({}),
-    async call(input, { callId, signal }) {
-      const answer = await ask("EnterPlanMode", { input, callId, signal, planning });
-      if (answer["behavior"] !== "allow") return { content: refusal(answer["message"]), isError: true };
+    async call() {
       planning.modeBefore = planning.policy.mode() ?? planning.before();
       planning.policy.setMode("plan");
-      return { content: "You are in plan mode now: look, change nothing, and end with ExitPlanMode." };
+      const message = "You are in plan mode now: look, change nothing, and end with ExitPlanMode.";
+      return { content: message, data: { message } };
     },
   });
 }
@@ -82,7 +81,6 @@ async function ask(
         tool_name: tool,
         input,
         tool_use_id: callId,
-        permission_suggestions: [],
         display_name: tool,
         requires_user_interaction: true,
       },

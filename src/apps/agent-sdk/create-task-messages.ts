@@ -1,10 +1,11 @@
-import type { RunEvent } from "../../conversation/run-event.ts";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
 import { describeCall } from "../cli/print/describe-call.ts";
 import { runningAgents } from "./background-commands.ts";
+import { failureMessage } from "./result-message.ts";
 import { type SdkMessage, type SdkMessageContext, sdkMessages } from "./sdk-messages.ts";
 
 export interface TaskMessageOptions extends Pick<SdkMessageContext, "sessionId" | "uuid"> {
@@ -56,10 +57,11 @@ export function createTaskMessages(options: TaskMessageOptions): (news: TaskEven
       ...(isMoved && !isOver ? [changed()] : []),
       ...(isNew ? [about(state, "task_started", startOf(state, options))] : []),
       ...(isMoved && !isNew ? [about(state, "task_updated", { patch: { is_backgrounded: true } })] : []),
-      ...childMessages(event, state, options),
-      ...(event.type === "call-started"
-        ? [about(state, "task_progress", progressOf(event, state, options))]
-        : []),
+      ...withProgress(childMessages(event, state, options), {
+        progress: progressOf(event, state, options).map((fields) => about(state, "task_progress", fields)),
+        isFirst: !state.background,
+      }),
+      ...(isOver ? failureOf(event.ending, state, options) : []),
       ...(isOver ? [system("task_updated", { task_id: state.id, patch: patchOf(event, state) })] : []),
       ...(isOver ? [about(state, "task_notification", endOf(event, state, options))] : []),
       ...(isOver && state.background ? [changed()] : []),
@@ -82,19 +84,42 @@ function startOf(
   };
 }
 
+/** One for each call of an answer. */
 function progressOf(
-  { call }: Extract<RunEvent, { type: "call-started" }>,
+  event: RunEvent,
   state: TaskState,
   { summaries }: TaskMessageOptions,
-): JsonRecord {
+): readonly JsonRecord[] {
+  if (event.type !== "assistant-answered") return [];
   const used = usageOf(state);
-  return {
-    description: describeCall(call),
-    subagent_type: state.agentType,
-    usage: { ...used, tool_uses: Number(used["tool_uses"]) + 1 },
-    last_tool_name: call.name,
-    ...(summaries ? { summary: `${state.description}: ${describeCall(call)}` } : {}),
-  };
+  return event.message.content
+    .filter((block) => block.type === "tool_use")
+    .map((call, index) => ({
+      description: describeCall(call),
+      subagent_type: state.agentType,
+      usage: { ...used, tool_uses: Number(used["tool_uses"]) + index + 1 },
+      last_tool_name: call.name,
+      ...(summaries ? { summary: `${state.description}: ${describeCall(call)}` } : {}),
+    }));
+}
+
+/** The progress of a child that is waited for comes before the call it reports, otherwise behind it. */
+function withProgress(
+  messages: readonly SdkMessage[],
+  { progress, isFirst }: { readonly progress: readonly SdkMessage[]; readonly isFirst: boolean },
+): readonly SdkMessage[] {
+  const rest = [...progress];
+  const shown = messages.flatMap((message) => {
+    const next = isCall(message) ? rest.shift() : undefined;
+    if (next === undefined) return [message];
+    return isFirst ? [next, message] : [message, next];
+  });
+  return [...shown, ...rest];
+}
+
+function isCall({ type, message }: SdkMessage): boolean {
+  const content = type === "assistant" && isRecord(message) ? message["content"] : undefined;
+  return Array.isArray(content) && isRecord(content[0]) && content[0]["type"] === "tool_use";
 }
 
 const updatedStatus = {
@@ -126,12 +151,18 @@ function endOf(
   return {
     status: reportedStatus[ending.status],
     output_file: outputFile(state.id),
-    summary:
-      ending.text.trim() === ""
-        ? `Agent ${JSON.stringify(state.description)} ${reportedStatus[ending.status]}`
-        : ending.text,
+    summary: summaryOf(ending, state),
     usage: usageOf(state),
   };
+}
+
+/** A child that was stopped is named; otherwise its words, or why there are none. */
+function summaryOf({ status, text, error }: RunEnding, { description }: TaskState): string {
+  if (status === "stopped") return description;
+  if (text.trim() !== "") return text;
+  return status === "failed" && error !== undefined
+    ? error
+    : `Agent ${JSON.stringify(description)} ${reportedStatus[status]}`;
 }
 
 function usageOf({ usage, toolUses, startedAt, lastSignAt }: TaskState): JsonRecord {
@@ -159,8 +190,19 @@ function childMessages(
     partial: false,
     prompts: true,
     ...(state.callId === undefined ? {} : { parentToolUseId: state.callId }),
-    child: { agent_id: state.id, subagent_type: state.agentType, task_description: state.description },
+    child: childFields(state),
   });
+}
+
+/** The provider failed a child: its last message says so. */
+function failureOf(ending: RunEnding, state: TaskState, { sessionId, uuid }: TaskMessageOptions) {
+  const message = failureMessage(ending, { sessionId, uuid: uuid(), id: uuid() });
+  if (message === undefined) return [];
+  return [{ ...message, parent_tool_use_id: state.callId ?? null, ...childFields(state) }];
+}
+
+function childFields({ id, agentType, description }: TaskState): JsonRecord {
+  return { agent_id: id, subagent_type: agentType, task_description: description };
 }
 
 /** What an agent does and what comes of it, without what it says. */

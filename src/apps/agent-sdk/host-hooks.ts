@@ -27,6 +27,8 @@ export const observedEvents = [
   "UserPromptExpansion",
   "MessageDisplay",
   "DirectoryAdded",
+  "TaskCreated",
+  "TaskCompleted",
 ] as const;
 export type ObservedEvent = (typeof observedEvents)[number];
 
@@ -171,7 +173,8 @@ export async function callBack(
       reports.warn(`The ${event} hook callback failed, which counts as a block: ${reason}`);
       return blocked(event, reason);
     }
-    reports.warn(`The ${event} hook callback failed: ${reason}`);
+    // At the end of a session the host may be gone already, and nothing follows from its answer.
+    if (event !== "SessionEnd") reports.warn(`The ${event} hook callback failed: ${reason}`);
     return {};
   }
 }

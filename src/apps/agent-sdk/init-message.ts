@@ -7,13 +7,17 @@ import type { SdkMessage } from "./sdk-messages.ts";
 export const followedVersion = "2.1.325";
 
 /** What the protocol can do here beyond its first version. */
-const capabilities = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1"];
+const capabilities = ["interrupt_receipt_v1", "interrupt_cancel_queued_v1", "msg_lifecycle_v1"];
 
 export interface InitFacts {
   readonly mode: string;
   readonly model: string;
   readonly apiKeySource: string;
   readonly uuid: string;
+  /** The ids that the host gave the prompts of this turn. */
+  readonly promptIds?: readonly string[];
+  /** Commands besides those of the session and its skills. */
+  readonly commands?: readonly { readonly name: string }[];
 }
 
 /** The message that begins each turn: what the session is now. */
@@ -25,14 +29,18 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     cwd: plan.directory,
     session_id: plan.sessionId,
     tools: toolNames(session),
-    mcp_servers: session.mcpServers().map(({ name, scope, status }) => ({
-      name,
-      status: serverStatus[status.type],
-      source: scope === "program" ? "sdk" : scope,
+    mcp_servers: session.mcpServers().map((server) => ({
+      name: server.name,
+      status: serverStatus[server.status.type],
+      source: serverSource(server),
     })),
     model: facts.model,
     permissionMode: facts.mode,
-    slash_commands: ["clear", "compact", ...commandNames(skills)],
+    slash_commands: [
+      ...builtinCommands.map(({ name }) => name),
+      ...commandNames(skills),
+      ...(facts.commands ?? []).map(({ name }) => name),
+    ],
     apiKeySource: facts.apiKeySource,
     claude_code_version: followedVersion,
     retinue_version: version,
@@ -50,8 +58,24 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     additional_directories: plan.policy.workingDirectories.filter((folder) => folder !== plan.directory),
     fast_mode_state: "off",
     effort: plan.effort?.value ?? null,
+    ...(facts.promptIds === undefined || facts.promptIds.length === 0
+      ? {}
+      : { user_message_uuids: facts.promptIds }),
     uuid: facts.uuid,
   };
+}
+
+/** What a host gave itself, by an option or later, is dynamic; everything else has a place. */
+export function serverScope(scope: string): string {
+  return scope === "program" || scope === "flag" ? "dynamic" : scope;
+}
+
+/** The same, except that a server in the host's own process is named as such. */
+export function serverSource({
+  scope,
+  transport,
+}: Pick<ReturnType<Session["mcpServers"]>[number], "scope" | "transport">): string {
+  return transport?.type === "sdk" ? "sdk" : serverScope(scope);
 }
 
 export const serverStatus = {
@@ -72,21 +96,24 @@ function commandNames(skills: Session["skills"]): readonly string[] {
   return skills.filter(({ userInvocable }) => userInvocable).map(({ name }) => name);
 }
 
+const builtinCommands = [
+  { name: "clear", description: "Starts a new conversation.", argumentHint: "", builtin: true },
+  {
+    name: "compact",
+    description: "Replaces the older part of the conversation by a summary.",
+    argumentHint: "[instructions]",
+    builtin: true,
+  },
+  { name: "context", description: "Shows how full the context window is.", argumentHint: "", builtin: true },
+  { name: "cost", description: "Shows what the session has cost.", argumentHint: "", builtin: true },
+] as const;
+
 /** What `initialize` is answered with, and what asks for parts of it later. */
 export function describeCommands(skills: Session["skills"]): readonly JsonRecord[] {
-  const builtin = [
-    { name: "clear", description: "Starts a new conversation.", argumentHint: "", builtin: true },
-    {
-      name: "compact",
-      description: "Replaces the older part of the conversation by a summary.",
-      argumentHint: "[instructions]",
-      builtin: true,
-    },
-  ];
   const own = skills
     .filter(({ userInvocable }) => userInvocable)
     .map(({ name, description, argumentHint }) => ({ name, description, argumentHint: argumentHint ?? "" }));
-  return [...builtin, ...own];
+  return [...builtinCommands, ...own];
 }
 
 export function describeAgents({ discovered }: Pick<Session, "discovered">): readonly JsonRecord[] {
@@ -99,7 +126,13 @@ export function describeAgents({ discovered }: Pick<Session, "discovered">): rea
 
 /** The models a host may offer for choosing: the one in use, and the aliases. */
 export function describeModels({ plan, model }: Pick<Session, "plan" | "model">): readonly JsonRecord[] {
-  const efforts = { supportsEffort: true, supportedEffortLevels: ["low", "medium", "high", "xhigh", "max"] };
+  const efforts = {
+    supportsEffort: true,
+    supportedEffortLevels: ["low", "medium", "high", "xhigh", "max"],
+    supportsAdaptiveThinking: true,
+    supportsFastMode: false,
+    supportsAutoMode: false,
+  };
   const aliases = ["sonnet", "opus", "haiku"].map((value) => ({
     value,
     displayName: value.charAt(0).toUpperCase() + value.slice(1),

@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { matchSubject } from "../../hooks/match-subject.ts";
-import { errorCategory, isProviderFailure } from "./api-failure.ts";
+import { apiFailureOf, finalCategory, isProviderFailure } from "./api-failure.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { callBack, type HookReports, type HostHook, type ObservedEvent } from "./host-hooks.ts";
 
 /** Callbacks for events that the runtime has no hooks for, reported from what the main agent does. */
 export interface ObservedHooks {
+  /** Reports the texts of an answer before the host gets them. */
+  display(event: RunEvent, signal: AbortSignal): Promise<void>;
   /** Reports what an event means to them before the run continues. */
   hear(event: RunEvent, signal: AbortSignal): Promise<void>;
   ended(ending: RunEnding): Promise<void>;
@@ -30,11 +32,19 @@ export interface ObservedHookOptions {
 
 export function createObservedHooks(options: ObservedHookOptions): ObservedHooks {
   let finished: Extract<RunEvent, { type: "call-finished" }>[] = [];
+  let shown = 0;
   return {
+    async display(event, signal) {
+      if (!options.hooks.some(({ event: name }) => name === "MessageDisplay")) return;
+      const texts = textsOf(event);
+      // What was not streamed is shown with the whole answer.
+      const fresh = event.type === "assistant-answered" ? texts.slice(shown) : texts;
+      for (const text of fresh) await reportDisplay(text, signal, options);
+      shown = event.type === "assistant-answered" ? 0 : shown + fresh.length;
+    },
     fire: (event, firing) => fire(event, firing, options),
     async hear(event, signal) {
       if (options.hooks.length === 0) return;
-      if (event.type === "assistant-answered") await reportDisplay(event, signal, options);
       if (event.type === "call-finished") {
         finished.push(event);
         if (event.denied === undefined) return;
@@ -43,41 +53,41 @@ export function createObservedHooks(options: ObservedHookOptions): ObservedHooks
         await fire("PermissionDenied", { fields, signal, subject: name }, options);
       }
       if (event.type !== "user-added" || event.origin !== "tool-results" || finished.length === 0) return;
-      const calls = finished.map(({ call, data, content }) => ({
+      const calls = finished.map(({ call, content }) => ({
         tool_name: call.name,
         tool_input: call.input,
         tool_use_id: call.id,
-        tool_response: data ?? content,
+        tool_response: content,
       }));
       finished = [];
       const outputs = await fire("PostToolBatch", { fields: { tool_calls: calls }, signal }, options);
       if (outputs.some(isBlocking)) options.stopRun();
     },
-    async ended({ status, reason, error, text }) {
+    async ended(ending) {
+      const { status, reason, error, text } = ending;
       finished = [];
       if (status !== "failed" || !isProviderFailure(reason)) return;
-      const category = errorCategory(reason);
-      const fields = { error: category, error_details: error, last_assistant_message: text };
+      const category = finalCategory(reason);
+      const said = apiFailureOf(ending)?.text ?? text;
+      const fields = { error: category, error_details: error, last_assistant_message: said };
       const { signal } = new AbortController();
       await fire("StopFailure", { fields, signal, subject: category }, options).catch(() => undefined);
     },
   };
 }
 
+function textsOf(event: RunEvent): readonly string[] {
+  if (event.type === "assistant-answered")
+    return event.message.content.flatMap((block) => (block.type === "text" ? [block.text] : []));
+  const isBlock = event.type === "model-streamed" && event.event.type === "block-ended";
+  return isBlock && event.event.block.type === "text" ? [event.event.block.text] : [];
+}
+
 /** What an answer says is shown whole, so each of its texts is one delta. */
-async function reportDisplay(
-  { message }: Extract<RunEvent, { type: "assistant-answered" }>,
-  signal: AbortSignal,
-  options: ObservedHookOptions,
-): Promise<void> {
-  if (!options.hooks.some(({ event }) => event === "MessageDisplay")) return;
-  const turn = randomUUID();
-  for (const block of message.content) {
-    if (block.type !== "text") continue;
-    const ids = { turn_id: turn, message_id: randomUUID() };
-    const fields = { ...ids, index: 0, final: true, delta: block.text };
-    await fire("MessageDisplay", { fields, signal }, options);
-  }
+async function reportDisplay(text: string, signal: AbortSignal, options: ObservedHookOptions): Promise<void> {
+  const ids = { turn_id: randomUUID(), message_id: randomUUID() };
+  const fields = { ...ids, index: 0, final: true, delta: text };
+  await fire("MessageDisplay", { fields, signal }, options);
 }
 
 /** From the words by which the prompt says where instructions come from. */

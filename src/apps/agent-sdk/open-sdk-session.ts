@@ -76,7 +76,7 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
       (config) => [config.name, createHostMcpServer(config.name, setup.channel)] as const,
     ),
   );
-  const runtime = createPrintRuntime(withAdditions(context, initialize, setup.settings), options, {
+  const runtime = createPrintRuntime(withAdditions(context, initialize, settingsOf(setup)), options, {
     entrypoint: "sdk-ts",
     hooks: setup.hooks,
     live: setup.live,
@@ -162,6 +162,14 @@ function watchBackground(tasks: Session["tasks"], settled: () => void): { readon
       return runs.some(({ id, startedAt }) => !done.has(`${id} ${startedAt}`));
     },
   };
+}
+
+/** Servers that the host has switched off are denied, wherever they are configured. */
+function settingsOf({ settings, servers, context }: SessionSetup): JsonRecord {
+  if (servers.disabled.size === 0) return settings;
+  const given = settings["deniedMcpServers"] ?? givenSettings(context.session.settings)["deniedMcpServers"];
+  const denied = [...servers.disabled].map((serverName) => ({ serverName }));
+  return { ...settings, deniedMcpServers: [...(Array.isArray(given) ? given : []), ...denied] };
 }
 
 function withAdditions(

@@ -1,20 +1,27 @@
 import { randomUUID } from "node:crypto";
+import { join } from "node:path";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookWatch } from "../../hooks/hook-runner.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
+import { createBoardStore } from "../../teams/board-store.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { sdkSessionOptions } from "./agent-sdk-options.ts";
 import { answerElicitation } from "./answer-elicitation.ts";
 import { errorCategory } from "./api-failure.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
 import { createPlanModeTools } from "./create-plan-mode-tools.ts";
+import { createTaskListTools } from "./create-task-list-tools.ts";
 import { changingTools } from "./file-checkpoints.ts";
 import { createHostHooks } from "./host-hooks.ts";
+import { isBlocking } from "./observed-hooks.ts";
 import { type OpenSdkSession, openSdkSession } from "./open-sdk-session.ts";
+import { announcePrompt } from "./run-turn.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 
 /** Opens the session of a connection, or the one that takes its place; a fresh one begins a new conversation. */
@@ -27,7 +34,8 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
     before === undefined
       ? initialize.hooks
       : initialize.hooks.filter(({ event }) => event !== "SessionStart");
-  return openSdkSession(
+  connection.mcp = undefined;
+  const opened = await openSdkSession(
     {
       context,
       options,
@@ -43,7 +51,7 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       initialize,
       taskBudget: connection.taskBudget,
       hooks: [...createHostHooks(hooks, channel, reports), ...keepingHooks(connection)],
-      ...askingOf(connection),
+      ...withTaskList(askingOf(connection), connection),
       live: liveControlsOf(connection),
       notice: (text) => context.host.stderr.write(`retinue: ${text}\n`),
       channel,
@@ -53,6 +61,8 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
     },
     connection.stop.signal,
   );
+  await connection.serverPrompts.load(connection.stop.signal);
+  return opened;
 }
 
 /** Files that children change are kept before their calls run; those of the main agent when a call starts. */
@@ -100,13 +110,14 @@ function askingOf(connection: SdkConnection): {
       channel,
       policy,
       mainAgentId: () => host.current()?.session.plan.agent.id ?? "",
+      directory: () => host.current()?.session.plan.directory ?? connection.context.host.cwd,
       waiting,
       warn,
       refusedForGood() {
         connection.isDenialFinal = true;
       },
     }),
-    ask: createHostQuestions({ channel, waiting, callId: () => connection.questionCall ?? "" }),
+    ask: createHostQuestions({ channel, waiting }),
     tools: createPlanModeTools({
       channel,
       policy,
@@ -114,6 +125,37 @@ function askingOf(connection: SdkConnection): {
       before: () => host.current()?.initialMode ?? "default",
     }),
   };
+}
+
+/** A session without a team has a list of tasks of its own. */
+function withTaskList<Asking extends { readonly tools: readonly Tool[] }>(
+  asking: Asking,
+  connection: SdkConnection,
+): Asking {
+  const { host, context, observed } = connection;
+  const { agentTeams, tasksEnabled, taskListId } = readEnvironment(context.host.environment).options;
+  if (agentTeams === true || tasksEnabled === false) return asking;
+  const signal = new AbortController().signal;
+  const tools = createTaskListTools({
+    board() {
+      const session = host.current()?.session;
+      if (session === undefined) throw new RetinueError("session-closed", "There is no session.");
+      const list = taskListId ?? session.plan.sessionId;
+      return createBoardStore(join(session.discovered.paths.tasks, list));
+    },
+    async approve(event, { id, subject, description }) {
+      const fields = { task_id: id, task_subject: subject, task_description: description };
+      const outputs = await observed().fire(event, { fields, signal });
+      const block = outputs.find(isBlocking);
+      if (block === undefined) return undefined;
+      const reason = block["reason"] ?? block["stopReason"];
+      return typeof reason === "string" && reason !== "" ? reason : `a ${event} hook refused it`;
+    },
+  });
+  const { tools: chosen } = connection.request.session;
+  const names = Array.isArray(chosen) ? new Set<unknown>(chosen) : undefined;
+  const isChosen = ({ name }: Tool): boolean => names === undefined || names.has(name);
+  return { ...asking, tools: [...asking.tools, ...tools.filter(isChosen)] };
 }
 
 function liveControlsOf(connection: SdkConnection): LiveControls {
@@ -134,6 +176,10 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
         uuid: randomUUID(),
         session_id: sessionIdOf(connection),
       }),
+    serversConnected(connections) {
+      connection.mcp = connections;
+    },
+    continueAnswer: connection.continuation.continueAnswer,
     attendsBackground: true,
     childrenInBackground: true,
     compactsShort: true,
@@ -149,6 +195,9 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
     transcript: {
       title: initialize.title,
+      titled(title) {
+        connection.title = title;
+      },
       uuidFor(event) {
         if (event.type === "assistant-answered") return connection.answers.ids();
         if (event.type !== "user-added" || !["prompt", "message"].includes(event.origin)) return undefined;
@@ -197,6 +246,11 @@ function takeMessages(connection: SdkConnection): readonly UserMessage[] {
   const notes = hookContexts.splice(0).map((text) => [{ type: "text", text } as const]);
   const prompts = isBetweenCalls(connection) ? queue.takeForTurn() : [];
   if (prompts.length > 0) connection.promptId = prompts.at(-1)?.uuid;
+  for (const { uuid } of prompts) {
+    if (uuid === undefined) continue;
+    connection.turnIds = [...connection.turnIds, uuid];
+    announcePrompt(connection, uuid, "started");
+  }
   if (request.replay) for (const { line, uuid } of prompts) replay(connection, line, uuid);
   return [...notes, ...prompts.map(({ content }) => content)].map((content) => ({ role: "user", content }));
 }

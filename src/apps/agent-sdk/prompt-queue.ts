@@ -17,7 +17,7 @@ export interface QueuedPrompt {
 /** What waits to be worked on, and a bell for the one that waits for more. */
 export interface PromptQueue {
   add(prompt: QueuedPrompt): void;
-  /** The next prompt that asks for an answer, with the notes before it put in front. */
+  /** The next one; a prompt that asks for an answer comes with the notes before it in front. */
   next(): QueuedPrompt | undefined;
   /** Prompts that may be read in the middle of a turn; commands wait for their own. */
   takeForTurn(): readonly QueuedPrompt[];
@@ -26,7 +26,7 @@ export interface PromptQueue {
   /** Removes all and says which. */
   clear(): readonly string[];
   ids(): readonly string[];
-  /** Whether a prompt waits that asks for an answer. */
+  /** Whether anything waits. */
   hasPrompt(): boolean;
   ring(): void;
   /** Resolves at the next addition or ring. */
@@ -35,6 +35,7 @@ export interface PromptQueue {
 
 export function createPromptQueue(): PromptQueue {
   let waiting: QueuedPrompt[] = [];
+  const notes: QueuedPrompt[] = [];
   let bell = Promise.withResolvers<void>();
   const ring = (): void => {
     bell.resolve();
@@ -45,19 +46,22 @@ export function createPromptQueue(): PromptQueue {
     ring,
     wait: () => bell.promise,
     ids,
-    hasPrompt: () => waiting.some(({ asks }) => asks),
+    hasPrompt: () => waiting.length > 0,
     add(prompt) {
       waiting.push(prompt);
       ring();
     },
     next() {
-      const at = waiting.findIndex(({ asks }) => asks);
-      const found = waiting[at];
+      const [found, ...rest] = waiting;
       if (found === undefined) return undefined;
-      const notes = waiting.slice(0, at);
-      waiting = waiting.slice(at + 1);
-      if (notes.length === 0) return found;
-      return { ...found, content: [...notes, found].flatMap(({ content }) => blocksOf(content)) };
+      waiting = rest;
+      if (!found.asks) {
+        notes.push(found);
+        return found;
+      }
+      const before = notes.splice(0);
+      if (before.length === 0) return found;
+      return { ...found, content: [...before, found].flatMap(({ content }) => blocksOf(content)) };
     },
     takeForTurn() {
       const at = waiting.findIndex(({ content, verbatim }) => !verbatim && isCommand(content));

@@ -90,8 +90,8 @@ export interface ResultContext {
   readonly interrupted: boolean;
   /** Tools were running when it was. */
   readonly inTools: boolean;
-  /** The id of the prompt this answers. */
-  readonly promptId?: string | undefined;
+  /** The ids that the host gave the prompts this answers. */
+  readonly promptIds?: readonly string[];
   /** Where the prompt came from, where it was not the host. */
   readonly origin?: unknown;
   /** Prompts that wait for their turn. */
@@ -106,6 +106,10 @@ export interface ResultContext {
   readonly lastStop?: string | undefined;
   /** How long the first answer took. */
   readonly timing?: JsonRecord;
+  /** Messages of the conversation that the turn had; zero where the model was not asked. */
+  readonly turns?: number;
+  /** The command of the session that answered in place of the model. */
+  readonly localCommand?: string | undefined;
 }
 
 /** The message that ends a turn. A failure of the provider is a success with `is_error`, as programs expect it. */
@@ -117,12 +121,12 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     type: "result",
     subtype,
     is_error: subtype !== "success" || failure !== undefined,
-    ...(subtype === "success" ? { api_error_status: failure?.status ?? null } : {}),
+    ...(subtype === "success" && asksModel(ending) ? { api_error_status: failure?.status ?? null } : {}),
     ...(failure?.type === undefined ? {} : { api_error_type: failure.type }),
     duration_ms: Math.round(totals.durationMs),
     duration_api_ms: Math.round(totals.modelMs),
     ...context.timing,
-    num_turns: turnsOf(ending),
+    num_turns: context.turns ?? turnsOf(ending),
     ...(subtype === "success" ? { result: resultText(ending) } : {}),
     stop_reason: stopReason(ending, context),
     session_id: context.sessionId,
@@ -139,14 +143,18 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
     ...(subtype === "success" ? {} : { errors: [errorOf(ending, context)] }),
     ...(context.deferred === undefined ? {} : { deferred_tool_use: context.deferred }),
-    terminal_reason: terminalReason(ending, context),
-    ...(context.promptId === undefined
-      ? {}
-      : { user_message_uuid: context.promptId, user_message_uuids: [context.promptId] }),
+    ...(asksModel(ending) ? { terminal_reason: terminalReason(ending, context) } : {}),
+    ...(context.localCommand === undefined ? {} : { local_command: context.localCommand }),
+    ...promptIdsOf(context),
     ...(context.origin === undefined ? {} : { origin: context.origin }),
     ...(context.queued === undefined ? {} : { queued_turn_count: context.queued }),
     uuid: context.uuid,
   };
+}
+
+function promptIdsOf({ promptIds = [] }: ResultContext): JsonRecord {
+  const last = promptIds.at(-1);
+  return last === undefined ? {} : { user_message_uuid: last, user_message_uuids: promptIds };
 }
 
 /** The assistant message that reports a failure of the provider; undefined where there was none. */
@@ -181,8 +189,20 @@ export function failureMessage(
   };
 }
 
-/** These answer a prompt without the model: hooks that hold it back, and commands that are not there. */
-const answeredHere: ReadonlySet<string> = new Set(["prompt_blocked", "unknown_command"]);
+/** A command of the session was the whole turn. */
+export const localReason = "local_command";
+
+/** These answer a prompt without the model: commands of the session, and hooks that hold the prompt back. */
+const answeredHere: ReadonlySet<string> = new Set(["prompt_blocked", "unknown_command", localReason]);
+
+/** Whether a prompt never came to the model. */
+export function isHeldBack(reason: string): boolean {
+  return answeredHere.has(reason);
+}
+
+function asksModel({ reason }: RunEnding): boolean {
+  return !answeredHere.has(reason);
+}
 
 /** A hook ended the run, which is an end like others. */
 const hookStopped = "stopped_by_person";
@@ -193,7 +213,7 @@ export function resultText(ending: RunEnding): string {
   if (ending.output !== undefined) return JSON.stringify(ending.output);
   const failure = apiFailureOf(ending);
   if (failure !== undefined) return failure.text;
-  if (ending.reason === "unknown_command") return ending.error ?? "";
+  if (ending.status === "failed" && answeredHere.has(ending.reason)) return ending.error ?? "";
   return ending.text;
 }
 
@@ -221,6 +241,8 @@ function stopReason(ending: RunEnding, { lastStop, deferred }: ResultContext): s
   const { reason, status } = ending;
   if (modelStops.has(reason)) return reason;
   if (isApiFailure(ending)) return "stop_sequence";
+  if (answeredHere.has(reason)) return null;
+  if (reason === "output_given") return lastStop ?? null;
   return status === "completed" ? "end_turn" : (lastStop ?? null);
 }
 

@@ -4,14 +4,25 @@ import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { keySourceOf } from "../cli/print/open-print-session.ts";
+import {
+  answerLocally,
+  commandOf,
+  isUnknownCommand,
+  type LocalAnswer,
+  type LocalFacts,
+  localEnding,
+  localMessage,
+  promptText,
+} from "./answer-locally.ts";
 import { noteChildPrompt } from "./create-task-messages.ts";
-import { initMessage } from "./init-message.ts";
+import { describeCommands, initMessage } from "./init-message.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
-import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
-import { failureMessage, resultMessage } from "./result-message.ts";
+import type { QueuedPrompt } from "./prompt-queue.ts";
+import { failureMessage, isHeldBack, localReason, resultMessage } from "./result-message.ts";
+import type { SdkConnection } from "./sdk-connection.ts";
 import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
-import { informational, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
+import { informational, interruptedMessage, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
 
 /** What a turn works with: the host's options, what it remembers, and how it sends. */
 export interface TurnContext {
@@ -27,14 +38,24 @@ export async function runTurn(
   { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
 ): Promise<void> {
   const { options, state } = context;
-  const prompt = { ...given, uuid: given.uuid ?? randomUUID() };
+  const first = {
+    ...given,
+    uuid: given.uuid ?? randomUUID(),
+    verbatim: given.verbatim || isUnknownCommand(given, session),
+  };
+  options.connection().turnIds = given.uuid === undefined ? [] : [given.uuid];
   const controller = new AbortController();
-  const running: Turn = { controller, inTools: false, startedAt: Date.now() };
+  const running: Turn = { controller, inTools: false, startedAt: Date.now(), userMessages: 0 };
   state.turn = running;
-  const begin = createBeginning(session, prompt, context);
-  options.begins(prompt);
+  const begin = createBeginning(session, first, context);
+  if (given.uuid !== undefined) announcePrompt(options.connection(), given.uuid, "started");
+  const local = answerLocally(given, session, localFacts(session, context));
+  if (local !== undefined)
+    return finishLocally(session, local, { ...running, context, prompt: first, begin });
+  options.begins(first);
   try {
     options.refuse(session.session);
+    const prompt = await withServerPrompt(first, { context, signal });
     const held = await expansionRefusal(session, prompt, { context, signal });
     if (held !== undefined) {
       begin();
@@ -62,7 +83,7 @@ export async function runTurn(
     finishTurn(session, endingOf(error), {
       ...running,
       context,
-      prompt,
+      prompt: first,
       isInterrupted,
       inTools: false,
     });
@@ -72,22 +93,36 @@ export async function runTurn(
   }
 }
 
+/** What a prompt of an MCP server says takes the place of its name. */
+async function withServerPrompt<Prompt extends QueuedPrompt>(
+  prompt: Prompt,
+  { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
+): Promise<Prompt> {
+  const [name = "", words = ""] = commandOf(withoutMark(prompt)) ?? [];
+  const content = context.options.connection().serverPrompts.expand(name, words, signal);
+  return content === undefined ? prompt : { ...prompt, content: await content, verbatim: true };
+}
+
+/** A prompt of a server is no command of the session, so it was marked as plain words. */
+function withoutMark({ content, line }: QueuedPrompt): Pick<QueuedPrompt, "content" | "verbatim"> {
+  return { content, verbatim: line["client_composed"] === true };
+}
+
 /** Callbacks hear of a command before it is put in the place of its name, and may hold it back. */
 async function expansionRefusal(
   { session }: OpenSdkSession,
   { content, verbatim }: QueuedPrompt,
   { context, signal }: { readonly context: TurnContext; readonly signal: AbortSignal },
 ): Promise<RunEnding | undefined> {
-  const [first] = blocksOf(content);
-  const text = first?.type === "text" && !verbatim ? first.text.trim() : "";
-  const [, name, words = ""] = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text) ?? [];
+  const [name, words] = commandOf({ content, verbatim }) ?? [];
+  const text = promptText({ content }).trim();
   const command = session.skills.find((skill) => skill.name === name && skill.userInvocable);
   if (name === undefined || command === undefined) return undefined;
   const fields = {
     expansion_type: "slash_command",
     command_name: name,
     command_args: words,
-    command_source: command.source.scope,
+    command_source: settingsNames.get(command.source.scope) ?? command.source.scope,
     prompt: text,
   };
   const outputs = await context.options
@@ -99,12 +134,71 @@ async function expansionRefusal(
   return { ...endingOf(`The command /${name} was refused: ${reason}`), reason: "prompt_blocked" };
 }
 
+/** Programs know the places of settings under these names. */
+const settingsNames: ReadonlyMap<string, string> = new Map([
+  ["project", "projectSettings"],
+  ["user", "userSettings"],
+  ["local", "localSettings"],
+  ["managed", "policySettings"],
+]);
+
+function localFacts(session: OpenSdkSession, { state, options }: TurnContext): LocalFacts {
+  const { choices, startedAt } = options.connection();
+  return {
+    totals: state.totals,
+    model: choices.model ?? session.session.plan.model.value,
+    apiMs: state.apiMs,
+    wallMs: Date.now() - startedAt,
+  };
+}
+
+/** A turn that asks no model. */
+function finishLocally(
+  session: OpenSdkSession,
+  answer: LocalAnswer,
+  { begin, ...end }: Omit<TurnEnd, "isInterrupted"> & { readonly begin: () => void },
+): void {
+  const { emit, state } = end.context;
+  begin();
+  if (answer.text !== undefined) emit(localMessage(answer, session.session.plan.sessionId));
+  finishTurn(session, localEnding(answer.text), {
+    ...end,
+    isInterrupted: false,
+    localCommand: answer.command,
+  });
+  state.turn = undefined;
+}
+
+/** Notifies the host of what has become of a prompt that it gave an id. */
+export function announcePrompt(
+  { queued, host, channel }: Pick<SdkConnection, "queued" | "host" | "channel">,
+  id: string,
+  state: "queued" | "started" | "completed" | "cancelled",
+): void {
+  const sessionId = host.current()?.session.plan.sessionId;
+  if (sessionId === undefined) return;
+  const send = (stage: string): void =>
+    channel.send({
+      type: "command_lifecycle",
+      command_uuid: id,
+      state: stage,
+      session_id: sessionId,
+      uuid: randomUUID(),
+    });
+  if (state !== "queued" && !queued.has(id)) send("queued");
+  queued.add(id);
+  send(state);
+}
+
 /** `init` and the replayed prompt, with the first event of the turn. */
 function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context: TurnContext): () => void {
   let hasBegun = false;
   return () => {
     if (hasBegun) return;
     hasBegun = true;
+    if (context.state.described !== session)
+      for (const message of describeChanges(session, context)) context.emit(message);
+    context.state.described = session;
     context.emit(initOf(session, context));
     if (!context.options.connection().request.replay) return;
     context.emit({
@@ -118,9 +212,31 @@ function createBeginning(session: OpenSdkSession, prompt: QueuedPrompt, context:
   };
 }
 
+/** What a program may want to know again of a session that was opened: its title and its commands. */
+function describeChanges({ session }: OpenSdkSession, { options }: TurnContext): readonly SdkMessage[] {
+  const { title, serverPrompts } = options.connection();
+  const commands = [...describeCommands(session.skills), ...serverPrompts.commands()];
+  const system = (subtype: string, fields: JsonRecord): SdkMessage => ({
+    type: "system",
+    subtype,
+    ...fields,
+    uuid: randomUUID(),
+    session_id: session.plan.sessionId,
+  });
+  const hasServers = session
+    .mcpServers()
+    .some(({ transport, status }) => transport?.type !== "sdk" && status.type === "connected");
+  return [
+    ...(hasServers ? [system("commands_changed", { commands })] : []),
+    ...(title === undefined ? [] : [system("session_title_changed", { title })]),
+  ];
+}
+
 export function initOf(session: OpenSdkSession, { options }: TurnContext): SdkMessage {
-  const { policy, choices, context } = options.connection();
+  const { policy, choices, context, turnIds, serverPrompts } = options.connection();
   return initMessage(session.session, {
+    promptIds: turnIds,
+    commands: serverPrompts.commands(),
     mode: policy.mode() ?? session.initialMode,
     model: choices.model ?? session.session.plan.model.value,
     apiKeySource: keySourceOf(session.session, context.host.environment),
@@ -144,13 +260,19 @@ async function follow(session: OpenSdkSession, following: Following): Promise<Ru
     begin();
     await options.reached(event);
     state.totals.add(event);
+    options.connection().longCommands.hear(event);
     if (event.type === "call-started") running.inTools = true;
     if (event.type === "turn-started") running.inTools = false;
     noteTiming(event, running);
     noteChildPrompt(event, options.connection().childPrompts);
     if (event.type === "assistant-answered") state.totals.know({ ...session.session.model, id: event.model });
+    await options.observed().display(event, signal);
     const isDeferred = event.type === "user-added" && options.connection().deferred !== undefined;
-    if (!isDeferred) for (const message of messagesOf(event, session, options)) emit(message);
+    if (isDeferred) continue;
+    for (const message of messagesOf(event, session, options)) {
+      if (message.type === "user") running.userMessages += 1;
+      emit(withPromptIds(message, options.connection().turnIds));
+    }
     await options.observed().hear(event, signal);
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
@@ -173,6 +295,13 @@ function messagesOf(
   return [...shown, ...others];
 }
 
+/** Answers name the prompts of the host that they answer. */
+function withPromptIds(message: SdkMessage, ids: readonly string[]): SdkMessage {
+  const last = ids.at(-1);
+  if (message.type !== "assistant" || last === undefined) return message;
+  return { ...message, user_message_uuid: last, user_message_uuids: ids };
+}
+
 function noteTiming(event: RunEvent, running: Turn): void {
   const sinceStart = Math.round(Date.now() - running.startedAt);
   if (event.type === "turn-started") running.requestedMs ??= sinceStart;
@@ -192,14 +321,15 @@ interface TurnEnd extends Partial<Omit<Turn, "inTools">> {
   readonly prompt: QueuedPrompt;
   readonly isInterrupted: boolean;
   readonly inTools: boolean;
+  readonly localCommand?: string | undefined;
 }
 
 /** Everything that is sent at the end of a turn; the result is last. */
 export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: TurnEnd): void {
-  const { context, prompt, lastStop } = end;
+  const { context, prompt, lastStop, localCommand } = end;
   const { state, emit, options } = context;
   const connection = options.connection();
-  const { deferred, isDenialFinal } = connection;
+  const { deferred, isDenialFinal, turnIds } = connection;
   connection.deferred = undefined;
   connection.isDenialFinal = false;
   const isInterrupted = end.isInterrupted || isDenialFinal;
@@ -215,7 +345,9 @@ export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: Turn
     sessionId,
     uuid: randomUUID(),
     totals: state.totals,
-    promptId: prompt.uuid,
+    promptIds: turnIds,
+    turns: turnsOf(ending, end, isInterrupted),
+    localCommand,
     origin: prompt.line["origin"],
     queued: connection.queue.ids().length,
     deferred,
@@ -229,6 +361,19 @@ export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: Turn
   state.lastIsError = result["is_error"] === true;
   state.results += 1;
   emit(result);
+  for (const id of turnIds) announcePrompt(connection, id, "completed");
+  connection.turnIds = [];
+}
+
+/** Each message of the conversation after the prompt begins a turn of its own; without a model there is none. */
+function turnsOf(
+  { reason }: RunEnding,
+  { userMessages = 0, requestedMs }: TurnEnd,
+  isInterrupted: boolean,
+): number {
+  const isAnswered = requestedMs !== undefined || reason !== localReason;
+  if (!isAnswered || isHeldBack(reason)) return 0;
+  return 1 + userMessages + (isInterrupted ? 1 : 0);
 }
 
 export function endingOf(error: unknown): RunEnding {
@@ -241,16 +386,5 @@ export function endingOf(error: unknown): RunEnding {
     error: `${message}${advice}`,
     denials: [],
     totals: { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
-  };
-}
-
-function interruptedMessage(sessionId: string, inTools: boolean): SdkMessage {
-  const text = inTools ? "[Request interrupted by user for tool use]" : "[Request interrupted by user]";
-  return {
-    type: "user",
-    message: { role: "user", content: [{ type: "text", text }] },
-    parent_tool_use_id: null,
-    session_id: sessionId,
-    uuid: randomUUID(),
   };
 }

@@ -4,6 +4,7 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
+import type { McpConnections } from "../../mcp/mcp-connections.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
@@ -11,12 +12,18 @@ import { refuseKeyless, refuseOffline } from "../cli/print/open-print-session.ts
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
-import { type AnswerStream, createAnswerStream } from "./answer-stream.ts";
+import {
+  type AnswerContinuation,
+  type AnswerStream,
+  createAnswerContinuation,
+  createAnswerStream,
+} from "./answer-stream.ts";
 import { type BackgroundCommands, createBackgroundCommands } from "./background-commands.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { DeferredCall, HookReports } from "./host-hooks.ts";
 import { createLivePolicy, type LivePolicy, type SavedDestination } from "./live-policy.ts";
+import { createLongCommands, type LongCommands } from "./long-commands.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
 import type { HostServers, OpenSdkSession } from "./open-sdk-session.ts";
 import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
@@ -24,6 +31,7 @@ import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { type Initialize, noInitialize } from "./read-initialize.ts";
 import { createSdkHost, type SdkHost } from "./sdk-host.ts";
 import { informational, programResult } from "./sdk-messages.ts";
+import { createServerPrompts, type ServerPrompts } from "./server-prompts.ts";
 
 export type ServeOptions = PrintOptions & AgentSdkOptions;
 
@@ -63,8 +71,15 @@ export interface SdkConnection {
   readonly childPrompts: Map<string, string>;
   /** Commands that run in the background. */
   readonly commands: BackgroundCommands;
+  /** The MCP servers of the session, where there are any. */
+  mcp: Pick<McpConnections, "request" | "prompts"> | undefined;
+  readonly serverPrompts: ServerPrompts;
+  /** Commands that agents wait for. */
+  readonly longCommands: LongCommands;
   /** Files that the host says the main agent knows, by real path. */
   readonly seenFiles: Map<string, SeenFile>;
+  /** Decides which answers are continued. */
+  readonly continuation: AnswerContinuation;
   /** Texts of hooks that the model reads next. */
   readonly hookContexts: string[];
   /** Ends the connection with an error. */
@@ -75,6 +90,12 @@ export interface SdkConnection {
   initialized: string | undefined;
   /** Why no session can be opened. */
   startFailure: unknown;
+  /** What the session is called, where a person or the host has named it. */
+  title: string | undefined;
+  /** The ids that the host gave the prompts of the running turn. */
+  turnIds: readonly string[];
+  /** Prompts of the host that it was notified of. */
+  readonly queued: Set<string>;
   /** The id that the transcript's line of the next prompt gets. */
   promptId: string | undefined;
   /** What the running turn has come to. */
@@ -85,8 +106,6 @@ export interface SdkConnection {
   isDenialFinal: boolean;
   /** A callback wants the run to end after this turn. */
   isStopWanted: boolean;
-  /** The call of AskUserQuestion that is being answered. */
-  questionCall: string | undefined;
 }
 
 export function createSdkConnection(given: CommandContext, options: ServeOptions): SdkConnection {
@@ -115,31 +134,26 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     host: hostOf(() => connection),
     policy: policyOf(() => connection, managed.mayBypass),
     reports: reportsOf(() => connection, channel),
-    choices: {
-      model: undefined,
-      effort: thinkingTokens,
-      servers: { configured: {}, inProcess: [], disabled: new Set() },
-      settings: {},
-      perTaskStopAffordance: false,
-    },
+    choices: firstChoices(thinkingTokens),
     checkpoints: keepsFiles ? createFileCheckpoints(() => checkpointFolder(connection)) : undefined,
     lineIds: new WeakMap(),
     answers: answersOf(() => connection, request.partial),
     childPrompts: new Map(),
     commands: commandsOf(() => connection),
+    serverPrompts: createServerPrompts(() => connection.mcp),
+    longCommands: createLongCommands({
+      emit: (message) => channel.send(message),
+      sessionId: () => sessionIdOf(connection),
+    }),
     seenFiles: new Map(),
+    continuation: createAnswerContinuation({
+      notice: (text) => channel.send(informational(text, sessionIdOf(connection), "notice")),
+    }),
     hookContexts: [],
     stop: new AbortController(),
     warn,
-    initialize: noInitialize,
-    initialized: undefined,
-    startFailure: undefined,
-    promptId: undefined,
-    lastEvent: undefined,
-    questionCall: undefined,
-    isStopWanted: false,
-    deferred: undefined,
-    isDenialFinal: false,
+    queued: new Set(),
+    ...unusedState(),
     observed() {
       observed ??= observedHooksOf(connection);
       return observed;
@@ -148,6 +162,33 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   for (const rule of managed.ask)
     void connection.policy.update({ type: "addRules", behavior: "ask", rules: [{ toolName: rule }] });
   return connection;
+}
+
+function firstChoices(effort: Choices["effort"]): Choices {
+  return {
+    model: undefined,
+    effort,
+    servers: { configured: {}, inProcess: [], disabled: new Set() },
+    settings: {},
+    perTaskStopAffordance: false,
+  };
+}
+
+/** What is remembered of a host, before it has said anything. */
+function unusedState() {
+  return {
+    initialize: noInitialize,
+    initialized: undefined,
+    startFailure: undefined,
+    mcp: undefined,
+    title: undefined,
+    turnIds: [],
+    promptId: undefined,
+    lastEvent: undefined,
+    isStopWanted: false,
+    deferred: undefined,
+    isDenialFinal: false,
+  };
 }
 
 function reportsOf(connection: Lazy, channel: ControlChannel): HookReports {
@@ -208,6 +249,7 @@ function hostOf(connection: Lazy): SdkHost {
     begins({ uuid }) {
       const { checkpoints } = connection();
       connection().promptId = uuid;
+      connection().continuation.begin();
       checkpoints?.begin(uuid);
     },
     refuse(session) {
@@ -225,7 +267,6 @@ async function followEvent(connection: SdkConnection, event: RunEvent | undefine
   if (event?.type !== "call-started") return;
   const { checkpoints, host, context } = connection;
   await checkpoints?.keep(event.call, host.current()?.session.plan.directory ?? context.host.cwd);
-  if (event.call.name === "AskUserQuestion") connection.questionCall = event.call.id;
 }
 
 const defaultHookTimeoutMs = 60_000;

@@ -5,12 +5,13 @@ import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
+import { localEnding } from "./answer-locally.ts";
 import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
 import { type ObservedHooks, reportInstructions } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
 import { createSessionTotals, type SessionTotals } from "./result-message.ts";
-import { endingOf, finishTurn, initOf, runTurn, type TurnContext } from "./run-turn.ts";
+import { finishTurn, initOf, runTurn, type TurnContext } from "./run-turn.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
@@ -30,6 +31,13 @@ export interface SdkHostOptions {
     | "commands"
     | "deferred"
     | "isDenialFinal"
+    | "host"
+    | "longCommands"
+    | "serverPrompts"
+    | "queued"
+    | "startedAt"
+    | "title"
+    | "turnIds"
   >;
   /** Opens the session, or the one that takes its place; a fresh one begins a new conversation. */
   readonly open: (fresh: boolean) => Promise<OpenSdkSession>;
@@ -66,6 +74,8 @@ export interface Turn {
   readonly controller: AbortController;
   readonly startedAt: number;
   inTools: boolean;
+  /** Messages that the conversation got besides the prompt. */
+  userMessages: number;
   /** Milliseconds from the start to the first request and to the first sign of an answer. */
   requestedMs?: number;
   answeredMs?: number;
@@ -88,6 +98,8 @@ export interface HostState {
   apiMs: number;
   /** How many results were sent. */
   results: number;
+  /** The session whose title and commands the host knows. */
+  described: OpenSdkSession | undefined;
 }
 
 export function createSdkHost(options: SdkHostOptions): SdkHost {
@@ -102,6 +114,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     reported: undefined,
     apiMs: 0,
     results: 0,
+    described: undefined,
   };
   const emit = (message: SdkMessage): void => options.connection().channel.send(message);
   const context: TurnContext = { options, state, emit };
@@ -180,6 +193,7 @@ async function watchTasks({ options, state, emit }: TurnContext, opened: OpenSdk
   });
   for await (const update of opened.watchTasks()) {
     state.totals.add(update.event);
+    options.connection().longCommands.hear(update.event);
     noteChildPrompt(update.event, options.connection().childPrompts);
     for (const message of messagesOf(update)) emit(message);
     if (update.event.type === "run-ended") queue.ring();
@@ -271,10 +285,19 @@ async function clear(context: TurnContext, session: OpenSdkSession, prompt: Queu
   state.opened = openNow(context, true);
   const next = await state.opened;
   const about = { new_conversation_id: next.session.plan.sessionId, trigger: "clear", session_id: before };
-  emit({ type: "conversation_reset", ...about, uuid: randomUUID() });
+  const ids = prompt.uuid === undefined ? {} : { user_message_uuid: prompt.uuid };
+  emit({ type: "conversation_reset", ...about, ...ids, uuid: randomUUID() });
+  const reset = { type: "system", subtype: "background_tasks_changed", tasks: [] };
+  emit({ ...reset, session_id: next.session.plan.sessionId, uuid: randomUUID() });
+  state.described = next;
   emit(initOf(next, context));
-  const done = { ...endingOf(""), status: "completed", reason: "end_turn" } as const;
-  finishTurn(next, done, { context, prompt, isInterrupted: false, inTools: false });
+  finishTurn(next, localEnding(), {
+    context,
+    prompt,
+    isInterrupted: false,
+    inTools: false,
+    localCommand: "clear",
+  });
 }
 
 function isClear({ content, verbatim }: QueuedPrompt): boolean {

@@ -1,5 +1,10 @@
 import { randomUUID } from "node:crypto";
-import type { AssistantBlock, ToolResultBlock, UserBlock } from "../../conversation/message.ts";
+import {
+  type AssistantBlock,
+  type ToolResultBlock,
+  textOf,
+  type UserBlock,
+} from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
@@ -106,7 +111,15 @@ function compactionMessages(
         duration_ms: Math.round(durationMs),
       },
     }),
-    { type: "user", message: summary, ...own(context), timestamp: now(), isSynthetic: true },
+    {
+      type: "user",
+      message: { role: "user", content: textOf(summary) },
+      ...own(context),
+      timestamp: now(),
+      isSynthetic: true,
+      isReplay: false,
+    },
+    ...(trigger === "manual" ? [commandOutput("Compacted ", context.sessionId)] : []),
   ];
 }
 
@@ -186,7 +199,7 @@ function userMessages(
   const rest = typeof content === "string" ? content : content.filter((block) => !isResult(block));
   const answers = blocks.map((block, index) => ({
     type: "user",
-    message: { role: "user", content: [block] },
+    message: { role: "user", content: [shownResult(block, results)] },
     ...own(context, ids[index]),
     ...toolUseResult(block, results),
     timestamp: now(),
@@ -211,14 +224,54 @@ function toolUseResult(block: ToolResultBlock, results: Readonly<Record<string, 
     return { tool_use_result: `Error: ${texts.join("\n")}` };
   }
   if (!Object.hasOwn(results, block.tool_use_id)) return {};
-  return { tool_use_result: programResult(results[block.tool_use_id]) };
+  return { tool_use_result: programResult(results[block.tool_use_id], block.content) };
 }
 
-/** What a tool gives programs; that of a command in the form they know. */
-export function programResult(result: unknown): unknown {
-  if (!isRecord(result) || typeof result["stdout"] !== "string") return result;
-  const { durationMs: _duration, exitCode: _code, ...rest } = result;
-  return { ...rest, stdout: result["stdout"].trimEnd(), isImage: false, noOutputExpected: false };
+/** Programs read the results of agents and servers as blocks, and of a command that it did not fail. */
+function shownResult(block: ToolResultBlock, results: Readonly<Record<string, unknown>>): ToolResultBlock {
+  const result = results[block.tool_use_id];
+  if (block.is_error === true || !isRecord(result)) return block;
+  if (isCommandResult(result)) return { ...block, is_error: false };
+  const { content } = block;
+  const inBlocks = typeof result["agentId"] === "string" || isServerResult(result);
+  // A structured result stays the text that it is.
+  if (typeof content !== "string" || !inBlocks || result["structuredContent"] !== undefined) return block;
+  return { ...block, content: [{ type: "text", text: content }] };
+}
+
+/** What a tool gives programs; commands, written files and results of servers in the form they know. */
+export function programResult(result: unknown, content?: ToolResultBlock["content"]): unknown {
+  if (!isRecord(result)) return result;
+  if (isCommandResult(result)) {
+    const { durationMs: _duration, exitCode: _code, ...rest } = result;
+    return { ...rest, stdout: result["stdout"].trimEnd(), isImage: false, noOutputExpected: false };
+  }
+  if (isServerResult(result)) return serverResult(result, content);
+  if (typeof result["filePath"] !== "string" || !["create", "update"].includes(String(result["type"])))
+    return result;
+  const isNew = result["type"] === "create";
+  return {
+    originalFile: null,
+    userModified: false,
+    ...result,
+    ...(isNew ? { structuredPatch: [] } : {}),
+  };
+}
+
+function isCommandResult(result: JsonRecord): result is JsonRecord & { readonly stdout: string } {
+  return typeof result["stdout"] === "string";
+}
+
+function isServerResult({ server, tool }: JsonRecord): boolean {
+  return typeof server === "string" && typeof tool === "string";
+}
+
+/** The blocks that a tool of a server gave, beside its structured content where it has one. */
+function serverResult(result: JsonRecord, content: ToolResultBlock["content"] | undefined): unknown {
+  if (content === undefined) return result;
+  const blocks = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  const { structuredContent } = result;
+  return structuredContent === undefined ? blocks : { content, structuredContent };
 }
 
 function textsOf(part: Exclude<NonNullable<ToolResultBlock["content"]>, string>[number]): readonly string[] {
@@ -255,5 +308,16 @@ export function informational(
     level,
     uuid: randomUUID(),
     session_id: sessionId,
+  };
+}
+
+export function interruptedMessage(sessionId: string, inTools: boolean): SdkMessage {
+  const text = inTools ? "[Request interrupted by user for tool use]" : "[Request interrupted by user]";
+  return {
+    type: "user",
+    message: { role: "user", content: [{ type: "text", text }] },
+    parent_tool_use_id: null,
+    session_id: sessionId,
+    uuid: randomUUID(),
   };
 }

@@ -6,14 +6,14 @@ import { exitCodeOf } from "../cli/end-signal.ts";
 import { keySourceOf } from "../cli/print/open-print-session.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlHandlers } from "./control-channel.ts";
-import { createControlRequests } from "./create-control-requests.ts";
 import { neverCalled } from "./host-hooks.ts";
 import { describeAgents, describeCommands, describeModels, followedVersion } from "./init-message.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { readPromptMessage } from "./prompt-queue.ts";
-import { type Initialize, readInitialize } from "./read-initialize.ts";
+import { readInitialize } from "./read-initialize.ts";
+import { createControlRequests } from "./requests/create-control-requests.ts";
 import { createSessionTotals, resultMessage } from "./result-message.ts";
-import { endingOf } from "./run-turn.ts";
+import { announcePrompt, endingOf } from "./run-turn.ts";
 import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
@@ -56,8 +56,9 @@ function createHandlers(connection: SdkConnection): ControlHandlers {
     },
     user(line) {
       const prompt = readPromptMessage(line);
-      if (typeof prompt === "string") invalid(prompt);
-      else queue.add(prompt);
+      if (typeof prompt === "string") return invalid(prompt);
+      if (prompt.uuid !== undefined) announcePrompt(connection, prompt.uuid, "queued");
+      queue.add(prompt);
     },
     invalid,
   };
@@ -73,6 +74,7 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
   try {
     const initialize = readInitialize(given);
     connection.initialize = initialize;
+    connection.title = initialize.title;
     for (const event of neverCalled(initialize.hooks))
       context.host.stderr.write(`retinue: callbacks for ${event} are never called here.\n`);
     choices.perTaskStopAffordance = initialize.perTaskStopAffordance;
@@ -81,7 +83,7 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
       for (const { tool, behavior } of policies)
         await policy.update({ type: "addRules", behavior, rules: [{ toolName: `mcp__${name}__${tool}` }] });
     const opened = await host.ready();
-    return describeSession(opened, initialize, keySourceOf(opened.session, context.host.environment));
+    return describeSession(opened, connection);
   } catch (error) {
     connection.startFailure = error;
     host.emit(startFailure(error, connection.request.session.resume ?? ""));
@@ -95,8 +97,7 @@ async function describeAgain(connection: SdkConnection, written: string): Promis
   if (connection.initialized !== written)
     throw new RetinueError("initialized", "The session is initialized already, and otherwise.");
   const opened = await connection.host.ready();
-  const source = keySourceOf(opened.session, connection.context.host.environment);
-  return describeSession(opened, connection.initialize, source);
+  return describeSession(opened, connection);
 }
 
 /** Programs learn from a result why nothing began. */
@@ -105,14 +106,13 @@ function startFailure(error: unknown, sessionId: string): SdkMessage {
   return resultMessage(endingOf(error), { ...context, interrupted: false, inTools: false });
 }
 
-function describeSession(
-  { session }: OpenSdkSession,
-  { hasHooks, plugins }: Initialize,
-  apiKeySource: string,
-): JsonRecord {
+function describeSession({ session }: OpenSdkSession, connection: SdkConnection): JsonRecord {
+  const { initialize, serverPrompts, context } = connection;
+  const { hasHooks, plugins } = initialize;
+  const apiKeySource = keySourceOf(session, context.host.environment);
   const apiProvider = session.model.provider === "anthropic" ? "firstParty" : "gateway";
   return {
-    commands: describeCommands(session.skills),
+    commands: [...describeCommands(session.skills), ...serverPrompts.commands()],
     agents: describeAgents(session),
     models: describeModels(session),
     account: { apiKeySource, tokenSource: "none", apiProvider },

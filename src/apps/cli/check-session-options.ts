@@ -53,7 +53,7 @@ interface FolderOptions {
 }
 
 export function checkRules(option: string, list: RuleList, rules: readonly string[]): void {
-  const bad = findBadRule(list, rules);
+  const bad = rules.length === 0 ? undefined : findBadRule(list, rules);
   if (bad !== undefined)
     throw misuse(`${option} holds a rule that cannot be understood: ${bad.reason}.`, bad.advice);
 }

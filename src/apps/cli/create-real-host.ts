@@ -20,14 +20,15 @@ const leaveMs = 1_000;
 export function createRealHost(): CliHost {
   const home = findHome(process.env);
   const environment = withHome(process.env, home);
+  const outputs = createRealOutputs();
   return {
-    ...createRealOutputs(),
+    ...outputs,
     stdin: createInput(),
     streams: () => ({ input: process.stdin, output: process.stdout }),
     onInterrupt,
     leaveSoon: () => void setTimeout(() => process.exit(), leaveMs).unref(),
     canAsk: isatty(0) && process.stdout.isTTY === true && !isContinuousIntegration(environment),
-    ...createQuestions(allowsColour(process.stdout.isTTY === true, environment)),
+    ...createQuestions(outputs.stdout.isColourAllowed),
     environment,
     cwd: findWorkingFolder(),
     home,
@@ -57,7 +58,7 @@ const readerGone: ReadonlySet<string | undefined> = new Set(["EPIPE", "EIO"]);
  * A reader that went away, as in `retinue agents | head -1`, is no error: the rest is written to no one. Everything else,
  * such as a full disk, ends the work and is reported at its end.
  */
-function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
+export function outputOf(stream: WriteStream, environment: CliHost["environment"]): CliOutput {
   const closing = new AbortController();
   const fail = (error: unknown): void => {
     const name = stream === process.stdout ? "stdout" : "stderr";

@@ -1,5 +1,6 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
+import { inWorktree } from "../../planning/in-worktree.ts";
 import {
   type Decided,
   joined,
@@ -7,7 +8,6 @@ import {
   type RunPlan,
   withinSession,
 } from "../../planning/plan-tools.ts";
-import { inWorktree } from "../../planning/spawn-request.ts";
 import type { GrantedTool } from "../../tools/grants/tool-grants.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
 import type { WorkspacePlan } from "../workspace/workspace-plan.ts";

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { dirname, relative } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { findSteeringSettingAround } from "../../permissions/gather-shell-facts.ts";
 import { createWorktreeGit, oneLine } from "../../tasks/worktree/worktree-git.ts";
 import { folderNeed, type WorkspacePlan } from "./workspace-plan.ts";
 
@@ -23,7 +24,12 @@ export async function findWorkspace(options: FindWorkspaceOptions): Promise<Work
   const { type, directory, agent } = options;
   if (type === "shared") return { type, directory, root: findRoot(directory, options.workers ?? []) };
   if (type === "pinned") return { type, directory, machine: hostname() };
-  const git = createWorktreeGit(options);
+  const steering = findSteeringSettingAround(directory);
+  if (steering !== undefined)
+    throw unusable(
+      `the setting ${steering} of its repository may start programs, which no worker would have`,
+    );
+  const git = createWorktreeGit({ ...options, trusted: false });
   const ask = async (...words: readonly string[]): Promise<string> =>
     oneLine(await git(directory, words)) ?? "";
   const top = await ask("rev-parse", "--show-toplevel");

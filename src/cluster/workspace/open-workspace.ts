@@ -98,6 +98,8 @@ async function openGitWorkspace(options: GitWorkspaceOptions): Promise<Workspace
   const { plan, folder, saved, environment, signal } = options;
   const git = createWorktreeGit({
     environment: { ...environment, GIT_ALLOW_PROTOCOL: "https:ssh:file" },
+    // Its own repositories, which no one else configures.
+    trusted: true,
     signal,
   });
   const store = join(folder, "store.git");

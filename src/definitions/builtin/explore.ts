@@ -72,6 +72,7 @@ export const explore: AgentDefinition = {
     "medium or very thorough. Not for changing files, running builds or tests, or judging code quality.",
   prompt,
   disallowedTools: toolsDeniedToReaders,
+  onlyReads: true,
   model: "haiku",
   omitClaudeMd: true,
   criticalSystemReminder_EXPERIMENTAL:

@@ -59,6 +59,7 @@ export const plan: AgentDefinition = {
     "single place in the code (use Explore).",
   prompt,
   disallowedTools: toolsDeniedToReaders,
+  onlyReads: true,
   model: "inherit",
   omitClaudeMd: true,
   criticalSystemReminder_EXPERIMENTAL:

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import { matchesPattern } from "../../foundation/match-pattern.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
 import {
@@ -5,6 +6,7 @@ import {
   type KnownCall,
   mcpServerPart,
   mcpToolPattern,
+  type PathCopy,
   type PathFact,
   readMcpName,
   type ShellFacts,
@@ -79,7 +81,7 @@ function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boo
 
 function coversForms(
   { rule, anchor, otherAnchors = [] }: PolicyRule,
-  { forms, unknown }: PathFact,
+  { forms, unknown, copies = [] }: PathFact,
   { use, policy, homes = [] }: MatchOptions & { readonly homes?: readonly string[] | undefined },
 ): boolean {
   const { specifier } = rule;
@@ -95,7 +97,13 @@ function coversForms(
   const comparison = { foldsCase: use === "restrict" && foldsCase(policy), floats: use === "restrict" };
   const covered = (form: string): boolean =>
     bases.some((base) => coversPath(specifier.pattern, base, form, comparison));
-  return use === "grant" ? unknown === undefined && forms.every(covered) : forms.some(covered);
+  if (use === "grant") return unknown === undefined && forms.every(covered);
+  return forms.some(covered) || copies.some((copy) => coversCopy(copy, covered));
+}
+
+/** A rule about a place in one working tree counts in the others; one about whole working trees speaks of those alone. */
+function coversCopy({ tree, path, isMain }: PathCopy, covered: (form: string) => boolean): boolean {
+  return covered(path) && !covered(isMain ? posix.dirname(tree) : tree);
 }
 
 /** `Edit` covers every editing tool and `Read` every reading one. A name as written always covers the tool of that name. */

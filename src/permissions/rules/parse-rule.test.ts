@@ -198,7 +198,7 @@ describe("printing rules", () => {
         const first = parseRule(text, options);
         if (first.type === "rule") expect(parseRule(formatRule(first.rule), options)).toEqual(first);
       }),
-      { numRuns: 5000 },
+      { numRuns: 400 },
     );
   });
 

@@ -52,6 +52,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     isFormKept;
   const shownWords = words.filter(({ source, repeated }) => source !== "" && repeated !== true);
   const started = startedWords(words, judged);
+  const namesFiles = judged === undefined ? ("any" as const) : judged.namesFiles;
   const limited =
     readOnly && judged?.showsTracked === true && input.exclusions !== undefined ? judged.limited : undefined;
   const unit: ShellUnit = {
@@ -68,6 +69,8 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(judged?.pinnedHead !== undefined && { pinnedHead: judged.pinnedHead }),
     ...(judged?.urls !== undefined && { urls: judged.urls }),
     ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
+    ...(namesFiles !== undefined && { namesFiles }),
+    ...(judged?.tree !== undefined && { tree: judged.tree }),
     ...(started.length > 0 && { started }),
   };
   if (limited !== undefined)

@@ -1,4 +1,5 @@
 import type { Command, CompoundList, SyntaxNode } from "unbash";
+import type { TreeStep } from "./programs/tree-steps.ts";
 import { type GlobRequest, type Grammar, initialState, type Surroundings, type Walk } from "./walk.ts";
 import { walkScript } from "./walk-script.ts";
 
@@ -57,6 +58,13 @@ export interface ShellUnit {
   readonly urls?: UrlUse;
   /** It shows what version control holds, under any path: the paths that rules deny are left out of what it shows. */
   readonly showsTracked?: true;
+  /**
+   * Its use of the files among its words is not known: `any` programs may also obey or write what is outside the
+   * working directories; `code` is run by an interpreter, which may do anything in any case.
+   */
+  readonly namesFiles?: "any" | "code";
+  /** How git uses files that its words need not name. */
+  readonly tree?: readonly TreeStep[];
   /** Words that may be a command which this one starts, from any of them on. */
   readonly started?: readonly (readonly string[])[];
   /** Why there is no `grantText`. */

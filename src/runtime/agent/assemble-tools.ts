@@ -7,6 +7,7 @@ import { type ToolName, toolTable } from "../../foundation/tool-table.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
 import { decide } from "../../permissions/decide.ts";
+import { createCopyFinder } from "../../permissions/find-copies.ts";
 import { literalPath } from "../../permissions/gather-path-facts.ts";
 import { isInside, type PolicyRule, type ToolScopes } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
@@ -270,9 +271,12 @@ function createMayRead(plan: Pick<RunPlan, "tools" | "policy" | "directory">): M
   const { toolScopes: _scopes, outerModes: _modes, ...rest } = policy;
   const open = { ...rest, mode: "bypassPermissions", deny, ask } as const;
   const isForbiddenName = createNameCheck(deny, plan);
-  return (path, tool) =>
-    decide({ tool, effect: "read", paths: [path], input: {} }, open).type === "allow" &&
-    !isForbiddenName(path);
+  const finder = createCopyFinder({ ...policy, deny, ask });
+  return (path, tool) => {
+    const facts = { paths: [{ forms: [path], copies: finder.of(path), use: "read" as const }] };
+    const call = { tool, effect: "read", paths: [path], input: {}, facts };
+    return decide(call, open).type === "allow" && !isForbiddenName(path);
+  };
 }
 
 /** Tools that show what is in files. */

@@ -2,7 +2,7 @@ import type { ModelEvent, UserMessage } from "../../conversation/message.ts";
 import type { HookWatch } from "../../hooks/hook-runner.ts";
 import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
 import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
-import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
+import type { McpConnectionOptions, McpConnections } from "../../mcp/mcp-connections.ts";
 import type { Model, ServerTool } from "../../model/model.ts";
 import { ModelError } from "../../model/model-error.ts";
 import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
@@ -77,6 +77,7 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
       ...(commit === undefined ? {} : { commit }),
       ...(recordRequest === undefined ? {} : { recordRequest }),
       beforeEnd: foldBeforeEnd(capabilities),
+      ...foldContinuing(capabilities),
       ...(finishing.length === 0 ? {} : { isFinished: () => finishing.some((isFinished) => isFinished()) }),
       ...(limits === undefined ? {} : { limits }),
       ...(compaction === undefined ? {} : { compaction }),
@@ -154,6 +155,11 @@ function foldBeforeEnd(capabilities: readonly Capability[]): NonNullable<LoopPor
   };
 }
 
+function foldContinuing(capabilities: readonly Capability[]): Pick<LoopPorts, "continueAnswer"> {
+  const [first] = capabilities.flatMap(({ continueAnswer }) => continueAnswer ?? []);
+  return first === undefined ? {} : { continueAnswer: first };
+}
+
 function foldPrepare(capabilities: readonly Capability[]): OpenAgent["prepare"] {
   return async (content, signal) => {
     let last = content;
@@ -214,6 +220,8 @@ export interface Capability {
   readonly messages?: () => readonly UserMessage[];
   /** Sees the final text; a message given back makes the agent continue with it. */
   readonly beforeEnd?: NonNullable<LoopPorts["beforeEnd"]>;
+  /** Sees an answer without calls, and may make the model continue it; the first of the list decides. */
+  readonly continueAnswer?: NonNullable<LoopPorts["continueAnswer"]>;
   /** Whether the run must end after this turn; forgotten once asked. */
   readonly takeStop?: () => boolean;
   /** Whether the result is there, so that no further turn is needed. */
@@ -251,8 +259,12 @@ export interface LiveControls {
   readonly toolAliases?: ReadonlyMap<string, string> | undefined;
   /** Whether the run of the main agent must end after this turn; forgotten once asked. */
   readonly takeStop?: () => boolean;
+  /** Makes the main agent's model continue an answer that was cut, refused or empty. */
+  readonly continueAnswer?: LoopPorts["continueAnswer"];
   /** Answers what MCP servers want to know of the person; absent means that no one can be asked. */
   readonly elicit?: McpConnectionOptions["ask"];
+  /** Called with the session's MCP servers when they are connected. */
+  readonly serversConnected?: (connections: Pick<McpConnections, "request" | "prompts">) => void;
   /** Files that the main agent knows without having read them, by real path. */
   readonly seenFile?: (path: string) => SeenFile | undefined;
   /** The host answers for children in the background too, so they may ask and have the tools of its servers. */
@@ -290,9 +302,10 @@ export function liveChildCapability(
 
 /** What of it reaches the main agent alone. */
 export function liveMainCapability(live: LiveControls, find: (name: string) => Promise<Model>): Capability {
-  const { takeStop } = live;
+  const { takeStop, continueAnswer } = live;
   return {
     model: (planned) => createLiveModel(planned, live, find),
+    ...(continueAnswer === undefined ? {} : { continueAnswer }),
     ...(takeStop === undefined ? {} : { takeStop }),
   };
 }

@@ -142,7 +142,7 @@ async function openChildTranscript(
     log,
     ids: world.ids,
     now: world.epochMs,
-    facts: () => factsOf(plan, world),
+    facts: factsOf(plan, world),
     leaf: loaded?.leaf,
     sources: loaded?.sources,
   });

@@ -354,6 +354,7 @@ async function isolate(
     agentName: agent.name,
     settings: settings.settings,
     environment: world.environment,
+    trusted: world.trusted,
     signal: AbortSignal.any([signal, AbortSignal.timeout(worktreeLimitMs)]),
     resume: task.resumed,
   });

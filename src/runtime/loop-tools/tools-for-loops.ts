@@ -14,7 +14,12 @@ export interface LoopTool {
   /** Never rejects: what goes wrong is a result with `isError`. The signal stops the child that the call waits for. */
   call(
     input: unknown,
-    options?: { readonly signal?: AbortSignal | undefined; readonly callId?: string | undefined },
+    options?: {
+      readonly signal?: AbortSignal | undefined;
+      readonly callId?: string | undefined;
+      /** Called with the newest line of a call that takes a while. */
+      readonly onProgress?: ((text: string) => void) | undefined;
+    },
   ): Promise<LoopToolResult>;
 }
 
@@ -38,25 +43,34 @@ export function toolsForLoops(
     .filter(({ name }) => names.includes(name))
     .map((tool) => ({
       ...specificationOf(tool),
-      call: (input, { signal, callId = newCallId() } = {}) =>
+      call: (input, { signal, callId = newCallId(), onProgress } = {}) =>
         callOne(
           tool,
-          { input, callId },
+          { input, callId, onProgress },
           ports,
           signal === undefined ? over : AbortSignal.any([signal, over]),
         ),
     }));
 }
 
+interface LoopCall {
+  readonly input: unknown;
+  readonly callId: string;
+  readonly onProgress: ((text: string) => void) | undefined;
+}
+
 async function callOne(
   tool: Tool,
-  { input, callId }: { readonly input: unknown; readonly callId: string },
+  { input, callId, onProgress }: LoopCall,
   ports: LoopPorts,
   signal: AbortSignal,
 ): Promise<LoopToolResult> {
   const calls = callTools([{ type: "tool_use", id: callId, name: tool.name, input }], ports, signal);
   let step = await calls.next();
-  while (step.done !== true) step = await calls.next();
+  while (step.done !== true) {
+    if (step.value.type === "call-progressed") onProgress?.(step.value.text);
+    step = await calls.next();
+  }
   const { blocks, data } = step.value;
   const block = blocks[0];
   return {

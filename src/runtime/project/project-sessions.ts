@@ -9,7 +9,7 @@ import type { Recording } from "../../replay/recording.ts";
 import { findGaps } from "../../replay/replay-recording.ts";
 import { loadSettings } from "../../settings/load-settings.ts";
 import { createPaths, type Paths } from "../../settings/paths.ts";
-import { findRepositoryRoot } from "../../settings/trust-store.ts";
+import { createTrustStore, findRepositoryRoot } from "../../settings/trust-store.ts";
 import { type Cleaned, cleanUp } from "../../tasks/recovery/cleanup.ts";
 import { type CleanedTeams, cleanUpTeams } from "../teams/clean-up-teams.ts";
 import { withTeam } from "../teams/mail-of-team.ts";
@@ -127,6 +127,7 @@ async function cleanHere(
     dryRun,
     concurrency: true,
     environment,
+    trusted: (await createTrustStore({ stateFile: paths.stateFile, home }).isTrusted(cwd)).trusted,
     signal,
     limit: Number.POSITIVE_INFINITY,
   };

@@ -45,6 +45,7 @@ export async function connectSessionServers(
   const servers = [...main.servers, ...main.shared];
   const open = createConnector(world);
   const connections = planOnly ? undefined : await open(servers, signal);
+  if (connections !== undefined) world.live?.serversConnected?.(connections);
   const planned = planOnly ? plannedTools(servers, definition) : [];
   const states = (): readonly McpServerState[] => connections?.states() ?? [];
   for (const text of heldNotices(gathered)) world.notice?.(text);

@@ -2,7 +2,7 @@ import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { joinResourceTools } from "../../mcp/join-resource-tools.ts";
 import type { McpConnections, McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
-import type { McpScope, McpServer } from "../../mcp/mcp-server.ts";
+import type { McpScope, McpServer, McpTransport } from "../../mcp/mcp-server.ts";
 import type { PlannedDefinition } from "../../planning/plan-run.ts";
 import type { ServerInstructions } from "../../planning/plan-session.ts";
 import type { OwnServers, RunPlan } from "../../planning/plan-tools.ts";
@@ -46,6 +46,8 @@ export type CallServer = (
 export interface SessionServer {
   readonly name: string;
   readonly scope: McpScope;
+  /** How it is reached; absent for one that is held back. */
+  readonly transport?: McpTransport;
   readonly status:
     | McpStatus
     /** Configured, and not connected. */
@@ -95,9 +97,9 @@ export function sharedState(
   { held, asked }: Pick<GatheredMcp, "held" | "asked">,
   states: readonly McpServerState[],
 ): readonly SessionServer[] {
-  const live = servers.map(({ name, scope }): SessionServer => {
+  const live = servers.map(({ name, scope, transport }): SessionServer => {
     const state = states.find(({ server }) => server.name === name);
-    return { name, scope, status: state?.status ?? { type: "planned" } };
+    return { name, scope, transport, status: state?.status ?? { type: "planned" } };
   });
   const others = held.filter(({ reason }) => reason !== "shadowed").map(heldState);
   const waiting = asked.map(({ entry, reason }): SessionServer => {

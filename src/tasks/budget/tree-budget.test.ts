@@ -188,7 +188,7 @@ describe("[LIM-3] what a call may cost at most is reserved before it is made", (
           expect(tree.spent().tokens).toBeLessThanOrEqual(tokens);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 80 },
     );
   });
 });

@@ -31,6 +31,7 @@ export interface WorktreeCleanup {
   /** Dry run: reports what would be removed. */
   readonly dryRun: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly trusted: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -147,6 +148,8 @@ export interface Cleanup {
   /** Dry run: reports what would be removed. */
   readonly dryRun: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Whether a person trusts the repository, so that its filters may run. */
+  readonly trusted: boolean;
   readonly signal: AbortSignal;
   /** Somebody asked for it now, rather than it being done beside other work. */
   readonly concurrency?: boolean;
@@ -182,7 +185,7 @@ export async function cleanUp(cleanup: Cleanup): Promise<Cleaned> {
 
 /** Before a session continues: worktrees in whose making or removal a process died are removed. Never rejects. */
 export async function recoverProjectWorktrees(
-  project: Pick<Cleanup, "projectRoot" | "environment" | "signal">,
+  project: Pick<Cleanup, "projectRoot" | "environment" | "trusted" | "signal">,
 ): Promise<void> {
   if (!(await mayHaveWorktrees(project.projectRoot))) return;
   const git = createWorktreeGit(project);

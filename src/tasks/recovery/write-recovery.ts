@@ -41,7 +41,7 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
     const { isStopOwed, lastText, last: plan } = foldChildRun(records);
     if (plan === undefined) return "left";
     const isOpen = foldTranscript(records).state === undefined;
-    const writer = createTranscriptWriter({ log, ids, now, facts: () => facts, leaf });
+    const writer = createTranscriptWriter({ log, ids, now, facts, leaf });
     if (isStopOwed && options.reportStop !== undefined) {
       // Written first: a second crash must not make hooks hear it twice.
       await writer.reported("SubagentStop");

@@ -80,6 +80,7 @@ function ask(changes: Partial<WorktreeRequest> = {}): Promise<Awaited<ReturnType
     agentName: "Reviewer",
     settings: {},
     environment,
+    trusted: true,
     signal: new AbortController().signal,
     ...changes,
   });
@@ -282,6 +283,29 @@ describe("a worktree of the current state", () => {
     await worktree.finish();
     expect(existsSync(trace)).toBe(false);
     expect(read(root, "lfs")).toBe("skip 1\n");
+  });
+
+  it("asks git nothing in a repository without trust whose settings may start programs, to clean up either", async () => {
+    const trace = join(root, "trace");
+    const worktree = await made();
+    await put("a.txt", "changed\n", worktree.path);
+    git(shop, "config", "filter.x.clean", `touch '${trace}'; cat`);
+    await writeFile(join(shop, ".git/info/attributes"), "*.txt filter=x\n");
+    const reason =
+      "this folder is not trusted, and the setting filter.clean of its repository may start programs; `retinue trust` trusts it";
+    expect(await refusal({ trusted: false })).toContain(reason);
+    const cleaned = await cleanUpWorktrees({
+      repository: shop,
+      now: Number.MAX_SAFE_INTEGER,
+      olderThanDays: 0,
+      concurrency: true,
+      dryRun: false,
+      environment,
+      trusted: false,
+      signal: new AbortController().signal,
+    });
+    expect(cleaned).toEqual({ removed: [], kept: [], diagnostic: reason });
+    expect(existsSync(trace)).toBe(false);
   });
 
   it("does not mistake the repository of a surrounding git command for this one", async () => {
@@ -766,6 +790,7 @@ describe("cleaning up", () => {
       olderThanDays: 5,
       dryRun: false,
       environment,
+      trusted: true,
       signal: new AbortController().signal,
       ...changes,
     });

@@ -41,6 +41,8 @@ export interface WorktreeRequest {
   readonly agentName: string;
   readonly settings: WorktreeSettings;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Whether a person trusts the repository, so that its filters may run. */
+  readonly trusted: boolean;
   readonly signal: AbortSignal;
   /** Takes up the kept worktree of the same agent again, if there is one. */
   readonly resume?: boolean;
@@ -82,7 +84,7 @@ export async function makeWorktree(request: WorktreeRequest): Promise<WorktreeSt
 /** Reasons travel as plain errors up to `makeWorktree`, so that each stage can undo what it did on their way. */
 async function make(request: WorktreeRequest): Promise<WorktreeStart> {
   const { directory, environment, signal, agentId } = request;
-  const git = createWorktreeGit({ environment, signal });
+  const git = createWorktreeGit(request);
   const answer = await findWorktreeRepository(git, directory);
   if (answer.type === "refused") throw new Error(answer.reason);
   const { repository } = answer;
@@ -133,10 +135,9 @@ async function takeUp(
 }
 
 function handOut(own: OwnWorktree, { inside }: WorktreeRepository, request: WorktreeRequest): WorktreeStart {
-  const { environment } = request;
   const { path, branch } = own.mark;
   const end = async (): Promise<WorktreeEnd> => {
-    const git = createWorktreeGit({ environment, signal: new AbortController().signal });
+    const git = createWorktreeGit({ ...request, signal: new AbortController().signal });
     try {
       const removal = await removeUnchanged(git, own);
       if (removal.type === "removed")

@@ -69,6 +69,7 @@ const request = () => ({
   agentName: "Reviewer",
   settings: { symlinkDirectories: ["modules"] },
   environment,
+  trusted: true,
   signal: new AbortController().signal,
 });
 
@@ -86,6 +87,7 @@ const clean = (changes: object = {}) =>
     concurrency: true,
     dryRun: false,
     environment,
+    trusted: true,
     signal: new AbortController().signal,
     ...changes,
   });
@@ -143,7 +145,7 @@ async function killedAt(words: string, when: "before" | "after"): Promise<void> 
     const { makeWorktree } = await import(${module_});
     const start = await makeWorktree({
       directory: ${JSON.stringify(shop)}, agentId: "a1", agentName: "Reviewer", settings: {},
-      environment: process.env, signal: new AbortController().signal,
+      environment: process.env, trusted: true, signal: new AbortController().signal,
     });
     if (start.type === "made") await start.worktree.finish();`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {

@@ -1,5 +1,6 @@
 import { type ProcessResult, runProcess } from "../../foundation/run-process.ts";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";
+import { findSteeringSettingAround } from "../../permissions/gather-shell-facts.ts";
 
 export interface GitOptions {
   /** Overrides variables of the environment. */
@@ -25,6 +26,11 @@ export interface WorktreeGit {
 }
 
 export interface WorktreeGitOptions {
+  /**
+   * Whether a person trusts the repository. A checkout or a status runs the filters that a repository's own configuration
+   * names; without trust, git is not asked about a repository with a setting that is not known to be harmless.
+   */
+  readonly trusted: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
 }
@@ -32,9 +38,15 @@ export interface WorktreeGitOptions {
 const timeLimitMs = 300_000;
 const maxOutput = 64 * 1024 * 1024;
 
-export function createWorktreeGit({ environment, signal }: WorktreeGitOptions): WorktreeGit {
+export function createWorktreeGit({ environment, signal, trusted }: WorktreeGitOptions): WorktreeGit {
   const inherited = withoutRepository(environment);
-  const run = async (directory: string, parameters: readonly string[], options: GitOptions = {}) => {
+  const run = async (
+    directory: string,
+    parameters: readonly string[],
+    options: GitOptions = {},
+  ): Promise<GitAnswer> => {
+    const steering = trusted ? undefined : findSteeringSettingAround(directory);
+    if (steering !== undefined) return { type: "failed", reason: untrustedReason(steering) };
     const result = await runProcess({
       file: "git",
       arguments: [...carefulArguments, ...parameters],
@@ -43,6 +55,8 @@ export function createWorktreeGit({ environment, signal }: WorktreeGitOptions): 
         ...inherited,
         PATH: searchPathOutside(environment["PATH"], [directory]),
         ...carefulVariables,
+        // Objects that are missing would be fetched, by a program that the repository names.
+        ...(trusted ? {} : { GIT_ALLOW_PROTOCOL: "none", GIT_NO_LAZY_FETCH: "1" }),
         ...options.variables,
       },
       ...(options.input === undefined ? {} : { input: options.input }),
@@ -53,6 +67,10 @@ export function createWorktreeGit({ environment, signal }: WorktreeGitOptions): 
     return answerOf(result, parameters);
   };
   return Object.assign(run, { signal });
+}
+
+export function untrustedReason(setting: string): string {
+  return `this folder is not trusted, and the setting ${setting} of its repository may start programs; \`retinue trust\` trusts it`;
 }
 
 /** The one line that git ends an answer with is no part of it; a path may end in spaces. */

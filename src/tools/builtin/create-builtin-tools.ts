@@ -175,7 +175,7 @@ export function createAskUserQuestionTool(): Tool {
     description:
       "Asks the person to choose when the work hangs on something only they can decide: unclear wishes, a choice between ways. Put the choice you advise first and mark it (Recommended). Do not ask what you can find out yourself.",
     input: questionInput,
-    async call({ questions }, { host, signal, agent }) {
+    async call({ questions }, { host, signal, agent, callId }) {
       if (host.ask === undefined) {
         return failed(
           "No one can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
@@ -187,7 +187,7 @@ export function createAskUserQuestionTool(): Tool {
         multiSelect: one.multiSelect ?? false,
       }));
       try {
-        const answers = await host.ask(asked, { signal, agent });
+        const answers = await host.ask(asked, { signal, agent, callId });
         const lines = asked.map(({ question: text }) => `${text}\n→ ${answerTo(answers, text)}`);
         return { content: `The person answered:\n${lines.join("\n")}`, data: { questions: asked, answers } };
       } catch (error) {

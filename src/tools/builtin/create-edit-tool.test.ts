@@ -141,7 +141,7 @@ describe("Edit keeps how a file is written", () => {
           expect(await readFile(space.path(name))).toEqual(original);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 40 },
     );
   });
 });

@@ -18,6 +18,8 @@ export interface MessageContext {
 export interface MessageOptions {
   /** The prompts, too. */
   readonly replay: boolean;
+  /** Also that a request is made. */
+  readonly partial?: boolean;
 }
 
 /** The first message of a session: what was decided for it. */
@@ -79,6 +81,10 @@ export function messagesOf(
       return sdkMessages(event, { ...context, lineIds: () => [], partial: false });
     case "user-added":
       return userMessages(event, options).map((message) => ({ ...message, ...own() }));
+    case "turn-started":
+      return options.partial
+        ? [{ type: "system", subtype: "status", status: "requesting", ...system() }]
+        : [];
     case "model-retried":
       return [{ ...retryMessage(event), ...system() }];
     case "compaction-started":

@@ -44,7 +44,8 @@ export function createPrinter(
   session: Session,
   reported: ReadonlySet<string> = new Set(),
 ): Printer {
-  if (request.output === "text") return createTextPrinter(host, session, reported);
+  if (request.output === "text")
+    return createTextPrinter(host, session, { reported, budget: request.session.maxBudgetUsd });
   const context: MessageContext = { sessionId: session.plan.sessionId, uuid: randomUUID };
   const isList = request.output === "json" && request.verbose;
   const listed: OutputMessage[] = [];
@@ -55,12 +56,14 @@ export function createPrinter(
     if (isList) write(listed.splice(0));
   };
   const tally = createModelTally();
-  const end = (ending: RunEnding): void => last(resultMessage(ending, session.model, context, tally.take()));
+  const turns = createTurnCount();
+  const end = (ending: RunEnding): void =>
+    last(resultMessage(ending, session.model, context, tally.take(), turns.take()));
   const fail = (error: unknown): void => last(failureMessage(error, context));
   if (request.output === "json" && !isList)
     return {
       begin: () => undefined,
-      show: () => undefined,
+      show: turns.add,
       showChild: ({ event }) => tally.add(event),
       end,
       fail,
@@ -79,6 +82,7 @@ export function createPrinter(
   return {
     begin: () => line(initMessage(session, keySourceOf(session, host.environment), context)),
     show(event) {
+      turns.add(event);
       for (const message of answers.take(event)) line(message);
       if (event.type === "assistant-answered") return;
       for (const message of messagesOf(event, request, context)) line(message);
@@ -92,7 +96,30 @@ export function createPrinter(
   };
 }
 
-function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySet<string>): Printer {
+/** Turns as programs count them: the prompt, and each message that the conversation got after it. */
+function createTurnCount(): { add(event: RunEvent): void; take(): number | undefined } {
+  let messages: number | undefined;
+  return {
+    add(event) {
+      if (event.type === "turn-started") messages ??= 1;
+      if (event.type !== "user-added" || event.origin === "prompt" || messages === undefined) return;
+      const { content } = event.message;
+      const results = typeof content === "string" ? [] : content.filter(({ type }) => type === "tool_result");
+      messages += Math.max(1, results.length);
+    },
+    take() {
+      const taken = messages;
+      messages = undefined;
+      return taken;
+    },
+  };
+}
+
+function createTextPrinter(
+  host: CliHost,
+  session: Session,
+  { reported, budget }: { readonly reported: ReadonlySet<string>; readonly budget: number | undefined },
+): Printer {
   const progress = createProgressView(host, reported);
   return {
     begin: () => progress.begin(session.plan),
@@ -105,6 +132,8 @@ function createTextPrinter(host: CliHost, session: Session, reported: ReadonlySe
       if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
       else if (ending.reason === "max_turns")
         host.stdout.write(`Error: Reached max turns (${ending.totals.turns})\n`);
+      else if (ending.reason === "max_budget" && budget !== undefined)
+        host.stdout.write(`Error: Exceeded USD budget (${budget})\n`);
       else if (failure !== undefined) host.stdout.write(`${answerText(failure.text, host.stdout)}\n`);
       else if (ending.text !== "") host.stdout.write(`${answerText(ending.text.trimEnd(), host.stdout)}\n`);
     },

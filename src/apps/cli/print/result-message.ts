@@ -13,6 +13,7 @@ export function resultMessage(
   model: Pick<ModelFacts, "id" | "contextWindow" | "maxOutputTokens">,
   { sessionId, uuid }: MessageContext,
   children: ModelTally = new Map(),
+  turns?: number,
 ): OutputMessage {
   const { totals } = ending;
   const subtype = subtypeOf(ending);
@@ -25,7 +26,7 @@ export function resultMessage(
     ...(failure === undefined ? {} : { api_error_status: failure.status }),
     duration_ms: Math.round(totals.durationMs),
     duration_api_ms: Math.round(totals.modelMs),
-    num_turns: totals.turns,
+    num_turns: turns ?? totals.turns,
     result: failure?.text ?? resultText(ending),
     stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
     terminal_reason: terminalReason(ending),

@@ -87,7 +87,7 @@ async function runSession(
   try {
     const { model } = options;
     refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
-    if (request.output !== "text") refuseKeyless(session, host.environment);
+    if (request.output !== "text" || !host.stdout.isTerminal) refuseKeyless(session, host.environment);
   } catch (error) {
     printFailure(host, request, error);
     throw error;

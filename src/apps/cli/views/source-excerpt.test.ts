@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../testing/any-character.ts";
 import { sourceExcerpt } from "./render-diagnostics.ts";
 import { widthOf } from "./strip-control-characters.ts";
 
@@ -36,7 +37,7 @@ describe("sourceExcerpt", () => {
     });
     fc.assert(
       fc.property(
-        fc.string({ unit: "binary", maxLength: 250 }),
+        fc.string({ unit: anyCharacter, maxLength: 250 }),
         place,
         fc.integer({ min: 20, max: 90 }),
         (line, at, width) => {

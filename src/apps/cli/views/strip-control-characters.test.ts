@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../testing/any-character.ts";
 import { cutTo, pad, stripControlCharacters, widthOf, wrap } from "./strip-control-characters.ts";
 
 describe("text in a terminal", () => {
@@ -52,7 +53,7 @@ describe("text in a terminal", () => {
   it("holds nothing a terminal would act on", () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: "binary" }),
+        fc.string({ unit: anyCharacter }),
         (text) => !/[\u0000-\u001f\u007f-\u009f\u202e]/.test(stripControlCharacters(text)),
       ),
     );

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { anyCharacter } from "../../../testing/any-character.ts";
 import { createPaint } from "./paint.ts";
 import { harmlessLines, stripControlCharacters } from "./strip-control-characters.ts";
 import { terminalText } from "./terminal-text.ts";
 
 const anything = fc.oneof(
-  fc.string({ unit: "binary" }),
+  fc.string({ unit: anyCharacter }),
   fc
     .array(
       fc.constantFrom("\u001b", "[", "]", "8", "m", "52;c;", "\u0007", "\u009b", "\r", "\n", "a", "\u202e"),

@@ -9,7 +9,7 @@ import type {
   TurnOutcome,
 } from "../session/terminal-session.ts";
 import { endedAgentRows } from "../text/agent-rows.ts";
-import { callSubject, finishedCallRows, runningCallRow } from "../text/finished-call-rows.ts";
+import { callSubject, finishedCallRows, runningCallRow, shellRows } from "../text/finished-call-rows.ts";
 import { formatDuration, plural } from "../text/format.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
 
@@ -21,6 +21,7 @@ export interface ConversationOptions {
 
 interface RunningCall {
   readonly call: ToolCall;
+  readonly startedAt: number;
   progress: string;
 }
 
@@ -58,7 +59,7 @@ export class Conversation {
 
   /** Whether something ends by itself, such as a count of seconds. */
   get isMoving(): boolean {
-    return this.isBusy || this.#isCompacting;
+    return this.isBusy || this.#isCompacting || this.#shell !== undefined;
   }
 
   takeFinished(): readonly Row[] {
@@ -92,8 +93,8 @@ export class Conversation {
         this.#retry(event);
         break;
       case "call-started":
-        this.#endText();
-        this.#running.set(event.call.id, { call: event.call, progress: "" });
+        if (event.call.isPerson !== true) this.#endText();
+        this.#running.set(event.call.id, { call: event.call, startedAt: this.#options.now(), progress: "" });
         break;
       case "call-progressed": {
         const running = this.#running.get(event.callId);
@@ -119,9 +120,12 @@ export class Conversation {
     this.add(text.split("\n").flatMap((line) => wrapRow([span(line, style)], this.#width())));
   }
 
-  /** Rows that were made elsewhere, such as a page that was asked for; text that is being said is not torn apart by them. */
+  /**
+   * Rows that were made elsewhere, such as a page that was asked for. Text that is being said is not torn apart by them; an
+   * answer that is only watched may have broken off without a sign, so they do not wait for its end.
+   */
   add(rows: readonly Row[], kind: Kind = "note"): void {
-    if (this.#markdown.isMidBlock) this.#deferred.push({ kind, rows });
+    if (this.#markdown.isMidBlock && this.isBusy) this.#deferred.push({ kind, rows });
     else this.#finish(kind, rows);
   }
 
@@ -181,14 +185,20 @@ export class Conversation {
     return [...tail.slice(Math.max(0, tail.length - room)), ...below].slice(-height);
   }
 
+  /** The oldest command of the person that runs. */
+  get #shell(): RunningCall | undefined {
+    return [...this.#running.values()].find(({ call }) => call.isPerson === true);
+  }
+
   #gap(kind: Kind, count: number): readonly Row[] {
     return count > 0 && this.#last !== "none" && this.#last !== kind ? [emptyRow] : [];
   }
 
   #working(agentCount: number): readonly Row[] {
-    if (this.#busySince === undefined && !this.#isCompacting) return [];
+    const begun = this.#busySince ?? this.#shell?.startedAt;
+    if (begun === undefined && !this.#isCompacting) return [];
     const now = this.#options.now();
-    const since = formatDuration(now - (this.#busySince ?? now));
+    const since = formatDuration(now - (begun ?? now));
     const wait =
       this.#waiting === undefined
         ? ""
@@ -206,7 +216,8 @@ export class Conversation {
 
   #activity(agentCount: number): string {
     if (this.#isCompacting) return "Compacting the conversation";
-    const [first, ...others] = [...this.#running.values()].map(({ call }) => call);
+    const calls = [...this.#running.values()].map(({ call }) => call);
+    const [first, ...others] = this.isBusy ? calls.filter(({ isPerson }) => isPerson !== true) : calls;
     if (agentCount > 0 && [first, ...others].every((call) => call === undefined || call.tool === "Agent"))
       return `Waiting for ${plural(agentCount, "agent")}`;
     if (first === undefined) return this.#isThinking ? "Thinking" : "Working";
@@ -254,6 +265,10 @@ export class Conversation {
     // The line of the agent itself shows how it went, unless there is none.
     const isGood = !result.isError && result.refusal === undefined;
     if (this.#agentCalls.delete(call.id) || (hiddenTools.has(call.tool) && isGood)) return;
+    if (call.isPerson === true) {
+      this.add(shellRows(call, result, this.#width()), "calls");
+      return;
+    }
     this.#endText();
     this.#finish("calls", finishedCallRows(call, result, this.#width()));
   }
@@ -283,7 +298,9 @@ export class Conversation {
     this.#waiting = undefined;
     this.#isThinking = false;
     this.#isCompacting = false;
-    for (const { call } of this.#running.values())
+    const ended = [...this.#running.values()].filter(({ call }) => call.isPerson !== true);
+    for (const { call } of ended) {
+      this.#running.delete(call.id);
       if (!hiddenTools.has(call.tool))
         this.#finish("calls", [
           cutRow(
@@ -296,7 +313,7 @@ export class Conversation {
             this.#width(),
           ),
         ]);
-    this.#running.clear();
+    }
     if (error !== undefined) this.note(error, status === "failed" ? colours.error : colours.warning);
     else if (status === "stopped") this.note(`Interrupted after ${formatDuration(took)}.`, colours.warning);
   }

@@ -19,7 +19,9 @@ export function liveFrame(state: AppState, columns: number, rows: number): Frame
   const prompt = state.box.view(width, Math.min(maxDraftRows, Math.max(1, Math.floor(room / 3))));
   const asking = state.desk.asking();
   const agents = state.board.rows({ width, now: state.now(), asking, maxRows: agentRoom(room) });
-  const panel = state.desk.view(width, isTight ? room : Math.max(4, Math.floor(room / 2)));
+  const panel = isTight
+    ? state.desk.view(width, room)
+    : state.desk.view(width, Math.max(4, Math.floor(room / 2)), Math.max(4, room - prompt.rows.length - 6));
   const footer = footerRow(
     {
       status: state.status,

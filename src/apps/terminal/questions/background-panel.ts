@@ -19,25 +19,26 @@ export class BackgroundPanel implements Panel {
     this.#list = new ChoiceList(() => question.tools.length + 2);
   }
 
-  view(width: number): PanelView {
+  view(width: number, height: number): PanelView {
     const { path, agent, description, tools } = this.#question;
-    const head = wrapRow(
-      [
-        span("▲ ", colours.warning),
-        span(path.join(" › "), bold),
-        span(` starts ${agent} in the background: ${description}`),
-      ],
+    const title = [
+      span("▲ ", colours.warning),
+      span(path.join(" › "), bold),
+      span(` starts ${agent} in the background: ${description}`),
+    ];
+    const text = wrapRow(
+      [span("It can ask for nothing later. What may it use without asking?", dim)],
       width,
+      {
+        first: [span("  ")],
+      },
     );
-    const why = wrapRow([span("It can ask for nothing later. What may it use without asking?", dim)], width, {
-      first: [span("  ")],
-    });
     const choices = [
       ...tools.map((tool) => ({ label: [span(tool)], box: this.#granted.has(tool) })),
-      { label: [span("start it with what is ticked")] },
-      { label: [span("start it with nothing of this")], hint: "esc" },
+      { label: [span("start it with what is ticked")], short: "start with [x]" },
+      { label: [span("start it with nothing of this")], short: "with nothing", hint: "esc" },
     ];
-    return { rows: [...head, ...why, ...this.#list.rows(choices, width)] };
+    return this.#list.view({ title, text, choices }, width, height);
   }
 
   press(key: KeyPress): PanelOutcome {

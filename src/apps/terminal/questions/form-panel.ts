@@ -15,6 +15,8 @@ export class FormPanel implements Panel {
   #ticked = new Set<number>();
   #list: ChoiceList;
   #line: LineInput | undefined;
+  /** Whether the window has no room for all of the question. */
+  #isCut = false;
 
   constructor(question: FormQuestion) {
     this.#question = question;
@@ -25,22 +27,17 @@ export class FormPanel implements Panel {
     return this.#line !== undefined;
   }
 
-  view(width: number): PanelView {
+  view(width: number, height: number): PanelView {
     const field = this.#field();
     if (field === undefined) return { rows: [] };
     const { fields, path } = this.#question;
     const count = fields.length > 1 ? ` (${this.#at + 1} of ${fields.length})` : "";
-    const head: readonly Row[] = [
-      ...wrapRow(
-        [
-          span("▲ ", colours.warning),
-          span(path.join(" › "), bold),
-          span(` asks: ${field.header}${count}`, dim),
-        ],
-        width,
-      ),
-      ...wrapRow([span(field.question, bold)], width, { first: [span("  ")] }),
+    const title: Row = [
+      span("▲ ", colours.warning),
+      span(path.join(" › "), bold),
+      span(` asks: ${field.header}${count}`, dim),
     ];
+    const text = wrapRow([span(field.question, bold)], width, { first: [span("  ")] });
     const choices = [
       ...field.options.map(({ label, description }, at) => ({
         label: [span(label)],
@@ -52,13 +49,9 @@ export class FormPanel implements Panel {
         : [{ label: [span("something else", dim)], hint: "in your own words" }]),
       ...(field.multiple ? [{ label: [span("done")] }] : []),
     ];
-    const rows = [...head, ...this.#list.rows(choices, width)];
-    const line = this.#line?.view(width);
-    if (line?.cursor === undefined) return { rows };
-    return {
-      rows: [...rows, ...line.rows],
-      cursor: { row: rows.length + line.cursor.row, column: line.cursor.column },
-    };
+    const view = this.#list.view({ title, text, choices, line: this.#line?.view(width) }, width, height);
+    this.#isCut = view.isCut;
+    return view;
   }
 
   press(key: KeyPress): PanelOutcome {
@@ -67,6 +60,8 @@ export class FormPanel implements Panel {
     if (this.#line !== undefined) return this.#write(key, this.#line, field);
     if (key.name === "escape") return answered({ type: "deny" });
     if (key.name === "tab") return { type: "leave" };
+    if (key.name === "v" && this.#isCut)
+      return { type: "show", title: "The question", text: wholeText(field) };
     const at = this.#list.selected;
     const chosen = key.name === "space" && at >= 0 ? at : this.#list.press(key);
     if (chosen === undefined)
@@ -126,4 +121,9 @@ export class FormPanel implements Panel {
   #field(): FormField | undefined {
     return this.#question.fields[this.#at];
   }
+}
+
+function wholeText({ question, options }: FormField): string {
+  const choices = options.map(({ label, description }, at) => `${at + 1} ${label}  ${description}`.trimEnd());
+  return [question, "", ...choices].join("\n");
 }

@@ -1,7 +1,7 @@
 import { draftOf } from "../input/draft.ts";
 import { Editor } from "../input/editor.ts";
 import type { KeyPress } from "../input/key-press.ts";
-import { type Row, span } from "../screen/row.ts";
+import { cutRow, type Row, span } from "../screen/row.ts";
 import { colours, dim } from "../screen/style.ts";
 import type { PanelView } from "./panel.ts";
 
@@ -33,7 +33,7 @@ export class LineInput {
 
   view(width: number): PanelView {
     const { lines, row, column } = this.#editor.layout(Math.max(10, width - 6));
-    const head: Row = [span(`  ${this.#label}`, dim), span("  enter sends · esc back", dim)];
+    const head = cutRow([span(`  ${this.#label}`, dim), span("  enter sends · esc back", dim)], width);
     const body = lines.map(
       ({ start, end }, at): Row => [
         span(at === 0 ? "  › " : "    ", colours.accent),

@@ -1,7 +1,6 @@
 import type { KeyPress } from "../input/key-press.ts";
-import { span } from "../screen/row.ts";
+import { cutRow, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
-import { wrapRow } from "../screen/wrap-row.ts";
 import type { PlanQuestion } from "../session/terminal-session.ts";
 import { ChoiceList } from "./choice-list.ts";
 import { LineInput } from "./line-input.ts";
@@ -25,30 +24,22 @@ export class PlanPanel implements Panel {
     return this.#line !== undefined;
   }
 
-  view(width: number): PanelView {
+  view(width: number, height: number): PanelView {
     const isEdited = this.#plan !== this.#question.plan;
-    const head = wrapRow(
-      [
-        span("▲ ", colours.warning),
-        span(this.#question.path.join(" › "), bold),
-        span(" has a plan to carry out"),
-        ...(isEdited ? [span(" (edited)", dim)] : []),
-      ],
-      width,
-    );
-    const choices = [
-      { label: [span("carry it out, and accept edits in this folder")] },
-      { label: [span("carry it out, and ask before each edit")] },
-      { label: [span("edit the plan first")], hint: "in $EDITOR" },
-      { label: [span("no, and say what is missing")], hint: "esc: no" },
+    const title = [
+      span("▲ ", colours.warning),
+      span(this.#question.path.join(" › "), bold),
+      span(" has a plan to carry out"),
+      ...(isEdited ? [span(" (edited)", dim)] : []),
     ];
-    const rows = [...head, ...this.#list.rows(choices, width)];
-    const line = this.#line?.view(width);
-    if (line?.cursor === undefined) return { rows };
-    return {
-      rows: [...rows, ...line.rows],
-      cursor: { row: rows.length + line.cursor.row, column: line.cursor.column },
-    };
+    const text = [cutRow([span("  v shows the plan", dim)], width)];
+    const choices = [
+      { label: [span("carry it out, and accept edits in this folder")], short: "yes, edits too" },
+      { label: [span("carry it out, and ask before each edit")], short: "yes, ask edits" },
+      { label: [span("edit the plan first")], short: "edit the plan", hint: "in $EDITOR" },
+      { label: [span("no, and say what is missing")], short: "no, and say why", hint: "esc: no" },
+    ];
+    return this.#list.view({ title, text, choices, line: this.#line?.view(width) }, width, height);
   }
 
   press(key: KeyPress): PanelOutcome {
@@ -62,6 +53,7 @@ export class PlanPanel implements Panel {
     }
     if (key.name === "escape") return answered({ type: "deny" });
     if (key.name === "tab") return { type: "leave" };
+    if (key.name === "v") return { type: "show", title: "The plan", text: this.#plan };
     switch (this.#list.press(key)) {
       case 0:
         return answered({ type: "approve-plan", plan: this.#plan, mode: "acceptEdits" });

@@ -115,8 +115,10 @@ export class QuestionDesk {
     return true;
   }
 
-  view(width: number, height: number): PanelView {
-    if (this.#open !== undefined) return this.#open.panel.view(width, height);
+  /** In `height` rows; a question whose choices need more may take `maxHeight`. */
+  view(width: number, height: number, maxHeight = height): PanelView {
+    const panel = this.#open?.panel;
+    if (panel !== undefined) return panel.view(width, panel instanceof PermissionPanel ? height : maxHeight);
     const [first] = this.#waiting.values();
     if (first === undefined) return { rows: [] };
     const equal = this.#equalTo(first).length;

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
+import { isRecord } from "../../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { endingAdvice } from "../../cli/views/ending-advice.ts";
@@ -10,7 +11,7 @@ import { AnswerRelay } from "./answer-relay.ts";
 import { planReminder } from "./create-plan-tool.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import { RunEvents } from "./run-events.ts";
-import type { AgentEntry, SessionEvent } from "./terminal-session.ts";
+import type { AgentEntry, SessionEvent, ToolCall } from "./terminal-session.ts";
 
 export interface LiveConversationOptions {
   readonly session: Session;
@@ -31,7 +32,8 @@ export class LiveConversation implements AsyncDisposable {
   readonly #tracker: AgentTracker;
   readonly #relay: AnswerRelay;
   #turn: AbortController | undefined;
-  #shell: AbortController | undefined;
+  /** Commands that the person runs at the prompt. */
+  readonly #shells = new Set<AbortController>();
   #cost = 0;
   #isClosed = false;
   readonly #forgetMail: () => void;
@@ -80,7 +82,7 @@ export class LiveConversation implements AsyncDisposable {
 
   interrupt(reason = new RetinueError("aborted", "The person interrupted the turn.")): void {
     this.#turn?.abort(reason);
-    this.#shell?.abort(reason);
+    for (const shell of this.#shells) shell.abort(reason);
   }
 
   moveToBackground(agentId?: string): readonly string[] {
@@ -139,14 +141,24 @@ export class LiveConversation implements AsyncDisposable {
       return;
     }
     const stop = new AbortController();
-    this.#shell = stop;
-    const call = { id: `shell-${randomUUID()}`, tool: "Bash", input: { command } };
+    this.#shells.add(stop);
+    const call: ToolCall = {
+      id: `shell-${randomUUID()}`,
+      tool: "Bash",
+      input: { command },
+      isPerson: true,
+    };
     const start = performance.now();
+    const onProgress = (text: string): void => report({ type: "call-progressed", callId: call.id, text });
     report({ type: "call-started", call });
-    void bash.call(call.input, { signal: stop.signal, callId: call.id }).then(({ text, isError }) => {
+    const ended = bash.call(call.input, { signal: stop.signal, callId: call.id, onProgress });
+    void ended.then(({ text, isError, data }) => {
       const durationMs = performance.now() - start;
+      this.#shells.delete(stop);
       this.addAside(`${shellAside}\n$ ${command}\n${text}`);
-      report({ type: "call-finished", call, result: { text, isError, durationMs } });
+      const task = isRecord(data) ? data["backgroundTaskId"] : undefined;
+      const shown = task === undefined ? text : `It continues in the background as task ${String(task)}.`;
+      report({ type: "call-finished", call, result: { text: shown, isError, durationMs } });
     });
   }
 
@@ -176,7 +188,8 @@ export class LiveConversation implements AsyncDisposable {
     }
     this.#turn = undefined;
     const status = ending?.status ?? (turn.signal.aborted ? "stopped" : "failed");
-    const reason = error ?? (ending === undefined ? undefined : describeEnding(ending));
+    const reason =
+      error ?? (ending === undefined ? undefined : describeEnding(ending, this.session.plan.sessionId));
     const isTold = reason !== undefined && status !== "stopped" && status !== "completed";
     if (ending?.reason === "nothing_to_compact") report({ type: "notice", level: "info", text: ending.text });
     report({ type: "turn-ended", outcome: { status, ...(isTold ? { error: reason } : {}) } });
@@ -230,9 +243,15 @@ function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], str
 }
 
 /** What went wrong and what to do about it. */
-function describeEnding(ending: RunEnding): string | undefined {
+function describeEnding(ending: RunEnding, sessionId: string): string | undefined {
+  if (ending.error === undefined) return undefined;
   const advice = endingAdvice(ending);
-  return ending.error === undefined || advice === undefined ? ending.error : `${ending.error} ${advice}`;
+  // A process keeps the key that it was started with.
+  const again =
+    ending.reason === "unauthorized"
+      ? `Then leave with ctrl+d and continue here: retinue --resume ${sessionId}`
+      : undefined;
+  return [ending.error, advice, again].filter((part) => part !== undefined).join(" ");
 }
 
 export function describeError(error: unknown): string {

@@ -263,6 +263,7 @@ export class RuntimeSession implements TerminalSession {
       },
     });
     this.#live.continue();
+    if (!this.#live.isBusy) setImmediate(loadRequests);
   }
 
   async #reopen(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
@@ -352,6 +353,11 @@ export class RuntimeSession implements TerminalSession {
   #report(event: SessionEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
+}
+
+/** Node loads its types for requests with the first use, which takes longer than a frame; here it is done while the person types. */
+function loadRequests(): void {
+  void new Headers();
 }
 
 const todoStates = { pending: "pending", in_progress: "active", completed: "done" } as const;

@@ -168,6 +168,8 @@ export interface ToolCall {
   readonly id: string;
   readonly tool: string;
   readonly input: unknown;
+  /** The person made it at the prompt: it belongs to no turn, and its output is for them. */
+  readonly isPerson?: true;
 }
 
 export interface ToolResult {

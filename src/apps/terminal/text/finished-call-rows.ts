@@ -26,6 +26,33 @@ export function runningCallRow(call: ToolCall, progress: string, width: number):
 }
 
 const maxDiffLines = 16;
+const maxOutputRows = 30;
+
+/** A command that the person ran: its line, and below it what it wrote. */
+export function shellRows(call: ToolCall, result: ToolResult, width: number): readonly Row[] {
+  const { text, isError, durationMs } = result;
+  if (result.refusal !== undefined) return finishedCallRows(call, result, width);
+  const rows = text
+    .trimEnd()
+    .split("\n")
+    .flatMap((line) =>
+      wrapRow([span(line, isError ? colours.error : plain)], width, { first: [span("  ")] }),
+    );
+  const left = rows.length - maxOutputRows;
+  const more = [span(`  … ${plural(left, "more line")} before; the agent reads all of it`, dim)];
+  return [
+    cutRow(
+      [
+        isError ? span("✗ ", colours.error) : span("● ", colours.good),
+        span(call.tool, bold),
+        span(` ${callSubject(call)}`),
+        span(`  ${formatDuration(durationMs)}`, dim),
+      ],
+      width,
+    ),
+    ...(left > 0 ? [more, ...rows.slice(left)] : rows),
+  ];
+}
 
 /** A call that has ended: one line; below it the change where it changed a file, and the reason where it did not run. */
 export function finishedCallRows(call: ToolCall, result: ToolResult, width: number): readonly Row[] {

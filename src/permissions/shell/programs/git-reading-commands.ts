@@ -225,6 +225,10 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
       readOnly: ({ operands }) =>
         operands.length === 0 || (operands.length === 2 && operands[0]?.text === "get-url"),
       caution: address,
+      named: ({ operands: [verb] }) =>
+        verb === undefined || /^(?:get-url|show)$/.test(verb.text)
+          ? undefined
+          : "git remote changes where commits come from",
     }),
   ],
   [

@@ -94,6 +94,7 @@ function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
     exactOnly: `${name} runs any program it is given`,
     wildcardHead: name,
     ...pinnedHead(words),
+    namesFiles: "code",
     paths: [],
     anywhere: false,
   };
@@ -157,6 +158,7 @@ function judgeManager(words: readonly Word[]): Judgement {
         changes ? `a changed configuration of ${program} can start programs` : undefined,
       ],
     ),
+    ...(!isQuestion && { namesFiles: "any" as const }),
     anywhere: false,
   };
 }

@@ -19,8 +19,10 @@ import {
   revisionPath,
   starts,
   transport,
+  type UsedPath,
   used,
 } from "./judgement.ts";
+import { namedPaths, strategyRisk, type TreeStep, treeSteps } from "./tree-steps.ts";
 
 /** Subcommands that change something, with the options that a wildcard in a rule covers. */
 export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
@@ -32,7 +34,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
     "pull",
     command(
       `${transport}${receiving}j? jobs? n s: strategy: X: strategy-option: rebase? r? no-rebase ff no-ff ff-only autostash no-autostash commit no-commit no-edit edit stat squash allow-unrelated-histories`,
-      { caution: address },
+      { caution: (scanned) => address(scanned) ?? strategyRisk(scanned) },
     ),
   ],
   [
@@ -98,6 +100,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
     "rebase",
     command(
       "x:! exec:! i! interactive! onto: s: strategy: X: C: root autostash no-autostash continue abort skip quit edit-todo! q quiet v verbose stat n no-stat no-verify verify f force-rebase no-ff keep-base autosquash no-autosquash update-refs reapply-cherry-picks rebase-merges? committer-date-is-author-date signoff",
+      { caution: strategyRisk },
     ),
   ],
   [
@@ -112,6 +115,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
     "merge",
     command(
       "F:< file:< m:- message:- s: strategy: X: strategy-option: S? ff no-ff ff-only commit no-commit squash no-squash stat n no-stat log? q quiet v verbose abort continue quit no-edit e edit allow-unrelated-histories no-verify autostash signoff into-name:",
+      { caution: strategyRisk },
     ),
   ],
   [
@@ -134,6 +138,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
     command("q quiet all branches tags progress", {
       writes: ({ operands }) => (operands[0]?.text === "create" ? operands.slice(1, 2) : []),
       shows: always,
+      named: ({ operands }) => (operands[0]?.text === "create" ? "git bundle writes a file" : undefined),
     }),
   ],
   [
@@ -163,12 +168,15 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
   ["reset", command("soft mixed hard merge keep q quiet p patch N")],
   [
     "revert",
-    command("n no-commit m: mainline: s signoff no-edit e edit continue abort skip quit S? X: strategy:"),
+    command("n no-commit m: mainline: s signoff no-edit e edit continue abort skip quit S? X: strategy:", {
+      caution: strategyRisk,
+    }),
   ],
   [
     "cherry-pick",
     command(
       "n no-commit m: mainline: s signoff x e edit ff continue abort skip quit S? X: strategy: allow-empty keep-redundant-commits",
+      { caution: strategyRisk },
     ),
   ],
   [
@@ -224,10 +232,13 @@ export function judgeGit(words: readonly Word[], { here, repository }: Place): J
   const command = commands.get(subcommand.text);
   if (command === undefined) return unknownCommand(subcommand.text, outer);
   const scanned = scanOptions(rest, command.options, { numeric: numbered.has(subcommand.text) });
+  const files = namedPaths(subcommand.text, scanned, rest);
   const paths = [
     ...optionPaths(scanned.options),
     ...used(command.reads(scanned, repository), "read"),
     ...used(command.writes(scanned), "write"),
+    ...(subcommand.text === "mv" ? moved(scanned.operands) : []),
+    ...used(files.paths, files.use),
   ];
   const judged = judgement(command.readOnly(scanned), paths, [
     ...outer,
@@ -235,6 +246,8 @@ export function judgeGit(words: readonly Word[], { here, repository }: Place): J
     scanned.unclear,
     command.caution(scanned),
   ]);
+  const named = judged.exactOnly === undefined ? command.named(scanned) : undefined;
+  const tree = treeSteps(subcommand.text, scanned, rest);
   const hasVerb = rest[0] !== undefined && rest[0] === scanned.operands[0];
   const isMisplaced = command.verb === "must" && !hasVerb;
   const readOnly = judged.readOnly && !isMisplaced && environmentReason(words) === undefined;
@@ -242,6 +255,8 @@ export function judgeGit(words: readonly Word[], { here, repository }: Place): J
     ...judged,
     readOnly,
     anywhere: false,
+    ...(named !== undefined && { exactOnly: named, wildcardHead: `git ${subcommand.text}` }),
+    ...(tree.length > 0 && { tree: pathspecOptions(before).length === 0 ? tree : withOptions(tree, before) }),
     ...(command.shows(scanned) && !namesPaths(scanned) && { showsTracked: true as const }),
     ...(readOnly && { rendered: harden(before, subcommand, rest, command) }),
     ...(readOnly &&
@@ -249,6 +264,29 @@ export function judgeGit(words: readonly Word[], { here, repository }: Place): J
         limited: harden(before, subcommand, rest.map(asCommit), command),
       }),
   };
+}
+
+/** Where the last operand is a folder, it receives the others by their names. */
+function moved(operands: readonly Word[]): UsedPath[] {
+  return [...used(operands.slice(0, -1), "read"), ...used(operands.slice(-1), "copy")].map((path) => ({
+    ...path,
+    below: "all",
+  }));
+}
+
+/** Options before the subcommand that change how it reads paths. */
+function pathspecOptions({ options }: ScannedWords): readonly string[] {
+  return options.flatMap(({ name }) =>
+    /^(?:literal|glob|noglob|icase)-pathspecs$|^no-replace-objects$/.test(name) ? [`--${name}`] : [],
+  );
+}
+
+function withOptions(steps: readonly TreeStep[], before: ScannedWords): readonly TreeStep[] {
+  return steps.map((step) =>
+    step.type === "list"
+      ? { ...step, tries: step.tries.map((words) => [...pathspecOptions(before), ...words]) }
+      : step,
+  );
 }
 
 /** Whether all it shows is named by path: `git show HEAD:src/a.ts`. */
@@ -297,9 +335,7 @@ function harden(
   rest: readonly Word[],
   command: GitCommand,
 ): readonly string[] {
-  const kept = before.options.flatMap(({ name }) =>
-    /^(?:literal|glob|noglob|icase)-pathspecs$|^no-replace-objects$/.test(name) ? [`--${name}`] : [],
-  );
+  const kept = pathspecOptions(before);
   const verbs = command.verb !== undefined && rest[0]?.text.startsWith("-") === false ? 1 : 0;
   return [
     "git",

@@ -10,6 +10,7 @@ import {
   scanOptions,
   type Word,
 } from "../word.ts";
+import type { TreeStep } from "./tree-steps.ts";
 
 /** What a command with these arguments does, as far as its table or reader knows. */
 export interface Judgement {
@@ -25,6 +26,10 @@ export interface Judgement {
   readonly anywhere?: boolean;
   readonly urls?: UrlUse;
   readonly showsTracked?: true;
+  /** Its use of the files among its words is not known: see the unit. */
+  readonly namesFiles?: "any" | "code";
+  /** How git uses files that the words need not name. */
+  readonly tree?: readonly TreeStep[];
   /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
   readonly rendered?: readonly string[];
   /** The same, in a form to which paths that are to be left out can be appended. */
@@ -99,6 +104,8 @@ export interface GitCommand {
   readonly reads: (scanned: ScannedWords, repository?: string) => readonly Word[];
   readonly writes: (scanned: ScannedWords) => readonly Word[];
   readonly caution: (scanned: ScannedWords) => string | undefined;
+  /** Why only a rule that names the subcommand covers it. */
+  readonly named: (scanned: ScannedWords) => string | undefined;
   /** Whether it shows contents that version control holds, under any path. */
   readonly shows: (scanned: ScannedWords) => boolean;
   /** Options that are added when it only reads, against programs that the configuration names. */
@@ -119,6 +126,7 @@ export function command(options: string, rest: Partial<GitCommand> = {}): GitCom
     reads: none,
     writes: none,
     caution: calm,
+    named: calm,
     shows: never,
     hardening: [],
     ...rest,

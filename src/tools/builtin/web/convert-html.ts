@@ -123,39 +123,89 @@ export interface ConversionOptions {
 
 const task = "retinue-html-conversion";
 
+/** How long a thread waits for the next page: starting one and loading the parsers takes longer than most pages. */
+const idleMs = 10_000;
+
 /**
  * Converts a page in a thread of its own: some markup keeps the parsers busy for minutes, and only a thread can be
- * ended. Undefined when it took too long, ran out of memory, or was aborted. This file is the thread's program too, so
- * it must be imported dynamically: only then is it a file of its own in a bundle.
+ * ended. Undefined when it failed, took too long, ran out of memory, or was aborted. This file is the thread's program too,
+ * so it must be imported dynamically: only then is it a file of its own in a bundle.
  */
 export async function runHtmlConversion(
   html: string,
   url: string,
   { signal, limitMs }: ConversionOptions,
 ): Promise<ConvertedPage | undefined> {
+  const worker = takeThread();
+  const ended = Promise.withResolvers<ConvertedPage | undefined>();
+  const give = () => ended.resolve(undefined);
+  const timer = setTimeout(give, limitMs);
+  signal.addEventListener("abort", give, { once: true });
+  if (signal.aborted) give();
+  worker.once("message", ended.resolve).once("exit", give);
+  worker.postMessage({ html, url });
+  let page: ConvertedPage | undefined;
+  try {
+    page = await ended.promise;
+    return page;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", give);
+    worker.off("message", ended.resolve).off("exit", give);
+    // One that did not answer may be busy for ever.
+    if (page === undefined) await worker.terminate();
+    else keepThread(worker);
+  }
+}
+
+/** At most one thread waits for the next page, and none keeps the program from ending. */
+let idle: { readonly worker: Worker; readonly timer: NodeJS.Timeout } | undefined;
+
+function takeThread(): Worker {
+  if (idle === undefined) return startThread();
+  const { worker, timer } = idle;
+  idle = undefined;
+  clearTimeout(timer);
+  worker.ref();
+  return worker;
+}
+
+function keepThread(worker: Worker): void {
+  worker.unref();
+  if (idle !== undefined) {
+    void worker.terminate();
+    return;
+  }
+  const timer = setTimeout(() => {
+    idle = undefined;
+    void worker.terminate();
+  }, idleMs).unref();
+  idle = { worker, timer };
+}
+
+function startThread(): Worker {
   const worker = new Worker(new URL(import.meta.url), {
-    workerData: { task, html, url },
+    workerData: { task },
     env: {},
     execArgv: [],
     stdout: true,
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: 512 },
   });
-  const ended = Promise.withResolvers<ConvertedPage | undefined>();
-  const give = () => ended.resolve(undefined);
-  const timer = setTimeout(give, limitMs);
-  signal.addEventListener("abort", give, { once: true });
-  if (signal.aborted) give();
-  worker.once("message", ended.resolve).on("error", give).once("exit", give);
-  try {
-    return await ended.promise;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", give);
-    await worker.terminate();
-  }
+  worker.on("error", () => undefined);
+  worker.once("exit", () => {
+    if (idle?.worker !== worker) return;
+    clearTimeout(idle.timer);
+    idle = undefined;
+  });
+  return worker;
 }
 
 if (isRecord(workerData) && workerData["task"] === task) {
-  parentPort?.postMessage(await convertHtml(String(workerData["html"]), String(workerData["url"])));
+  parentPort?.on("message", (page: { readonly html: string; readonly url: string }) => {
+    void convertHtml(page.html, page.url).then(
+      (converted) => parentPort?.postMessage(converted),
+      () => parentPort?.postMessage(undefined),
+    );
+  });
 }

@@ -1,17 +1,20 @@
-import { open } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { open, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import { formatRule } from "../../permissions/rules/parse-rule.ts";
-import { refused } from "./control-channel.ts";
-import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
+import type { JsonRecord } from "../../../foundation/json-record.ts";
+import { formatRule } from "../../../permissions/rules/parse-rule.ts";
+import { describeCost } from "../answer-locally.ts";
+import { refused } from "../control-channel.ts";
 import {
   describeAgents,
   describeCommands,
   describeModels,
   followedVersion,
   serverStatus,
-} from "./init-message.ts";
-import type { OpenSdkSession } from "./open-sdk-session.ts";
+} from "../init-message.ts";
+import type { OpenSdkSession } from "../open-sdk-session.ts";
+import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
+import { describeContext } from "./describe-context.ts";
 
 /** Requests that only ask what there is, or read it again. */
 export function reportRequests(
@@ -19,7 +22,13 @@ export function reportRequests(
 ): readonly (readonly [string, ControlHandler])[] {
   const { host } = options;
   return [
-    ["get_context_usage", async () => contextUsage(await host.ready(), options)],
+    [
+      "get_context_usage",
+      async () => {
+        const opened = await host.ready();
+        return { ...describeContext(opened, options.choices.model ?? opened.session.plan.model.value) };
+      },
+    ],
     [
       "get_usage",
       () => ({
@@ -30,7 +39,7 @@ export function reportRequests(
         behaviors: null,
       }),
     ],
-    ["get_session_cost", () => ({ total_cost_usd: host.totals.cost() })],
+    ["get_session_cost", () => ({ text: costText(options), total_cost_usd: host.totals.cost() })],
     ["get_binary_version", () => ({ version: followedVersion })],
     ["list_models", async () => ({ models: describeModels((await host.ready()).session) })],
     ["reload_skills", async () => ({ skills: describeCommands((await host.reopen()).session.skills) })],
@@ -43,50 +52,12 @@ export function reportRequests(
   ];
 }
 
-/** Estimates: four characters are a token. */
-function tokensOf(value: unknown): number {
-  return Math.ceil(JSON.stringify(value).length / 4);
-}
-
-function contextUsage({ session }: OpenSdkSession, { choices }: ControlRequestOptions): JsonRecord {
-  const { plan, model, discovered } = session;
-  const messages = session.messages();
-  const servers = plan.tools.filter(({ name }) => name.startsWith("mcp__"));
-  const agents = discovered.registry.list().map(({ id, definition }) => ({
-    agentType: id,
-    source: definition.source.scope,
-    tokens: tokensOf([id, definition.description]),
-  }));
-  const used = [
-    ["system_prompt", "System prompt", tokensOf(plan.system)],
-    ["mcp_tools", "MCP tools", servers.length === 0 ? 0 : tokensOf(servers)],
-    ["custom_agents", "Agents", agents.reduce((sum, { tokens }) => sum + tokens, 0)],
-    ["messages", "Messages", messages.length === 0 ? 0 : tokensOf(messages)],
-  ] as const;
-  const total = used.reduce((sum, [, , tokens]) => sum + tokens, 0);
-  const free = Math.max(0, model.contextWindow - total);
-  const color = "inactive";
-  return {
-    categories: [
-      ...used.map(([id, name, tokens]) => ({ id, name, tokens, color, kind: "used" })),
-      { id: "free_space", name: "Free space", tokens: free, color, kind: "free" },
-    ],
-    totalTokens: total,
-    maxTokens: model.contextWindow,
-    rawMaxTokens: model.contextWindow,
-    percentage: Math.round((total / model.contextWindow) * 100),
-    gridRows: [],
-    model: choices.model ?? plan.model.value,
-    memoryFiles: [],
-    mcpTools: servers.map((tool) => ({
-      name: tool.name,
-      serverName: tool.name.split("__")[1] ?? "",
-      tokens: tokensOf(tool),
-    })),
-    agents,
-    isAutoCompactEnabled: true,
-    apiUsage: null,
-  };
+function costText({ host, startedAt }: ControlRequestOptions): string {
+  return describeCost({
+    totals: host.totals,
+    apiMs: host.apiDurationMs(),
+    wallMs: Date.now() - startedAt,
+  });
 }
 
 function usage({ host, startedAt }: ControlRequestOptions): JsonRecord {
@@ -115,11 +86,13 @@ const defaultBytes = 256 * 1024;
 
 async function readFile(
   { path, max_bytes: limit, encoding }: JsonRecord,
-  { host }: ControlRequestOptions,
+  { host, policy }: ControlRequestOptions,
 ): Promise<JsonRecord> {
   if (typeof path !== "string" || path === "") throw refused("read_file needs a path");
   const { session } = await host.ready();
   const file = resolve(session.plan.directory, path);
+  const folders = policy.apply(session.plan.policy).workingDirectories;
+  if (!(await isInside(file, folders))) throw refused(`${file} is outside the working directories`);
   const max = typeof limit === "number" && limit > 0 ? Math.floor(limit) : defaultBytes;
   await using handle = await open(file, "r");
   const buffer = Buffer.alloc(max + 1);
@@ -128,8 +101,18 @@ async function readFile(
   return {
     contents: bytes.toString(encoding === "base64" ? "base64" : "utf8"),
     absPath: file,
+    requested_path: path,
+    lossy: encoding !== "base64" && !isUtf8(bytes),
     ...(bytesRead > max ? { truncated: true } : {}),
   };
+}
+
+/** Links are followed first, so that none leads out. */
+async function isInside(file: string, folders: readonly string[]): Promise<boolean> {
+  const [real, ...roots] = await Promise.all(
+    [file, ...folders].map((each) => realpath(each).catch(() => each)),
+  );
+  return roots.some((root) => real === root || real?.startsWith(`${root}/`));
 }
 
 /** What settings come to, and what of it the host has changed since; never values of variables. */

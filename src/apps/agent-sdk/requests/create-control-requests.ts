@@ -1,15 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { open as openFile, realpath, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import { changeJson } from "../../settings/approve-mcp-servers.ts";
-import { staysInside } from "../../settings/write-local-rules.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
-import { loadBytes } from "../../tools/builtin/open-file.ts";
-import { refused } from "./control-channel.ts";
-import { isBlocking, specificOf } from "./observed-hooks.ts";
+import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
+import { changeJson } from "../../../settings/approve-mcp-servers.ts";
+import { staysInside } from "../../../settings/write-local-rules.ts";
+import { hasEnded } from "../../../tasks/drive-task.ts";
+import { loadBytes } from "../../../tools/builtin/open-file.ts";
+import { refused } from "../control-channel.ts";
+import { isBlocking, specificOf } from "../observed-hooks.ts";
+import { announcePrompt } from "../run-turn.ts";
+import type { Choices, SdkConnection } from "../sdk-connection.ts";
+import { commandOutput } from "../sdk-messages.ts";
 import { reportRequests } from "./report-requests.ts";
-import type { Choices, SdkConnection } from "./sdk-connection.ts";
-import { commandOutput } from "./sdk-messages.ts";
 import { serverRequests } from "./server-requests.ts";
 
 export type ControlRequestOptions = Pick<
@@ -25,6 +27,11 @@ export type ControlRequestOptions = Pick<
   | "observed"
   | "commands"
   | "initialize"
+  | "title"
+  | "channel"
+  | "queued"
+  | "longCommands"
+  | "mcp"
 >;
 
 export type ControlHandler = (
@@ -44,7 +51,11 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
     ["background_tasks", ({ tool_use_id: id }) => moveToBackground(id, options)],
     [
       "cancel_async_message",
-      ({ message_uuid: id }) => ({ cancelled: typeof id === "string" && queue.cancel(id) }),
+      ({ message_uuid: id }) => {
+        const cancelled = typeof id === "string" && queue.cancel(id);
+        if (cancelled) announcePrompt(options, id, "cancelled");
+        return { cancelled };
+      },
     ],
     ["rewind_files", (request) => rewind(request, options)],
     ["apply_flag_settings", ({ settings }) => applySettings(settings, options)],
@@ -57,11 +68,10 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
   ]);
 }
 
-async function interrupt(
-  { cancel_queued: cancels }: JsonRecord,
-  { host, queue, choices }: ControlRequestOptions,
-) {
+async function interrupt({ cancel_queued: cancels }: JsonRecord, options: ControlRequestOptions) {
+  const { host, queue, choices } = options;
   const cancelled = cancels === true ? queue.clear() : undefined;
+  for (const id of cancelled ?? []) announcePrompt(options, id, "cancelled");
   const receipt = { still_queued: queue.ids(), ...(cancelled === undefined ? {} : { cancelled }) };
   await host.interrupt(!choices.perTaskStopAffordance);
   return receipt;
@@ -87,9 +97,18 @@ async function switchModel(
     throw refused(`a hook refused the model ${wanted}${typeof reason === "string" ? `: ${reason}` : ""}`);
   }
   const switched = setModel(model, options);
-  host.emit(commandOutput(`Set model to ${wanted}`, host.current()?.session.plan.sessionId ?? ""));
-  await observed().fire("PostModelSwitch", { fields, signal, subject: wanted });
+  reportModel(options);
+  // The answer does not wait for those that only hear of it.
+  void observed()
+    .fire("PostModelSwitch", { fields, signal, subject: wanted })
+    .catch(() => undefined);
   return switched;
+}
+
+function reportModel({ choices, host }: ControlRequestOptions): void {
+  const { plan } = host.current()?.session ?? {};
+  const model = choices.model ?? plan?.model.value ?? "default";
+  host.emit(commandOutput(`Set model to \`${model}\``, plan?.sessionId ?? ""));
 }
 
 function setModel(model: unknown, { choices }: ControlRequestOptions): JsonRecord {
@@ -110,16 +129,20 @@ async function stopTask(id: unknown, { host, commands }: ControlRequestOptions):
   const tasks = (await host.ready()).session.tasks;
   const task = typeof id === "string" ? tasks.get(id) : undefined;
   if (task === undefined) throw refused(`there is no task ${JSON.stringify(id)}`);
-  if (hasEnded(task)) throw refused(`the task ${task.id} has ended already`);
-  await tasks.stop(task.id, "user");
+  if (!hasEnded(task)) await tasks.stop(task.id, "user");
   return {};
 }
 
-/** Frees the one that waits for children in the foreground. */
-async function moveToBackground(id: unknown, { host }: ControlRequestOptions): Promise<JsonRecord> {
-  const { tasks } = (await host.ready()).session;
+/** Frees the one that waits for children or commands in the foreground. */
+async function moveToBackground(
+  id: unknown,
+  { host, longCommands }: ControlRequestOptions,
+): Promise<JsonRecord> {
+  const { session } = await host.ready();
+  const { tasks } = session;
   const waiting = tasks.list().filter((task) => !task.background && !hasEnded(task));
   for (const task of waiting) if (id === undefined || task.callId === id) tasks.detach(task.id);
+  if (id === undefined || (typeof id === "string" && longCommands.isRunning(id))) session.moveCommands();
   return {};
 }
 
@@ -142,7 +165,10 @@ async function applySettings(value: unknown, options: ControlRequestOptions): Pr
     }
     if (permissions["defaultMode"] !== undefined) policy.setMode(permissions["defaultMode"]);
   }
-  if (model !== undefined) setModel(model, options);
+  if (model !== undefined) {
+    setModel(model, options);
+    reportModel(options);
+  }
   if (effortLevel !== undefined) choices.effort = typeof effortLevel === "string" ? effortLevel : undefined;
   const others = Object.entries(value).filter(([key]) => !liveSettings.has(key));
   if (others.length === 0) return;
@@ -210,11 +236,20 @@ async function updateSettings(
 
 async function renameSession(
   { title, session_id: id }: JsonRecord,
-  { host }: ControlRequestOptions,
+  options: ControlRequestOptions,
 ): Promise<JsonRecord> {
+  const { host } = options;
   const { session } = await host.ready();
   if (typeof title !== "string" || title.trim() === "") throw refused("it needs a title");
   if (id !== undefined && id !== session.plan.sessionId) throw refused("only this session can be renamed");
   session.rename(title.trim());
+  options.title = title.trim();
+  host.emit({
+    type: "system",
+    subtype: "session_title_changed",
+    title: title.trim(),
+    session_id: session.plan.sessionId,
+    uuid: randomUUID(),
+  });
   return {};
 }

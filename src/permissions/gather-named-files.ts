@@ -1,0 +1,81 @@
+// @io
+import { statSync } from "node:fs";
+import { posix } from "node:path";
+import type { PathFact } from "./call-facts.ts";
+import { gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
+import { isInside } from "./permission-policy.ts";
+import { protectsName } from "./protection-of.ts";
+import { matchesPath } from "./rules/matches-call.ts";
+import type { ShellUnit, ShellWord } from "./shell/shell-analysis.ts";
+import { runners } from "./shell/wrapper-specs.ts";
+
+/**
+ * Files that are named among the words of a program whose use of them is not known, where rules or guards speak of them
+ * or they are outside the working directories.
+ */
+export async function gatherNamedFiles(
+  { words: [program, ...words], namesFiles, directories }: ShellUnit,
+  world: PathEnvironment,
+): Promise<readonly PathFact[]> {
+  if (program === undefined || namesFiles === undefined) return [];
+  const isConfined = namesFiles === "any" && !runners.has(program.text);
+  const [directory = ""] = directories;
+  const base = directory === "" || directory === "unknown" ? {} : { directory: absolute(directory, world) };
+  const named = words.flatMap((word, at) =>
+    candidates(word).map((path) => ({
+      path,
+      isGuess: isOption(word) || isOption(words[at - 1]) ? ("option" as const) : ("operand" as const),
+    })),
+  );
+  const facts = await Promise.all(
+    named.map(async ({ path, isGuess }): Promise<PathFact> => {
+      const { forms } = await gatherPathFact({ path, use: "read", ...base }, world);
+      return { forms, use: "read", isGuess };
+    }),
+  );
+  return facts.filter(
+    (fact, at) => isNotable(fact, world) || (isConfined && isOutside(fact, named[at]?.path ?? "", world)),
+  );
+}
+
+function absolute(directory: string, { directory: start, home }: PathEnvironment): string {
+  if (directory === "~" || directory.startsWith("~/")) return `${home}${directory.slice(1)}`;
+  return directory.startsWith("/") ? directory : `${start}/${directory}`;
+}
+
+function isOption(word: ShellWord | undefined): boolean {
+  return word !== undefined && /^-[^\s]/.test(word.text);
+}
+
+/** What of a word may be a path: `--option=PATH`, `-oPATH`, `@PATH`, `name=PATH`, `PATH:PATH`. */
+function candidates({ text, literal }: ShellWord): readonly string[] {
+  const plain = text.replace(/^file:\/\//i, "");
+  if (!literal || plain.length > 4_096 || /^[a-z][a-z0-9+.-]*:\/\//i.test(plain)) return [];
+  const parts = plain.split(/[=,:;@]+/);
+  const glued = /^-[A-Za-z]/.test(plain) ? [plain.slice(2).replace(/^=/, "")] : [];
+  const whole = plain.startsWith("-") ? [] : [plain];
+  const found = [...whole, ...glued, ...parts.filter((part) => part !== plain && !part.startsWith("-"))];
+  return [...new Set(found)].filter((path) => path !== "" && path !== "." && path !== "/");
+}
+
+/** Whether a rule restricts the file, read or written, or a guard protects it. */
+function isNotable(fact: PathFact, { policy }: PathEnvironment): boolean {
+  const uses = [fact, { ...fact, use: "write" as const }];
+  return (
+    [...policy.deny, ...policy.ask].some((rule) =>
+      uses.some((use) => matchesPath(rule, use, { use: "restrict", policy })),
+    ) || fact.forms.some((form) => protectsName(form, policy.platform) !== undefined)
+  );
+}
+
+/** An absolute path counts where its folder is there: others are texts, such as the routes of a server. */
+function isOutside({ forms }: PathFact, path: string, { policy }: PathEnvironment): boolean {
+  const outside = forms.find((form) => !isInside(form, policy.workingDirectories));
+  if (outside === undefined || /^\/dev(?:\/|$)/.test(outside)) return false;
+  const folder = posix.dirname(outside);
+  return !path.startsWith("/") || exists(outside) || (folder !== "/" && exists(folder));
+}
+
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}

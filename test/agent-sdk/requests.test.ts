@@ -1,0 +1,439 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type HookInput, type Options, type Query, query } from "@anthropic-ai/claude-agent-sdk";
+import { describe, expect, test } from "vitest";
+import { projectRoot } from "../project-files.ts";
+import {
+  bash,
+  blockTypes,
+  collect,
+  converse,
+  createPrompts,
+  createSdkStage,
+  free,
+  ofType,
+  resultOf,
+  results,
+  user,
+  write,
+} from "./sdk-stage.ts";
+
+type Request = (request: { readonly subtype: string }) => Promise<{ readonly response?: unknown }>;
+
+/** The SDK has no method for some requests, and sends them all the same. */
+async function ask(running: Query, subtype: string, more: object = {}): Promise<unknown> {
+  const send = (running as unknown as { request: Request }).request.bind(running);
+  return (await send({ subtype, ...more })).response;
+}
+const refusalOf = (running: Query, subtype: string, more: object = {}): Promise<string> =>
+  ask(running, subtype, more).then(
+    () => "accepted",
+    (error: unknown) => String(error),
+  );
+
+test("a host reads settings, rules and the output of tasks, changes settings and renames the session [DRP-1]", async () => {
+  const stage = await createSdkStage([
+    { calls: [{ name: "Bash", input: { command: "echo from-task", run_in_background: true } }] },
+    "Started.",
+    "Noted.",
+  ]);
+  const changes: HookInput[] = [];
+  const known: Record<string, unknown> = {};
+  let task = "";
+  const finished = await converse(
+    stage,
+    {
+      ...free,
+      disallowedTools: ["WebFetch"],
+      hooks: {
+        ConfigChange: [
+          {
+            hooks: [
+              async (input) => {
+                changes.push(input);
+                return {};
+              },
+            ],
+          },
+        ],
+      },
+    },
+    async (message, running, prompts) => {
+      if (message.type === "system" && message.subtype === "task_started") task = message.task_id;
+      if (message.type !== "system" || message.subtype !== "task_notification") return;
+      known["settings"] = await ask(running, "get_settings");
+      known["rules"] = await ask(running, "list_permission_rules");
+      known["output"] = await ask(running, "get_task_output", { task_id: task });
+      known["cost"] = await ask(running, "get_session_cost");
+      known["noTask"] = await refusalOf(running, "get_task_output", { task_id: "none" });
+      await ask(running, "update_settings", { source: "localSettings", settings: { model: "haiku" } });
+      await ask(running, "rename_session", { title: "  Another title " });
+      known["noTitle"] = await refusalOf(running, "rename_session", { title: " " });
+      known["outside"] = await running.readFile("/etc/passwd");
+      prompts.end();
+    },
+  );
+  expect(known["settings"]).toMatchObject({
+    applied: { permissionMode: "bypassPermissions" },
+    effective: { permissions: { deny: expect.arrayContaining(["WebFetch"]) } },
+  });
+  expect(known["rules"]).toMatchObject({
+    state: { rules: expect.arrayContaining([{ behavior: "deny", rule: "WebFetch" }]) },
+  });
+  expect(known["output"]).toMatchObject({ output: "from-task\n", truncated: false });
+  expect(known["cost"]).toMatchObject({ text: expect.stringContaining("Total cost: $") });
+  expect(known["noTask"]).toContain("none");
+  expect(known["noTitle"]).toContain("title");
+  expect(known["outside"]).toBeNull();
+  expect(changes).toMatchObject([{ hook_event_name: "ConfigChange", source: "local_settings" }]);
+  const local = readFileSync(join(stage.cwd, ".claude/settings.local.json"), "utf8");
+  expect(JSON.parse(local)).toEqual({ model: "haiku" });
+  expect(ofType(finished, "system", "session_title_changed")).toMatchObject([{ title: "Another title" }]);
+});
+
+test("servers offer prompts as commands, pages and tools to the host, and can be switched off [DRP-1]", async () => {
+  const stage = await createSdkStage(["Asked.", "Off."]);
+  const known: Record<string, unknown> = {};
+  const server = join(projectRoot, "test/fixtures/mcp/offering-server.mjs");
+  const finished = await converse(
+    stage,
+    { mcpServers: { st: { command: process.execPath, args: [server] } } },
+    async (message, running, prompts) => {
+      if (message.type !== "result") return;
+      if (known["page"] !== undefined) return prompts.end();
+      known["commands"] = (await running.supportedCommands()).map(({ name }) => name);
+      known["status"] = await running.mcpServerStatus();
+      known["page"] = await running.readMcpResource("st", "ui://page");
+      known["file"] = await refusalOf(running, "mcp_read_resource", { serverName: "st", uri: "file:///x" });
+      known["called"] = await ask(running, "mcp_call", { tool: "mcp__st__hi" });
+      known["limited"] = await refusalOf(running, "mcp_call", { tool: "mcp__st__hi", timeout_ms: 1 });
+      known["looser"] = await refusalOf(running, "set_mcp_permission_mode_override", {
+        serverName: "st",
+        mode: "bypassPermissions",
+      });
+      await ask(running, "set_mcp_permission_mode_override", { serverName: "st", mode: "default" });
+      known["asked"] = await ask(running, "list_permission_rules");
+      await running.toggleMcpServer("st", false);
+      known["off"] = (await running.mcpServerStatus()).map(({ status }) => status);
+      prompts.send(user("and now?"));
+    },
+    user("/mcp__st__ask Eve old books"),
+  );
+  expect(stage.asked(0)).toContain("Ask Eve about old books.");
+  expect(ofType(finished, "system", "commands_changed")[0]).toMatchObject({
+    commands: expect.arrayContaining([
+      { name: "mcp__st__ask", description: "Asks.", argumentHint: "[whom] [what]" },
+    ]),
+  });
+  expect(known["commands"]).toContain("mcp__st__ask");
+  expect(known["status"]).toMatchObject([
+    { name: "st", status: "connected", transport: "stdio", scope: "dynamic", config: { args: [server] } },
+  ]);
+  expect(known["page"]).toMatchObject({ contents: [{ uri: "ui://page", text: "<p>page</p>" }] });
+  expect(known["file"]).toContain("ui://");
+  expect(known["called"]).toMatchObject({ content: [{ text: "hi there" }] });
+  expect(known["limited"]).toContain("timeout_ms is not supported");
+  expect(known["looser"]).toContain("only tighten");
+  expect(known["asked"]).toMatchObject({
+    state: { rules: expect.arrayContaining([{ behavior: "ask", rule: "mcp__st" }]) },
+  });
+  expect(known["off"]).toEqual(["disabled"]);
+});
+
+test("answers that are cut, refused or empty are continued, and thinking is counted [DRP-1]", async () => {
+  const stage = await createSdkStage([
+    { thinking: "Hmm, let me see.", text: "The first half", stopReason: "max_tokens" },
+    "and the second.",
+    { text: "No.", stopReason: "refusal" },
+    "A part of it.",
+    { text: "", stopReason: "end_turn" },
+    "Words.",
+  ]);
+  const prompts = createPrompts(user("one"), user("two"), user("three"));
+  prompts.end();
+  const finished = await collect(query({ prompt: prompts, options: stage.options() }));
+  expect(results(finished)).toMatchObject([
+    { subtype: "success", result: "and the second.", num_turns: 2, terminal_reason: "completed" },
+    { subtype: "success", result: "A part of it.", num_turns: 2 },
+    { subtype: "success", result: "Words.", num_turns: 2 },
+  ]);
+  expect(ofType(finished, "user").filter(({ isSynthetic }) => isSynthetic)).toHaveLength(3);
+  expect(ofType(finished, "system", "informational")).toMatchObject([{ level: "notice" }]);
+  expect(ofType(finished, "system", "thinking_tokens")).toMatchObject([{ estimated_tokens: 4 }]);
+});
+
+test("the list of tasks is kept for the session, and hooks may refuse a task [DRP-1]", async () => {
+  const call = (name: string, input: object) => ({ calls: [{ name, input }] });
+  const stage = await createSdkStage([
+    call("TaskCreate", { subject: "First", description: "Do it" }),
+    call("TaskCreate", { subject: "Forbidden" }),
+    call("TaskUpdate", { taskId: "1", status: "completed" }),
+    call("TaskList", {}),
+    call("TaskGet", { taskId: "7" }),
+    "Done.",
+  ]);
+  const heard: unknown[] = [];
+  const finished = await stage.run("go", {
+    hooks: {
+      TaskCreated: [
+        {
+          hooks: [
+            async (input) => {
+              const { task_subject: subject } = input as { task_subject?: string };
+              heard.push(subject);
+              return subject === "Forbidden" ? { decision: "block", reason: "not this one" } : {};
+            },
+          ],
+        },
+      ],
+      TaskCompleted: [
+        {
+          hooks: [
+            async (input) => {
+              heard.push(input.hook_event_name);
+              return {};
+            },
+          ],
+        },
+      ],
+    },
+  });
+  expect(heard).toEqual(["First", "Forbidden", "TaskCompleted"]);
+  expect(ofType(finished, "user").map((message) => message["tool_use_result"])).toMatchObject([
+    { task: { id: "1", subject: "First", description: "Do it" } },
+    expect.stringContaining("not this one"),
+    { success: true, statusChange: { from: "pending", to: "completed" } },
+    { tasks: [{ id: "1", subject: "First", status: "completed", blockedBy: [] }] },
+    expect.stringContaining("#7"),
+  ]);
+});
+
+test("prompts with an id are followed through their turn [DRP-1]", async () => {
+  const stage = await createSdkStage([bash("echo done"), "Done."]);
+  const uuid = randomUUID();
+  const finished = await converse(
+    stage,
+    { ...free, title: "A title" },
+    (message, _running, prompts) => {
+      if (message.type === "result") prompts.end();
+    },
+    user("go", { uuid }),
+  );
+  const lifecycle = finished.messages.filter((message) => String(message.type) === "command_lifecycle");
+  expect(lifecycle.map(({ state, command_uuid }) => [state, command_uuid])).toEqual([
+    ["queued", uuid],
+    ["started", uuid],
+    ["completed", uuid],
+  ]);
+  expect(ofType(finished, "system", "session_title_changed")).toMatchObject([{ title: "A title" }]);
+  expect(ofType(finished, "system", "init")).toMatchObject([{ user_message_uuids: [uuid] }]);
+  expect(ofType(finished, "assistant")).toMatchObject([
+    { user_message_uuid: uuid },
+    { user_message_uuid: uuid },
+  ]);
+  expect(results(finished)).toMatchObject([{ user_message_uuid: uuid, num_turns: 2 }]);
+  expect(ofType(finished, "user")).toMatchObject([{ message: { content: [{ is_error: false }] } }]);
+});
+
+const agents: Options = { ...free, agents: { helper: { description: "helps", prompt: "You help." } } };
+const child = (more: object = {}) => ({
+  calls: [
+    { name: "Agent", input: { description: "look", prompt: "Look.", subagent_type: "helper", ...more } },
+  ],
+});
+
+describe("what programs see as from the other engine [DRP-1]", () => {
+  test("every block is a message without a stop reason, under the id of its line", async () => {
+    const stage = await createSdkStage([{ text: "Look.", ...bash("echo 1") }, "Done."]);
+    const finished = await stage.run("go", free);
+    expect(blockTypes(finished)).toEqual(["text", "tool_use", "text"]);
+    const said = ofType(finished, "assistant") as unknown as {
+      uuid: string;
+      message: { stop_reason: null };
+    }[];
+    expect(said.map(({ message }) => message.stop_reason)).toEqual([null, null, null]);
+    expect(new Set(said.map(({ uuid }) => uuid)).size).toBe(3);
+  });
+
+  test("a child runs in the background unless its call says otherwise, and may ask the host", async () => {
+    const stage = await createSdkStage([
+      child(),
+      { match: "You help.", ...write("made.txt", "x") },
+      { match: "You help.", text: "Made it." },
+      "Waiting.",
+      "Noted.",
+    ]);
+    const asked: unknown[] = [];
+    const { agents: defined } = agents;
+    const finished = await stage.run("go", {
+      ...(defined === undefined ? {} : { agents: defined }),
+      canUseTool: async (tool, input, { agentID }) => {
+        asked.push([tool, typeof agentID]);
+        return { behavior: "allow", updatedInput: input };
+      },
+    });
+    expect(ofType(finished, "system", "task_started")[0]).toMatchObject({
+      is_backgrounded: true,
+      prompt: "Look.",
+    });
+    expect(asked).toContainEqual(["Write", "string"]);
+    expect(results(finished)).toHaveLength(2);
+    expect(existsSync(join(stage.cwd, "made.txt"))).toBe(true);
+  });
+
+  test("a child in the background has the tools of the host's servers", async () => {
+    const { createSdkMcpServer, tool } = await import("@anthropic-ai/claude-agent-sdk");
+    const called: string[] = [];
+    const ring = tool("ring", "rings", {}, async () => {
+      called.push("ring");
+      return { content: [{ type: "text", text: "rung" }] };
+    });
+    const stage = await createSdkStage([
+      child(),
+      { match: "You help.", calls: [{ name: "mcp__bell__ring", input: {} }] },
+      { match: "You help.", text: "Rang." },
+      "Waiting.",
+      "Noted.",
+    ]);
+    const bell = createSdkMcpServer({ name: "bell", tools: [ring] });
+    await stage.run("go", { ...agents, mcpServers: { bell } });
+    expect(called).toEqual(["ring"]);
+  });
+
+  test("a command in the background is a task, and its end starts a turn", async () => {
+    const background = { command: "echo late", run_in_background: true };
+    const stage = await createSdkStage([
+      { calls: [{ name: "Bash", input: background }] },
+      "Started.",
+      "Noted.",
+    ]);
+    const finished = await stage.run("go", free);
+    expect(ofType(finished, "system", "task_started")[0]).toMatchObject({ task_type: "local_bash" });
+    expect(ofType(finished, "system", "task_notification")[0]).toMatchObject({ status: "completed" });
+    expect(resultOf(finished)).toMatchObject({ result: "Noted.", origin: { kind: "task-notification" } });
+  });
+
+  test("files that a child changes are put back, by another process too", async () => {
+    const uuid = randomUUID();
+    const stage = await createSdkStage([
+      child({ run_in_background: false }),
+      { match: "You help.", ...write("kid.txt", "x") },
+      { match: "You help.", text: "Done." },
+      "First.",
+      "Second.",
+    ]);
+    const options: Options = { ...agents, enableFileCheckpointing: true };
+    const end = (message: { type: string }, _: unknown, prompts: { end(): void }) =>
+      message.type === "result" ? prompts.end() : undefined;
+    const first = await converse(stage, options, end, user("go", { uuid }));
+    const file = join(stage.cwd, "kid.txt");
+    expect(existsSync(file)).toBe(true);
+    const resume = String(resultOf(first)?.["session_id"]);
+    await converse(stage, { ...options, resume }, async (message, running, prompts) => {
+      if (message.type !== "result") return;
+      expect(await running.rewindFiles(uuid)).toMatchObject({ canRewind: true, filesChanged: [file] });
+      prompts.end();
+    });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("a deferred call does not run and ends the turn", async () => {
+    const stage = await createSdkStage([bash("touch made.txt"), "Never said."]);
+    const finished = await stage.run("go", {
+      ...free,
+      hooks: {
+        PreToolUse: [
+          {
+            hooks: [
+              async () => ({
+                hookSpecificOutput: { hookEventName: "PreToolUse", permissionDecision: "defer" },
+              }),
+            ],
+          },
+        ],
+      },
+    });
+    expect(existsSync(join(stage.cwd, "made.txt"))).toBe(false);
+    expect(resultOf(finished)).toMatchObject({
+      subtype: "success",
+      stop_reason: "tool_deferred",
+      deferred_tool_use: { name: "Bash" },
+    });
+  });
+
+  test("rules go to the file that the host names", async () => {
+    const stage = await createSdkStage([write("a.txt", "x"), "Done."]);
+    const rules = [{ toolName: "Bash", ruleContent: "touch *" }];
+    await stage.run("go", {
+      canUseTool: async (_, input) => ({
+        behavior: "allow",
+        updatedInput: input,
+        updatedPermissions: [{ type: "addRules", rules, behavior: "allow", destination: "projectSettings" }],
+      }),
+    });
+    const text = readFileSync(join(stage.cwd, ".claude", "settings.json"), "utf8");
+    expect(JSON.parse(text)).toEqual({ permissions: { allow: ["Bash(touch *)"] } });
+  });
+
+  test("hooks of the project run, and are reported, where the host names its settings", async () => {
+    const stage = await createSdkStage([bash("touch made.txt"), "Done."]);
+    const hook = { matcher: "Bash", hooks: [{ type: "command", command: "echo no >&2; exit 2" }] };
+    mkdirSync(join(stage.cwd, ".claude"), { recursive: true });
+    writeFileSync(
+      join(stage.cwd, ".claude/settings.json"),
+      JSON.stringify({ hooks: { PreToolUse: [hook] } }),
+    );
+    const finished = await stage.run("go", { ...free, settingSources: ["project"], includeHookEvents: true });
+    expect(existsSync(join(stage.cwd, "made.txt"))).toBe(false);
+    expect(ofType(finished, "system", "hook_response")[0]).toMatchObject({
+      hook_name: "PreToolUse:Bash",
+      stderr: "no\n",
+      exit_code: 2,
+    });
+  });
+
+  test("callbacks for every event of the SDK can be registered", async () => {
+    const { HOOK_EVENTS } = await import("@anthropic-ai/claude-agent-sdk");
+    const stage = await createSdkStage([bash("echo 1"), "Done."]);
+    writeFileSync(join(stage.cwd, "CLAUDE.md"), "Be kind.");
+    const heard: string[] = [];
+    const each = [
+      {
+        hooks: [
+          async ({ hook_event_name: event }: { hook_event_name: string }) => {
+            heard.push(event);
+            return {};
+          },
+        ],
+      },
+    ];
+    const finished = await stage.run("go", {
+      ...free,
+      hooks: Object.fromEntries(HOOK_EVENTS.map((event) => [event, each])),
+    });
+    expect(resultOf(finished)).toMatchObject({ result: "Done." });
+    expect(heard).toEqual(
+      expect.arrayContaining([
+        "InstructionsLoaded",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolBatch",
+        "Stop",
+      ]),
+    );
+    expect(heard).toContain("MessageDisplay");
+  });
+
+  test("/compact works however short the conversation is", async () => {
+    const stage = await createSdkStage(["One.", { text: "<summary>Short.</summary>" }]);
+    let sent = false;
+    const finished = await converse(stage, {}, (message, _, prompts) => {
+      if (message.type !== "result") return;
+      if (sent) return prompts.end();
+      sent = true;
+      prompts.send(user("/compact"));
+    });
+    expect(ofType(finished, "system", "compact_boundary")).toHaveLength(1);
+  });
+});
