@@ -172,7 +172,7 @@ async function rememberChild(
     log: { append: (lines) => memory.append(id, lines) },
     ids: world.ids,
     now: world.epochMs,
-    facts: () => factsOf(plan, world),
+    facts: factsOf(plan, world),
     leaf: loaded?.leaf,
     sources: loaded?.sources,
   });
