@@ -48,7 +48,9 @@ function meantTool({
     return undefined;
   const isShell =
     specifier !== undefined && /^(?:shell|sh|zsh|terminal|exec|execute|command|cmd)$/i.test(tool);
-  return isShell ? "Bash" : nearestName(tool, knownToolNames, 1);
+  const nearest = isShell ? "Bash" : nearestName(tool, knownToolNames, 1);
+  // Rules are matched whatever the case.
+  return nearest?.toLowerCase() === tool.toLowerCase() ? undefined : nearest;
 }
 
 /** Reads a rule from a file: a text, `{"tool", "args"}`, or `{"toolName", "ruleContent"}`. */
