@@ -28,6 +28,7 @@ export class AnswerRelay {
   #askedAt = Number.NEGATIVE_INFINITY;
   #isWatched = false;
   #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(directory: string, now: () => number = Date.now) {
     this.#directory = directory;
@@ -35,20 +36,31 @@ export class AnswerRelay {
   }
 
   hear(event: RunEvent): void {
+    if (event.type === "assistant-answered" || event.type === "answer-lost" || event.type === "run-ended")
+      clearTimeout(this.#timer);
     if (event.type !== "model-streamed") return;
     const { event: said } = event;
     if (said.type === "message-started") {
+      clearTimeout(this.#timer);
       this.#answerId = said.id;
       this.#blocks = [];
       this.#written = [];
     }
     if (said.type !== "text-delta") return;
     this.#blocks[said.index] = (this.#blocks[said.index] ?? "") + said.text;
-    if (this.#hasWatcher()) this.#write();
+    this.#pass();
   }
 
   close(): void {
+    clearTimeout(this.#timer);
     if (this.#bytes > 0) rmSync(filesOf(this.#directory).answer, { force: true });
+  }
+
+  /** One who comes while the model pauses sees what was said before. */
+  #pass(): void {
+    clearTimeout(this.#timer);
+    if (this.#hasWatcher()) this.#write();
+    else this.#timer = setTimeout(() => this.#pass(), askAgainMs).unref();
   }
 
   #hasWatcher(): boolean {
