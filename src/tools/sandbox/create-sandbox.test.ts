@@ -89,6 +89,29 @@ describe("where there is no sandbox", () => {
       expect(wrap?.type === "refused" && wrap.reason).toContain(words);
     }
   });
+
+  it("is had by one runtime after the other, though the package keeps its configuration", async () => {
+    let configuration: object | undefined;
+    const manager: Partial<SandboxManager> = {
+      isSupportedPlatform: () => true,
+      getConfig: () => configuration as never,
+      initialize: async (given) => {
+        configuration = given;
+      },
+      wrapWithSandboxArgv: async () => ({ argv: ["true"] }),
+      cleanupAfterCommand: () => undefined,
+      reset: async () => undefined,
+    };
+    const load = async () => ({ SandboxManager: manager });
+    const first = createSandboxRuntime({ load });
+    const second = createSandboxRuntime({ load });
+    const settings = readSandboxSettings({ enabled: true });
+    expect(await first.start(settings)).toMatchObject({ type: "ready" });
+    expect(await second.start(settings)).toMatchObject({ type: "unavailable" });
+    await first[Symbol.asyncDispose]();
+    expect(await second.start(settings)).toMatchObject({ type: "ready" });
+    await second[Symbol.asyncDispose]();
+  });
 });
 
 const runtime = createSandboxRuntime();

@@ -62,7 +62,7 @@ export function createSandboxRuntime({ load = loadPackage }: SandboxRuntimeOptio
       const start = await started;
       started = undefined;
       if (start?.type !== "ready") return;
-      await start.manager.reset().catch(() => undefined);
+      await release(start.manager);
       await rm(start.temporaryDirectory, { recursive: true, force: true }).catch(() => undefined);
     },
   };
@@ -72,17 +72,26 @@ const installPackage = "Install it beside retinue: npm install @anthropic-ai/san
 const installPrograms =
   "On Linux install bubblewrap and socat (apt-get install bubblewrap socat); elsewhere see the package's own page.";
 
+/** The package keeps its configuration after a reset, so what was given back is remembered here. */
+const released = new WeakSet<SandboxManager>();
+
+async function release(manager: SandboxManager): Promise<void> {
+  await manager.reset().catch(() => undefined);
+  released.add(manager);
+}
+
 async function startSandbox(load: () => Promise<unknown>, settings: SandboxSettings): Promise<SandboxStart> {
   const manager = await load().then(managerOf, () => undefined);
   if (manager === undefined)
     return unavailable("the package @anthropic-ai/sandbox-runtime is not installed", installPackage);
   if (!manager.isSupportedPlatform())
     return unavailable(`there is no sandbox for ${process.platform}`, "Switch `sandbox.enabled` off there.");
-  if (manager.getConfig() !== undefined)
+  if (manager.getConfig() !== undefined && !released.has(manager))
     return unavailable(
       "another part of this process uses the sandbox already",
       "Use one runtime per process.",
     );
+  released.delete(manager);
   const temporaryDirectory = await realpath(await mkdtemp(join(tmpdir(), "retinue-sandbox-")));
   try {
     const { rgPath } = await import("@vscode/ripgrep");
@@ -97,7 +106,7 @@ async function startSandbox(load: () => Promise<unknown>, settings: SandboxSetti
     await tryCommand(manager, temporaryDirectory);
     return { type: "ready", manager, temporaryDirectory };
   } catch (error) {
-    await manager.reset().catch(() => undefined);
+    await release(manager);
     await rm(temporaryDirectory, { recursive: true, force: true });
     return unavailable(error instanceof Error ? error.message : String(error), installPrograms);
   }
