@@ -28,14 +28,18 @@ export function protectsName(path: string, platform: string | undefined): string
   return protectionOf(path, { workingDirectories: [], ...(platform === undefined ? {} : { platform }) });
 }
 
-const plainProcessFiles =
-  /^\/proc\/(?:(?:cpuinfo|meminfo|version|loadavg|uptime|stat|mounts|filesystems|modules|swaps|diskstats|cmdline)$|(?:net|sys|self|thread-self)(?:\/|$))/;
+/** What a process may read of itself; `root`, `cwd` and `task` lead to others again. */
+const ownProcessFile =
+  /^\/proc\/self\/(?:cgroup|cmdline|comm|environ|fd|io|limits|loginuid|maps|mountinfo|mounts|stat|statm|status)$/;
+
+const plainProcessFile =
+  /^\/proc\/(?:(?:cpuinfo|meminfo|version|loadavg|uptime|stat|mounts|filesystems|modules|swaps|diskstats|cmdline)$|(?:net|sys)(?:\/|$))/;
 
 /** Why reading a path shows what other processes hold, keys in their environment too, or undefined. */
 export function exposureOf({ forms }: { readonly forms: readonly string[] }): string | undefined {
   const [written = ""] = forms;
-  const candidates = written.startsWith("/proc/self/") ? [written] : forms;
-  const found = candidates.find((form) => /^\/proc(?:\/|$)/.test(form) && !plainProcessFiles.test(form));
+  if (ownProcessFile.test(written)) return undefined;
+  const found = forms.find((form) => /^\/proc(?:\/|$)/.test(form) && !plainProcessFile.test(form));
   return found === undefined ? undefined : `${found} shows what other processes hold`;
 }
 
