@@ -16,6 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { findSteeringSettingAround } from "../../permissions/gather-shell-facts.ts";
 import { cleanUpWorktrees, type WorktreeCleanup } from "../recovery/cleanup.ts";
 import { makeWorktree, type Worktree, type WorktreeRequest } from "./make-worktree.ts";
 import { markFile, parseMark } from "./worktree-mark.ts";
@@ -306,6 +307,9 @@ describe("a worktree of the current state", () => {
     });
     expect(cleaned).toEqual({ removed: [], kept: [], diagnostic: reason });
     expect(existsSync(trace)).toBe(false);
+    // Git's own folder is the same repository.
+    expect(findSteeringSettingAround(join(shop, ".git"))).toBe("filter.clean");
+    expect(findSteeringSettingAround(join(shop, ".git/objects"))).toBe("filter.clean");
   });
 
   it("does not mistake the repository of a surrounding git command for this one", async () => {
