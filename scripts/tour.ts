@@ -61,7 +61,7 @@ console.log(`then, in the folder of your project:
 $ retinue -p "what is here"    runs an agent and prints its answer
 $ retinue tasks                the agents it has started, also while they run
 $ retinue plan Explore         what an agent would be if it were started now
-$ retinue agents               which agents there are, and from where
+$ retinue agents               lists agents and where each is defined
 $ retinue agents check         mistakes in your agents, settings and plugins
 $ retinue agents new           writes a new agent, asking for what it needs
 $ retinue doctor               looks at the set-up and says what to do
