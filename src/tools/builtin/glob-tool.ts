@@ -25,18 +25,16 @@ const input = z.object({
 
 type GlobInput = z.infer<typeof input>;
 
-export function createGlobTool(): Tool {
-  return builtinTool<GlobInput>({
-    name: "Glob",
-    description: `Finds files by name, newest first. To search what is in files use Grep.
+export const globTool: Tool = builtinTool<GlobInput>({
+  name: "Glob",
+  description: `Finds files by name, newest first. To search what is in files use Grep.
 - \`*\` stays within one folder, \`**\` spans any number; a pattern without a slash matches in every folder below, but \`*\` alone lists one folder, with the names of the folders in it.
 - Folders that .gitignore or .ignore hide are left out unless the pattern or the path names them or nothing else matches; .git and node_modules are left out unless they are named. Links are not followed.
 - Gives at most 100 paths, relative to the working directory where they are inside it.`,
-    input,
-    pathsOf: (given, directory, home) => [pathForRules(rootOf(given), directory, home)],
-    call: findFiles,
-  });
-}
+  input,
+  pathsOf: (given, directory, home) => [pathForRules(rootOf(given), directory, home)],
+  call: findFiles,
+});
 
 /** The folder that is searched: what the pattern names literally, below the given path. */
 function rootOf({ pattern, path }: GlobInput): string {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { livingCommands } from "../../testing/living-commands.ts";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { specificationOf } from "../json-schema-of.ts";
-import { createGrepTool } from "./create-grep-tool.ts";
+import { grepTool } from "./grep-tool.ts";
 
 let space: Workspace;
 beforeEach(async () => {
@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => space[Symbol.asyncDispose]());
 
-const tool = createGrepTool();
+const tool = grepTool;
 const grep = (pattern: string, more: object = {}) => space.call(tool, { pattern, ...more });
 const content = (pattern: string, more: object = {}) => grep(pattern, { output_mode: "content", ...more });
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { makePdf } from "../../testing/make-pdf.ts";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { encodeText } from "../decode-text.ts";
-import { createReadTool } from "./create-read-tool.ts";
+import { readTool } from "./read-tool.ts";
 
 let space: Workspace;
 beforeEach(async () => {
@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => space[Symbol.asyncDispose]());
 
-const tool = createReadTool();
+const tool = readTool;
 const read = (file_path: string, more: object = {}) => space.call(tool, { file_path, ...more });
 const seen = (name: string) => space.context().files.seen(space.path(name));
 

@@ -19,21 +19,19 @@ const editInput = z.object({
 
 type EditInput = z.infer<typeof editInput>;
 
-export function createEditTool(): Tool {
-  return builtinTool<EditInput>({
-    name: "Edit",
-    description: `Replaces a piece of text in a file that was read before.
+export const editTool: Tool = builtinTool<EditInput>({
+  name: "Edit",
+  description: `Replaces a piece of text in a file that was read before.
 - \`old_string\` must appear in the file exactly so, with its spaces and line breaks but without the line numbers that Read shows, and only once: add lines around it until it is unique, or set \`replace_all\`.
 - A file that changed since it was read, also by another agent, is refused: read it again.
 - Line ends (CRLF) and encoding of the file are kept. An empty \`old_string\` makes a new file and is refused where one exists.`,
-    input: editInput,
-    call: (given, context) =>
-      changeFile(
-        { given: given.file_path, whole: false, decide: (current, path) => decideEdit(given, current, path) },
-        context,
-      ),
-  });
-}
+  input: editInput,
+  call: (given, context) =>
+    changeFile(
+      { given: given.file_path, whole: false, decide: (current, path) => decideEdit(given, current, path) },
+      context,
+    ),
+});
 
 function decideEdit(given: EditInput, current: CurrentFile | undefined, path: string): ChangeDecision {
   const { old_string, new_string } = given;
@@ -123,28 +121,26 @@ const writeInput = z.object({
   content: z.string().describe("All that the file is to hold."),
 });
 
-export function createWriteTool(): Tool {
-  return builtinTool<z.infer<typeof writeInput>>({
-    name: "Write",
-    description: `Makes a file, or replaces all of one, and makes the folders above it. To change a part of a file use Edit.
+export const writeTool: Tool = builtinTool<z.infer<typeof writeInput>>({
+  name: "Write",
+  description: `Makes a file, or replaces all of one, and makes the folders above it. To change a part of a file use Edit.
 - A file that exists must have been read whole with Read; one that has changed since then is refused.
 - The content is written exactly as given, as UTF-8; line ends and byte order mark of the old file are not kept.`,
-    input: writeInput,
-    call: ({ file_path, content }, context) =>
-      changeFile(
-        {
-          given: file_path,
-          whole: true,
-          decide: (current, path) => ({
-            type: "write",
-            bytes: Buffer.from(content, "utf8"),
-            outcome: current === undefined ? created(path, content) : replaced(path, content, current),
-          }),
-        },
-        context,
-      ),
-  });
-}
+  input: writeInput,
+  call: ({ file_path, content }, context) =>
+    changeFile(
+      {
+        given: file_path,
+        whole: true,
+        decide: (current, path) => ({
+          type: "write",
+          bytes: Buffer.from(content, "utf8"),
+          outcome: current === undefined ? created(path, content) : replaced(path, content, current),
+        }),
+      },
+      context,
+    ),
+});
 
 /** The outcome of a tool that made a file. */
 function created(path: string, content: string): ToolOutcome {
@@ -197,18 +193,16 @@ const notebookInput = z.object({
 
 type NotebookEditInput = z.infer<typeof notebookInput>;
 
-export function createNotebookEditTool(): Tool {
-  return builtinTool<NotebookEditInput>({
-    name: "NotebookEdit",
-    description: `Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb) that was read before. Everything else in the file stays as it is; a replaced code cell loses its outputs. A notebook that changed since it was read is refused.`,
-    input: notebookInput,
-    call: (given, context) =>
-      changeFile(
-        { given: given.notebook_path, whole: false, decide: (current, path) => decide(given, current, path) },
-        context,
-      ),
-  });
-}
+export const notebookEditTool: Tool = builtinTool<NotebookEditInput>({
+  name: "NotebookEdit",
+  description: `Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb) that was read before. Everything else in the file stays as it is; a replaced code cell loses its outputs. A notebook that changed since it was read is refused.`,
+  input: notebookInput,
+  call: (given, context) =>
+    changeFile(
+      { given: given.notebook_path, whole: false, decide: (current, path) => decide(given, current, path) },
+      context,
+    ),
+});
 
 function decide(given: NotebookEditInput, current: CurrentFile | undefined, path: string): ChangeDecision {
   if (current === undefined) return refused(`${path} does not exist. Use Write to make a notebook.`);

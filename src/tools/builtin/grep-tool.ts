@@ -15,7 +15,7 @@ import {
   optionalNumber,
   optionalText,
 } from "./builtin-tool.ts";
-import { plural } from "./create-edit-tool.ts";
+import { plural } from "./edit-tool.ts";
 import {
   commonArguments,
   exclusionNote,
@@ -54,21 +54,19 @@ const input = z.object({
 
 type GrepInput = z.infer<typeof input>;
 
-export function createGrepTool(): Tool {
-  return builtinTool<GrepInput>({
-    name: "Grep",
-    description: `Searches what is in files for a regular expression, with ripgrep. Prefer it to grep and rg in a shell.
+export const grepTool: Tool = builtinTool<GrepInput>({
+  name: "Grep",
+  description: `Searches what is in files for a regular expression, with ripgrep. Prefer it to grep and rg in a shell.
 - Files that .gitignore or .ignore hide, version control folders and binary files are left out; a path that names an ignored file searches it. Links are not followed.
 - Braces and other signs of the syntax need a backslash to be taken literally: interface\\{\\}.
 - Paths are relative to the working directory where they are inside it. Lines longer than 500 characters are cut.`,
-    input,
-    async call(given, context) {
-      const root = await findSearchRoot(given.path ?? ".", context);
-      if (root.type === "refused") return failed(root.reason);
-      return search(given, root, context);
-    },
-  });
-}
+  input,
+  async call(given, context) {
+    const root = await findSearchRoot(given.path ?? ".", context);
+    if (root.type === "refused") return failed(root.reason);
+    return search(given, root, context);
+  },
+});
 
 type Root = Extract<SearchRoot, { type: "root" }>;
 

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
-import { createNotebookEditTool } from "./create-edit-tool.ts";
-import { createReadTool } from "./create-read-tool.ts";
+import { notebookEditTool } from "./edit-tool.ts";
+import { readTool } from "./read-tool.ts";
 
 let space: Workspace;
 beforeEach(async () => {
@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => space[Symbol.asyncDispose]());
 
-const tool = createNotebookEditTool();
+const tool = notebookEditTool;
 const notebook = `{
  "cells": [
   {
@@ -43,7 +43,7 @@ const notebook = `{
 
 async function given(content = notebook): Promise<void> {
   await space.write("n.ipynb", content);
-  await space.call(createReadTool(), { file_path: "n.ipynb" });
+  await space.call(readTool, { file_path: "n.ipynb" });
 }
 const edit = (input: object) => space.call(tool, { notebook_path: "n.ipynb", new_source: "", ...input });
 const text = () => readFile(space.path("n.ipynb"), "utf8");

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
 import { encodeText, type TextShape } from "../decode-text.ts";
-import { createEditTool } from "./create-edit-tool.ts";
-import { createReadTool } from "./create-read-tool.ts";
+import { editTool } from "./edit-tool.ts";
+import { readTool } from "./read-tool.ts";
 
 let space: Workspace;
 beforeEach(async () => {
@@ -12,8 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => space[Symbol.asyncDispose]());
 
-const tool = createEditTool();
-const readTool = createReadTool();
+const tool = editTool;
 const read = (file_path: string, agent = "main") => space.call(readTool, { file_path }, space.context(agent));
 const edit = (file_path: string, old_string: string, new_string: string, more: object = {}, agent = "main") =>
   space.call(tool, { file_path, old_string, new_string, ...more }, space.context(agent));

@@ -33,21 +33,19 @@ const input = z.object({
 
 type ReadInput = z.infer<typeof input>;
 
-export function createReadTool(): Tool {
-  return builtinTool<ReadInput>({
-    name: "Read",
-    description: `Shows what is in a file. Use it before you change a file, and whenever you know which file you need; to look for something in many files use Grep, to find files by name use Glob.
+export const readTool: Tool = builtinTool<ReadInput>({
+  name: "Read",
+  description: `Shows what is in a file. Use it before you change a file, and whenever you know which file you need; to look for something in many files use Grep, to find files by name use Glob.
 - Text comes with a line number and a tab before each line; they are not part of the file. At most 2000 lines and 100,000 characters are shown, longer lines are cut at 2000 characters; \`offset\` and \`limit\` show another part.
 - PNG, JPEG, GIF and WebP files are shown as images, PDF files as text per page (\`pages\`), notebooks as cells with their outputs.
 - Folders, devices and other binary files are refused.`,
-    input,
-    async call(given, context) {
-      const located = await locateDecided(given.file_path, context);
-      if (located.type === "refused") return failed(located.reason);
-      return readLocated(given, located, context);
-    },
-  });
-}
+  input,
+  async call(given, context) {
+    const located = await locateDecided(given.file_path, context);
+    if (located.type === "refused") return failed(located.reason);
+    return readLocated(given, located, context);
+  },
+});
 
 type Found = Extract<Located, { type: "located" }>;
 

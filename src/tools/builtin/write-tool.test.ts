@@ -14,8 +14,8 @@ import {
 } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../../testing/sample-runtime.ts";
-import { createWriteTool } from "./create-edit-tool.ts";
-import { createReadTool } from "./create-read-tool.ts";
+import { writeTool } from "./edit-tool.ts";
+import { readTool } from "./read-tool.ts";
 
 let space: Workspace;
 beforeEach(async () => {
@@ -23,8 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => space[Symbol.asyncDispose]());
 
-const tool = createWriteTool();
-const readTool = createReadTool();
+const tool = writeTool;
 const write = (file_path: string, content: string, agent = "main") =>
   space.call(tool, { file_path, content }, space.context(agent));
 const read = (file_path: string, more: object = {}, agent = "main") =>
