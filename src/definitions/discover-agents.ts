@@ -1,8 +1,7 @@
 // @io
-
-import { readFileSync, type Stats, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { createFootprint, type Footprint } from "../foundation/footprint.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { shareReads } from "../foundation/share-reads.ts";
 import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
@@ -21,17 +20,15 @@ import {
   type AgentDefinition,
   type AgentDenial,
   type AgentRegistry,
-  type AgentScope,
   createRegistry,
 } from "./agent-definition.ts";
 import { builtinAgents, type GuideFacts } from "./builtin/builtin-agents.ts";
-import { findAgentFiles, unreadable } from "./find-agent-files.ts";
 import {
-  largestDefinition,
-  type ParsedAgent,
-  parseAgentDefinition,
-  refuseLargeFile,
-} from "./parse-agent-definition.ts";
+  type AgentFileLoader,
+  type AgentPlace,
+  createAgentFileLoader,
+  type LoadedAgents,
+} from "./find-agent-files.ts";
 
 export interface DiscoverOptions {
   readonly cwd: string;
@@ -80,40 +77,18 @@ export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgen
   return createAgentCatalog(options).read();
 }
 
-export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
+/** What was found is kept until a file, a folder or a registration is different; `now` is the clock of the file system. */
+export function createAgentCatalog(options: DiscoverOptions, now: () => number = Date.now): AgentCatalog {
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
+  let last: KeptReading | undefined;
+
   async function read(): Promise<DiscoveredAgents> {
-    const paths = await findPaths(options);
-    const settings = await readSettings(options, paths);
-    const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
-      configDirectory: paths.configDirectory,
-      projectDirectory: paths.projectRoot,
-      ...(options.pluginDirectories === undefined
-        ? {}
-        : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
-      enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
-    });
-    const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
-    const places = [
-      ...(await withTrust(ownPlaces(options, paths), paths)),
-      ...pluginPlaces.flatMap((found) => found.places),
-    ];
-    const loaded = await withoutForeign(await loader.load(places));
-    const definitions = [...session.values(), ...loaded.definitions];
-    const flags = readFlagRules(options);
-    const registry = createRegistry({
-      definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
-      denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
-    });
-    const diagnostics = [
-      ...flags.diagnostics,
-      ...settings.diagnostics,
-      ...pluginDiagnostics,
-      ...pluginPlaces.flatMap((found) => found.diagnostics),
-      ...loaded.diagnostics,
-    ];
-    return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
+    const roots = await findRoots(options);
+    const agents = [...session.values()];
+    if (last === undefined || !(await isCurrent(last, roots, agents)))
+      last = await findAgents(options, { roots, agents, footprint: createFootprint(now) }, loader);
+    return last.discovered;
   }
 
   return {
@@ -124,22 +99,101 @@ export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
   };
 }
 
+/** A reading, with everything it depends on: it holds until one of that is different. */
+interface KeptReading {
+  readonly discovered: DiscoveredAgents;
+  readonly roots: Roots;
+  /** Those of the session. */
+  readonly agents: readonly AgentDefinition[];
+  readonly footprint: Footprint;
+  /** Added folders that are not trusted. */
+  readonly untrusted: ReadonlySet<string>;
+  readonly findUntrusted: () => Promise<ReadonlySet<string>>;
+}
+
+async function isCurrent(
+  { roots, agents, footprint, untrusted, findUntrusted }: KeptReading,
+  now: Roots,
+  registered: readonly AgentDefinition[],
+): Promise<boolean> {
+  if (roots.cwd !== now.cwd || roots.repositoryRoot !== now.repositoryRoot) return false;
+  if (agents.length !== registered.length || agents.some((agent, at) => registered[at] !== agent))
+    return false;
+  return (await footprint.isUnchanged()) && hasSame(untrusted, await findUntrusted());
+}
+
+function hasSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  return one.size === other.size && [...one].every((item) => other.has(item));
+}
+
+/** Looks into every place; everything that the result depends on is in the reading. */
+async function findAgents(
+  options: DiscoverOptions,
+  { roots, agents, footprint }: Pick<KeptReading, "roots" | "agents" | "footprint">,
+  loader: AgentFileLoader,
+): Promise<KeptReading> {
+  const paths = pathsOf(options, roots);
+  const settings = await readSettings(options, paths, footprint);
+  const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
+    configDirectory: paths.configDirectory,
+    projectDirectory: paths.projectRoot,
+    ...(options.pluginDirectories === undefined
+      ? {}
+      : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+    enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
+    footprint,
+  });
+  const pluginPlaces = await Promise.all(
+    plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, footprint)),
+  );
+  const own = ownPlaces(options, paths);
+  const findUntrusted = () => findUntrustedFolders(addedFolders(own, paths), paths);
+  const untrusted = await findUntrusted();
+  const places = [...withTrust(own, untrusted), ...pluginPlaces.flatMap((found) => found.places)];
+  const loaded = await withoutForeign(await loader.load(places, footprint), footprint);
+  const definitions = [...agents, ...loaded.definitions];
+  const flags = readFlagRules(options);
+  const registry = createRegistry({
+    definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
+    denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+  });
+  const diagnostics = [
+    ...flags.diagnostics,
+    ...settings.diagnostics,
+    ...pluginDiagnostics,
+    ...pluginPlaces.flatMap((found) => found.diagnostics),
+    ...loaded.diagnostics,
+  ];
+  const discovered = { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
+  return { discovered, roots, agents, footprint, untrusted, findUntrusted };
+}
+
 /** Agents of the organisation whose files others can write are no one's word. */
-async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
+async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
   for (const definition of loaded.definitions) {
     const { scope, file } = definition.source;
-    const why = scope === "managed" && file !== undefined ? await findForeignWriters(file) : undefined;
+    const why =
+      scope === "managed" && file !== undefined ? await findForeignWriters(file, { footprint }) : undefined;
     if (why === undefined || file === undefined) definitions.push(definition);
     else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
   }
   return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }
 
-async function findPaths(options: DiscoverOptions): Promise<Paths> {
+interface Roots {
+  readonly cwd: string;
+  readonly repositoryRoot: string | undefined;
+}
+
+async function findRoots({ cwd: given }: DiscoverOptions): Promise<Roots> {
+  const [cwd, repositoryRoot] = await Promise.all([realFolder(given), findRepositoryRoot(given)]);
+  return { cwd, repositoryRoot };
+}
+
+function pathsOf(options: DiscoverOptions, { cwd, repositoryRoot }: Roots): Paths {
   const { home, environment = {}, platform = process.platform, managedDirectory } = options;
-  const [cwd, repositoryRoot] = await Promise.all([realFolder(options.cwd), findRepositoryRoot(options.cwd)]);
   return createPaths({
     home,
     cwd,
@@ -150,9 +204,10 @@ async function findPaths(options: DiscoverOptions): Promise<Paths> {
   });
 }
 
-function readSettings(options: DiscoverOptions, paths: Paths): Promise<LoadedSettings> {
+function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footprint): Promise<LoadedSettings> {
   return loadSettings({
     paths,
+    footprint,
     trusted: options.trusted ?? false,
     ...(options.settingSources === undefined ? {} : { sources: options.settingSources }),
     ...(options.settings === undefined ? {} : { flagSettings: options.settings }),
@@ -173,22 +228,27 @@ function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
   ];
 }
 
+function folderOf({ path }: AgentPlace): string {
+  return dirname(dirname(path));
+}
+
 /** A folder that was added is judged by its own trust, not by that of the working folder. */
-async function withTrust(places: readonly AgentPlace[], paths: Paths): Promise<AgentPlace[]> {
-  const folderOf = ({ path }: AgentPlace): string => dirname(dirname(path));
-  const added = places.filter(
-    ({ scope, path }) => scope === "project" && !paths.agents.project.includes(path),
-  );
-  const untrusted = await findUntrustedFolders(added.map(folderOf), paths);
+function addedFolders(places: readonly AgentPlace[], { agents }: Paths): readonly string[] {
+  const added = places.filter(({ scope, path }) => scope === "project" && !agents.project.includes(path));
+  return added.map(folderOf);
+}
+
+function withTrust(places: readonly AgentPlace[], untrusted: ReadonlySet<string>): readonly AgentPlace[] {
   return places.map((place) =>
-    added.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
+    place.scope === "project" && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
   );
 }
 
 async function placesOfPlugin(
   plugin: Plugin,
+  footprint: Footprint,
 ): Promise<{ places: AgentPlace[]; diagnostics: readonly Diagnostic[] }> {
-  const { files, diagnostics } = await discoverPluginAgents(plugin);
+  const { files, diagnostics } = await discoverPluginAgents(plugin, footprint);
   const places = files.map(
     ({ file, relativeFile }): AgentPlace => ({
       scope: "plugin",
@@ -253,111 +313,4 @@ function patternsOf({ tool, canonicalTool, specifier }: PermissionRule): readonl
   if (specifier.type === "agent") return specifier.names;
   if (specifier.type === "parameter" && specifier.name === "subagent_type") return [specifier.value];
   return specifier.type === "whole" || specifier.type === "text" ? ["*"] : [];
-}
-
-/** A folder or file that holds agents of one scope. */
-export interface AgentPlace {
-  readonly scope: AgentScope;
-  readonly path: string;
-  readonly plugin?: string;
-  /** Its folder is not trusted by itself. */
-  readonly untrusted?: true;
-  /** The id of an agent in this place, where it is not its bare name. */
-  readonly idOf?: (file: string, name: string) => string;
-}
-
-interface LoadedAgents {
-  /** In the order of the places, which is the order of precedence within a scope. */
-  readonly definitions: readonly AgentDefinition[];
-  readonly diagnostics: readonly Diagnostic[];
-  /** Every file looked at, also those that define nothing. */
-  readonly files: readonly string[];
-}
-
-interface AgentFileLoader {
-  load(places: readonly AgentPlace[]): Promise<LoadedAgents>;
-}
-
-interface CachedFile {
-  readonly stamp: string;
-  readonly parsed: ParsedAgent;
-}
-
-/** Let other work of the host continue while thousands of files are read. */
-const filesPerSlice = 128;
-
-/** Reads agent files and keeps what it parsed, so that the next load only reads what changed on disk. */
-export function createAgentFileLoader(): AgentFileLoader {
-  let cache = new Map<string, CachedFile>();
-  return {
-    async load(places) {
-      const fresh = new Map<string, CachedFile>();
-      const definitions: AgentDefinition[] = [];
-      const diagnostics: Diagnostic[] = [];
-      const files: string[] = [];
-      for (const place of places) {
-        const found = findAgentFiles(place.path);
-        diagnostics.push(...found.diagnostics);
-        for (const file of found.files) {
-          if (files.length > 0 && files.length % filesPerSlice === 0) await nextTick();
-          files.push(file);
-          const { parsed } = readCached(file, place, cache, fresh);
-          diagnostics.push(...parsed.diagnostics);
-          if (parsed.definition !== undefined) definitions.push(placed(parsed.definition, file, place));
-        }
-      }
-      cache = fresh;
-      return { definitions, diagnostics, files };
-    },
-  };
-}
-
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-function placed(definition: AgentDefinition, file: string, place: AgentPlace): AgentDefinition {
-  const { idOf, untrusted } = place;
-  if (idOf === undefined && untrusted === undefined) return definition;
-  const source = {
-    ...definition.source,
-    ...(idOf === undefined ? {} : { id: idOf(file, definition.name) }),
-    ...(untrusted === undefined ? {} : { untrusted }),
-  };
-  return { ...definition, source };
-}
-
-function readCached(
-  file: string,
-  place: AgentPlace,
-  cache: ReadonlyMap<string, CachedFile>,
-  fresh: Map<string, CachedFile>,
-): CachedFile {
-  const key = `${place.scope}\0${place.plugin ?? ""}\0${file}`;
-  const stats = statsOf(file);
-  const stamp = stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
-  const known = cache.get(key);
-  const entry = known?.stamp === stamp ? known : { stamp, parsed: parseFile(file, place, stats?.size ?? 0) };
-  fresh.set(key, entry);
-  return entry;
-}
-
-/** A file that vanished or may not be looked at is reported when it is read. */
-function statsOf(file: string): Stats | undefined {
-  try {
-    return statSync(file);
-  } catch {
-    return undefined;
-  }
-}
-
-function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
-  const { scope, plugin } = place;
-  if (size > largestDefinition) return refuseLargeFile(file);
-  try {
-    const text = readFileSync(file, "utf8");
-    return parseAgentDefinition(text, { file, scope, ...(plugin === undefined ? {} : { plugin }) });
-  } catch (error) {
-    return { diagnostics: [unreadable(file, error)] };
-  }
 }
