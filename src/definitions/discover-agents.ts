@@ -1,9 +1,8 @@
 // @io
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { createFootprint, type Footprint } from "../foundation/footprint.ts";
+import { type Footprint, keepReading } from "../foundation/footprint.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import { shareReads } from "../foundation/share-reads.ts";
 import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
@@ -81,58 +80,37 @@ export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgen
 export function createAgentCatalog(options: DiscoverOptions, now: () => number = Date.now): AgentCatalog {
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
-  let last: KeptReading | undefined;
-
-  async function read(): Promise<DiscoveredAgents> {
-    const roots = await findRoots(options);
-    const agents = [...session.values()];
-    if (last === undefined || !(await isCurrent(last, roots, agents)))
-      last = await findAgents(options, { roots, agents, footprint: createFootprint(now) }, loader);
-    return last.discovered;
-  }
-
+  // Children that are spawned together need not each read the same files.
+  const { read, forget } = keepReading(
+    (footprint) => findAgents(options, { agents: [...session.values()], footprint, loader }),
+    now,
+  );
   return {
-    // Children that are spawned together need not each read the same files.
-    read: shareReads(read),
-    register: (definition) => void session.set(definition.name, definition),
-    unregister: (name) => void session.delete(name),
+    read,
+    register(definition) {
+      if (session.get(definition.name) === definition) return;
+      session.set(definition.name, definition);
+      forget();
+    },
+    unregister(name) {
+      if (session.delete(name)) forget();
+    },
   };
 }
 
-/** A reading, with everything it depends on: it holds until one of that is different. */
-interface KeptReading {
-  readonly discovered: DiscoveredAgents;
-  readonly roots: Roots;
+interface Search {
   /** Those of the session. */
   readonly agents: readonly AgentDefinition[];
+  /** Gets everything that the result depends on. */
   readonly footprint: Footprint;
-  /** Added folders that are not trusted. */
-  readonly untrusted: ReadonlySet<string>;
-  readonly findUntrusted: () => Promise<ReadonlySet<string>>;
+  readonly loader: AgentFileLoader;
 }
 
-async function isCurrent(
-  { roots, agents, footprint, untrusted, findUntrusted }: KeptReading,
-  now: Roots,
-  registered: readonly AgentDefinition[],
-): Promise<boolean> {
-  if (roots.cwd !== now.cwd || roots.repositoryRoot !== now.repositoryRoot) return false;
-  if (agents.length !== registered.length || agents.some((agent, at) => registered[at] !== agent))
-    return false;
-  return (await footprint.isUnchanged()) && hasSame(untrusted, await findUntrusted());
-}
-
-function hasSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
-  return one.size === other.size && [...one].every((item) => other.has(item));
-}
-
-/** Looks into every place; everything that the result depends on is in the reading. */
 async function findAgents(
   options: DiscoverOptions,
-  { roots, agents, footprint }: Pick<KeptReading, "roots" | "agents" | "footprint">,
-  loader: AgentFileLoader,
-): Promise<KeptReading> {
-  const paths = pathsOf(options, roots);
+  { agents, footprint, loader }: Search,
+): Promise<DiscoveredAgents> {
+  const paths = await findPaths(options, footprint);
   const settings = await readSettings(options, paths, footprint);
   const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
     configDirectory: paths.configDirectory,
@@ -147,9 +125,10 @@ async function findAgents(
     plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, footprint)),
   );
   const own = ownPlaces(options, paths);
-  const findUntrusted = () => findUntrustedFolders(addedFolders(own, paths), paths);
-  const untrusted = await findUntrusted();
-  const places = [...withTrust(own, untrusted), ...pluginPlaces.flatMap((found) => found.places)];
+  const places = [
+    ...(await withTrust(own, paths, footprint)),
+    ...pluginPlaces.flatMap((found) => found.places),
+  ];
   const loaded = await withoutForeign(await loader.load(places, footprint), footprint);
   const definitions = [...agents, ...loaded.definitions];
   const flags = readFlagRules(options);
@@ -164,8 +143,7 @@ async function findAgents(
     ...pluginPlaces.flatMap((found) => found.diagnostics),
     ...loaded.diagnostics,
   ];
-  const discovered = { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
-  return { discovered, roots, agents, footprint, untrusted, findUntrusted };
+  return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
 }
 
 /** Agents of the organisation whose files others can write are no one's word. */
@@ -182,18 +160,15 @@ async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promi
   return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }
 
-interface Roots {
-  readonly cwd: string;
-  readonly repositoryRoot: string | undefined;
-}
-
-async function findRoots({ cwd: given }: DiscoverOptions): Promise<Roots> {
-  const [cwd, repositoryRoot] = await Promise.all([realFolder(given), findRepositoryRoot(given)]);
-  return { cwd, repositoryRoot };
-}
-
-function pathsOf(options: DiscoverOptions, { cwd, repositoryRoot }: Roots): Paths {
+async function findPaths(options: DiscoverOptions, footprint: Footprint): Promise<Paths> {
   const { home, environment = {}, platform = process.platform, managedDirectory } = options;
+  footprint.add([options.cwd], "place");
+  const cwd = await realFolder(options.cwd);
+  footprint.add(
+    foldersUp(cwd).map((folder) => join(folder, ".git")),
+    "kind",
+  );
+  const repositoryRoot = await findRepositoryRoot(cwd);
   return createPaths({
     home,
     cwd,
@@ -202,6 +177,11 @@ function pathsOf(options: DiscoverOptions, { cwd, repositoryRoot }: Roots): Path
     ...(repositoryRoot === undefined ? {} : { repositoryRoot }),
     ...(managedDirectory === undefined ? {} : { managedDirectory }),
   });
+}
+
+function foldersUp(folder: string): readonly string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...foldersUp(parent)];
 }
 
 function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footprint): Promise<LoadedSettings> {
@@ -228,19 +208,22 @@ function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
   ];
 }
 
-function folderOf({ path }: AgentPlace): string {
-  return dirname(dirname(path));
-}
-
 /** A folder that was added is judged by its own trust, not by that of the working folder. */
-function addedFolders(places: readonly AgentPlace[], { agents }: Paths): readonly string[] {
-  const added = places.filter(({ scope, path }) => scope === "project" && !agents.project.includes(path));
-  return added.map(folderOf);
-}
-
-function withTrust(places: readonly AgentPlace[], untrusted: ReadonlySet<string>): readonly AgentPlace[] {
+async function withTrust(
+  places: readonly AgentPlace[],
+  paths: Paths,
+  footprint: Footprint,
+): Promise<readonly AgentPlace[]> {
+  const folderOf = ({ path }: AgentPlace): string => dirname(dirname(path));
+  const added = places.filter(
+    ({ scope, path }) => scope === "project" && !paths.agents.project.includes(path),
+  );
+  if (added.length === 0) return places;
+  const findUntrusted = async () =>
+    JSON.stringify([...(await findUntrustedFolders(added.map(folderOf), paths))]);
+  const untrusted = new Set<string>(JSON.parse(await footprint.ask(findUntrusted)));
   return places.map((place) =>
-    place.scope === "project" && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
+    added.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
   );
 }
 

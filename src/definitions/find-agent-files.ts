@@ -29,19 +29,18 @@ export function findAgentFiles(path: string, footprint?: Footprint): AgentFiles 
   const files: string[] = [];
   const diagnostics: Diagnostic[] = [];
   const visited = new Set<string>();
-  footprint?.add(path, "kind");
   const kind = kindOf(path);
   if (kind === "file") return { files: isMarkdown(path) ? [path] : [], diagnostics };
   if (kind === "directory") walk(path, 0);
   return { files, diagnostics };
 
   function walk(directory: string, depth: number): void {
-    footprint?.add(directory);
+    footprint?.add([directory]);
     const entries = readEntries(directory, diagnostics);
     for (const entry of entries) {
       const child = join(directory, entry.name);
       // Where a link leads can change without the folder that holds it.
-      if (entry.isSymbolicLink()) footprint?.add(child);
+      if (entry.isSymbolicLink()) footprint?.add([child]);
       const childKind = entry.isSymbolicLink() ? kindOf(child) : kindOfEntry(entry);
       if (childKind === "file" && isMarkdown(entry.name)) files.push(child);
       if (files.length >= maxFiles) {
@@ -158,6 +157,10 @@ export function createAgentFileLoader(): AgentFileLoader {
       const definitions: AgentDefinition[] = [];
       const diagnostics: Diagnostic[] = [];
       const files: string[] = [];
+      footprint.add(
+        places.map(({ path }) => path),
+        "kind",
+      );
       for (const place of places) {
         const found = findAgentFiles(place.path, footprint);
         diagnostics.push(...found.diagnostics);
@@ -204,7 +207,7 @@ function readCached(
   },
 ): CachedFile {
   const key = `${place.scope}\0${place.plugin ?? ""}\0${file}`;
-  const stamp = footprint.add(file);
+  const stamp = footprint.stamp(file);
   const known = cache.get(key);
   const isKnown = stamp !== undefined && known?.stamp === stamp;
   const entry = isKnown ? known : { stamp, parsed: parseFile(file, place) };

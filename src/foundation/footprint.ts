@@ -7,8 +7,12 @@ import { setImmediate } from "node:timers/promises";
  * what changes while it is read counts as changed afterwards.
  */
 export interface Footprint {
-  /** `content`: a file or folder was read; `kind`: only what it is and whose; `place`: only where links lead. */
-  add(path: string, what?: PathAspect): PathStamp;
+  /** `content`: files or folders are read; `kind`: only what they are and whose; `place`: only where links lead. */
+  add(paths: readonly string[], what?: PathAspect): void;
+  /** Adds a file that is read. */
+  stamp(file: string): PathStamp;
+  /** Adds an answer that comes from somewhere else. */
+  ask(question: () => Promise<string>): Promise<string>;
   /** Whether a new reading would find the same. */
   isUnchanged(): Promise<boolean>;
 }
@@ -21,19 +25,82 @@ export type PathStamp = string | undefined;
 /** Lets other work of the host continue while thousands of files are looked at. */
 const pathsPerSlice = 256;
 
+/**
+ * Keeps what was read until something of its footprint changes. Callers share a reading, but none gets one that began before
+ * it asked: all that ask while one is under way share the one that follows it, so each sees what was written before.
+ */
+export interface KeptReading<Value> {
+  read(): Promise<Value>;
+  /** The next reading starts anew. */
+  forget(): void;
+}
+
+export function keepReading<Value>(
+  read: (footprint: Footprint) => Promise<Value>,
+  now: () => number = Date.now,
+): KeptReading<Value> {
+  let kept: { readonly value: Value; readonly footprint: Footprint } | undefined;
+  let forgotten = 0;
+  let running: Promise<Value> | undefined;
+  let next: Promise<Value> | undefined;
+
+  async function readIfChanged(): Promise<Value> {
+    if (kept !== undefined && (await kept.footprint.isUnchanged())) return kept.value;
+    const footprint = createFootprint(now);
+    const begun = forgotten;
+    const value = await read(footprint);
+    kept = begun === forgotten ? { value, footprint } : undefined;
+    return value;
+  }
+
+  function start(): Promise<Value> {
+    next = undefined;
+    const current = readIfChanged().finally(() => {
+      if (running === current) running = undefined;
+    });
+    running = current;
+    return current;
+  }
+
+  return {
+    read() {
+      if (running === undefined) return start();
+      next ??= running.then(start, start);
+      return next;
+    },
+    forget() {
+      forgotten += 1;
+      kept = undefined;
+    },
+  };
+}
+
 export function createFootprint(now: () => number = Date.now): Footprint {
   const stamps = new Map<string, { readonly path: string; readonly what: PathAspect; stamp: PathStamp }>();
+  const answers: { readonly question: () => Promise<string>; readonly answer: string }[] = [];
+
+  function note(path: string, what: PathAspect): PathStamp {
+    const key = `${what} ${path}`;
+    const stamp = stampOf(path, what, now());
+    const known = stamps.get(key);
+    if (known === undefined) stamps.set(key, { path, what, stamp });
+    // It was read twice, and something happened in between: no later state is the one that was read.
+    else if (known.stamp !== stamp) known.stamp = undefined;
+    return stamp;
+  }
+
   return {
-    add(path, what = "content") {
-      const key = `${what} ${path}`;
-      const stamp = stampOf(path, what, now());
-      const known = stamps.get(key);
-      if (known === undefined) stamps.set(key, { path, what, stamp });
-      // It was read twice, and something happened in between: no later state is the one that was read.
-      else if (known.stamp !== stamp) known.stamp = undefined;
-      return stamp;
+    add(paths, what = "content") {
+      for (const path of paths) note(path, what);
+    },
+    stamp: (file) => note(file, "content"),
+    async ask(question) {
+      const answer = await question();
+      answers.push({ question, answer });
+      return answer;
     },
     async isUnchanged() {
+      for (const { question, answer } of answers) if ((await question()) !== answer) return false;
       let looked = 0;
       for (const { path, what, stamp } of stamps.values()) {
         if (stamp === undefined || stampOf(path, what, now()) !== stamp) return false;

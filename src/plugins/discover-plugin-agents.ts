@@ -18,7 +18,7 @@ export async function discoverPluginAgents(
   plugin: Plugin,
   footprint?: Footprint,
 ): Promise<{ files: PluginAgentFile[]; diagnostics: Diagnostic[] }> {
-  footprint?.add(plugin.root, "place");
+  footprint?.add([plugin.root], "place");
   const root = await realpath(plugin.root).catch(() => undefined);
   if (root === undefined) return { files: [], diagnostics: [] };
   const walk: Walk = { root, visited: new Set(), files: new Map(), diagnostics: [], footprint };
@@ -46,8 +46,8 @@ interface Start {
 }
 
 async function visit(path: string, start: Start, walk: Walk): Promise<void> {
-  walk.footprint?.add(path);
-  walk.footprint?.add(path, "place");
+  walk.footprint?.add([path]);
+  walk.footprint?.add([path], "place");
   const real = await realpath(path).catch(() => undefined);
   if (real === undefined) {
     if (path === start.place.path && start.isNamed) walk.diagnostics.push(missing(path));

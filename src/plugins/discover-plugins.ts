@@ -38,6 +38,8 @@ interface PluginDiscovery {
 /** Finds every plugin on disk that settings and flags speak of. Never throws: what is broken becomes a problem. */
 export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<PluginDiscovery> {
   const { enabledPlugins = {}, footprint } = options;
+  const folders = ["plugins", "skills"].map((name) => join(options.configDirectory, name));
+  footprint?.add([...folders, ...recordFiles.map((name) => join(options.configDirectory, "plugins", name))]);
   const given = await findGiven(options.pluginDirectories ?? [], footprint);
   const installed = await findInstalledPlugins({ ...options, enabledPlugins });
   const candidates = [
@@ -76,7 +78,6 @@ async function findInFolder(
   origin: "plugins-dir" | "skills-dir",
   footprint: Footprint | undefined,
 ): Promise<PluginCandidate[]> {
-  footprint?.add(folder);
   const names = await readdir(folder).catch(() => []);
   const candidates: PluginCandidate[] = [];
   for (const name of names.sort()) {
@@ -105,7 +106,7 @@ async function withoutRepeats(
   const seen = new Set<string>();
   const kept: PluginCandidate[] = [];
   for (const candidate of candidates) {
-    footprint?.add(candidate.root, "place");
+    footprint?.add([candidate.root], "place");
     const real = await realpath(candidate.root).catch(() => candidate.root);
     // One folder may hold several entries of a marketplace, each with its own parts.
     const key = candidate.entry === undefined ? real : `${real}\0${candidate.name}`;
@@ -157,7 +158,7 @@ async function findInstalledPlugins(
   options: FindInstalledOptions,
 ): Promise<{ candidates: PluginCandidate[]; diagnostics: Diagnostic[] }> {
   const folder = join(options.configDirectory, "plugins");
-  const records = await loadRecords(folder, options.footprint);
+  const records = await loadRecords(folder);
   const diagnostics = [...records.diagnostics];
   const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.footprint);
   const candidates: PluginCandidate[] = [];
@@ -180,10 +181,17 @@ async function findInstalledPlugins(
   return { candidates, diagnostics };
 }
 
-async function loadRecords(folder: string, footprint: Footprint | undefined) {
+/** What the plugin manager keeps in the folder of plugins. */
+const recordFiles = [
+  "installed_plugins.json",
+  "installed_plugins_v2.json",
+  "known_marketplaces.json",
+] as const;
+
+async function loadRecords(folder: string) {
   const diagnostics: Diagnostic[] = [];
-  for (const name of ["installed_plugins.json", "installed_plugins_v2.json"]) {
-    const loaded = await loadJson(join(folder, name), readInstalledPlugins, footprint);
+  for (const name of recordFiles.slice(0, 2)) {
+    const loaded = await loadJson(join(folder, name), readInstalledPlugins);
     diagnostics.push(...loaded.diagnostics);
     if (loaded.value !== undefined) return { installed: loaded.value.installed, diagnostics };
   }
@@ -231,7 +239,7 @@ async function findCached(
 ): Promise<string | undefined> {
   if (!isSafeName(id.marketplace) || !isSafeName(id.name)) return undefined;
   const home = join(folder, "cache", id.marketplace, id.name);
-  footprint?.add(home);
+  footprint?.add([home]);
   const names = (await readdir(home).catch(() => [])).filter((name) => !name.startsWith("."));
   const newest = names.sort(byVersion()).at(-1);
   const chosen = version !== undefined && names.includes(version) ? version : newest;
@@ -272,9 +280,9 @@ async function createMarketplaceFinder(
   diagnostics: Diagnostic[],
   footprint: Footprint | undefined,
 ): Promise<MarketplaceFinder> {
-  const file = join(folder, "known_marketplaces.json");
+  const file = join(folder, recordFiles[2]);
   const readPlaces = (value: unknown) => ({ places: readKnownMarketplaces(value), issues: [] });
-  const known = await loadJson(file, readPlaces, footprint);
+  const known = await loadJson(file, readPlaces);
   diagnostics.push(...known.diagnostics);
   const opened = new Map<string, OpenMarketplace | undefined>();
   return {
@@ -306,7 +314,8 @@ async function openMarketplace(
   for (const place of places) {
     const isDocument = await isFile(place, footprint);
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
-    const loaded = await loadJson(file, readMarketplace, footprint);
+    footprint?.add([file]);
+    const loaded = await loadJson(file, readMarketplace);
     // The entries of plugins no one installed are their author's business.
     diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
     const marketplace = loaded.value?.marketplace;
@@ -326,12 +335,12 @@ async function findRoot(
   places: readonly string[],
   footprint: Footprint | undefined,
 ): Promise<string | undefined> {
-  footprint?.add(root, "place");
+  footprint?.add([root], "place");
   const home = await realpath(root).catch(() => undefined);
   if (home === undefined) return undefined;
   for (const place of places) {
     const path = join(root, place);
-    footprint?.add(path, "place");
+    footprint?.add([path], "place");
     const real = await realpath(path).catch(() => undefined);
     if (real !== undefined && isWithin(home, real) && (await isDirectory(path, footprint))) return path;
   }

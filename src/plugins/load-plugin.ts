@@ -39,9 +39,10 @@ export async function loadPlugin(
   footprint?: Footprint,
 ): Promise<{ plugin: Plugin; diagnostics: Diagnostic[] }> {
   const file = join(candidate.root, ".claude-plugin", "plugin.json");
-  const { value, diagnostics } = await loadJson(file, (json) => readPluginManifest(json), footprint);
+  footprint?.add([file]);
+  footprint?.add([candidate.root], "place");
+  const { value, diagnostics } = await loadJson(file, (json) => readPluginManifest(json));
   const manifest = mergeEntry(value?.manifest, candidate.entry);
-  footprint?.add(candidate.root, "place");
   const folder = basename((await realpath(candidate.root).catch(() => undefined)) ?? candidate.root);
   const name = [manifest.name, candidate.name, folder].find((text) => text !== undefined && isSafeName(text));
   const plugin = { name: name ?? "plugin", manifest };
@@ -64,10 +65,8 @@ const largestJson = 16 * 1024 * 1024;
 export async function loadJson<Reading extends { readonly issues: readonly Issue[] }>(
   file: string,
   read: (value: unknown) => Reading,
-  footprint?: Footprint,
 ): Promise<{ value: Reading | undefined; diagnostics: Diagnostic[] }> {
   let text: string;
-  footprint?.add(file);
   try {
     const status = await stat(file);
     if (!status.isFile()) throw new Error("it is not a regular file");
@@ -83,12 +82,12 @@ export async function loadJson<Reading extends { readonly issues: readonly Issue
 }
 
 export async function isDirectory(path: string, footprint?: Footprint): Promise<boolean> {
-  footprint?.add(path, "kind");
+  footprint?.add([path], "kind");
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
 export async function isFile(path: string, footprint?: Footprint): Promise<boolean> {
-  footprint?.add(path, "kind");
+  footprint?.add([path], "kind");
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 

@@ -37,9 +37,10 @@ export interface LoadedSettings {
 
 /** Reads all settings files and puts them together. Never throws; a file that is not there is no problem. */
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
-  const readings = await Promise.all(
-    (await listSources(options)).map((entry) => readSource(entry, options.footprint)),
-  );
+  const { footprint } = options;
+  const entries = await listSources(options);
+  footprint?.add(entries.flatMap(({ source: { file } }) => file ?? []));
+  const readings = await Promise.all(entries.map((entry) => readSource(entry, footprint)));
   const layers = readings.flatMap((reading) => reading.layer ?? []);
   const incompleteScopes = [...new Set(readings.flatMap((reading) => reading.unusable ?? []))];
   return {
@@ -83,7 +84,7 @@ async function listSources({
   if (flagSettings !== undefined) entries.push(flagSource(flagSettings, paths.cwd));
   const managed = { scope: "managed", anchor: paths.managedDirectory } as const;
   entries.push({ source: { ...managed, file: settings.managed } });
-  footprint?.add(settings.managedDropIns);
+  footprint?.add([settings.managedDropIns]);
   return [...entries, ...(await listDropIns(settings.managedDropIns, managed))];
 }
 
@@ -117,7 +118,6 @@ interface SourceReading {
 
 async function readSource(entry: SourceEntry, footprint: Footprint | undefined): Promise<SourceReading> {
   const { source } = entry;
-  if (source.file !== undefined) footprint?.add(source.file);
   const failed = (diagnostic: Diagnostic): SourceReading => ({
     diagnostics: [diagnostic],
     unusable: source.scope,
@@ -239,11 +239,12 @@ export async function findForeignWriters(
   { userId = process.getuid?.(), footprint }: ForeignWritersOptions = {},
 ): Promise<string | undefined> {
   if (userId === undefined) return undefined;
-  footprint?.add(file, "place");
+  footprint?.add([file], "place");
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return undefined;
-  for (const place of new Set([...placesOnTheWay(real), ...placesOnTheWay(file)])) {
-    footprint?.add(place, "kind");
+  const places = [...new Set([...placesOnTheWay(real), ...placesOnTheWay(file)])];
+  footprint?.add(places, "kind");
+  for (const place of places) {
     const stats = await lstat(place).catch(() => undefined);
     if (stats === undefined) continue;
     if (stats.uid !== 0 && stats.uid !== userId) return `${place} belongs to another user (${stats.uid})`;
