@@ -87,21 +87,13 @@ export const requirements: readonly Requirement[] = [
   built("PRM-11", "Project files run nothing until the folder is trusted."),
   built("PRM-12", "A program can decide calls itself."),
 
-  partly(
-    "HKS-1",
-    "All sixteen hook events fire.",
-    "Those of tasks and teams are known to the runner and wait for what they show of.",
-  ),
+  built("HKS-1", "All sixteen hook events fire."),
   built("HKS-2", "Hooks of every source fire inside subagents, an agent's own only for itself."),
   built("HKS-3", "Frontmatter hooks live as long as their agent, and the flat form is accepted."),
   built("HKS-4", "Matchers are names, alternatives, expressions or everything."),
   built("HKS-5", "A command hook reads the event as JSON."),
   built("HKS-6", "Exit codes decide, and a broken guard lets nothing through."),
-  partly(
-    "HKS-7",
-    "Hooks are commands, requests, prompts, agents or functions.",
-    "An agent hook asks its model once, without tools.",
-  ),
+  built("HKS-7", "Hooks are commands, requests, prompts, agents or functions."),
   built("HKS-8", "Every start has exactly one stop, and a stop hook can send the agent on."),
   built("HKS-9", "Hooks of one event run together under a time limit."),
 
