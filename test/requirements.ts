@@ -168,11 +168,7 @@ export const requirements: readonly Requirement[] = [
   built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
   built("CLI-3", "Plans and tasks can be seen and steered from any terminal."),
   built("CLI-4", "The terminal shows the tree of agents live."),
-  partly(
-    "CLI-5",
-    "`retinue doctor` checks the set-up and says what to do.",
-    "Models and sandbox are checked only as configured.",
-  ),
+  built("CLI-5", "`retinue doctor` checks the set-up and says what to do."),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
   built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
   built(
