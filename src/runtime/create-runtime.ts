@@ -219,8 +219,8 @@ function createQueries({
         gather(),
       ]);
       const { paths } = facts.discovered;
-      const now = (): number => facts.today().getTime();
-      return withTeam(await loadInspection({ transcripts: paths.transcripts, written: id, now }), paths);
+      const search = { transcripts: paths.transcripts, written: id, now: facts.epochMs };
+      return withTeam(await loadInspection(search), paths);
     },
   };
 }

@@ -1,3 +1,4 @@
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
@@ -41,6 +42,7 @@ import {
 import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {
+  readonly definition: AgentDefinition | undefined;
   /** Reads the agents again. */
   readonly look: () => Promise<Pick<RuntimeContext, "discovered">>;
   readonly servers: Promise<SessionServers>;
@@ -51,10 +53,10 @@ export interface OpenSessionParts {
 export async function openSession<Output>(
   runtime: RuntimeContext,
   options: SessionSetup<Output>,
-  { look, servers: connecting, signal }: OpenSessionParts,
+  { look, signal, ...found }: OpenSessionParts,
 ): Promise<Session<Output>> {
   const output = openOutput(runtime, options);
-  const gathered = await gatherSession(runtime, options, connecting);
+  const gathered = await gatherSession(runtime, options, found);
   const { servers, tools } = gathered;
   const limited = limitFacts(runtime, options);
   const plan = await planMain(runtime, options, { gathered, limited });
@@ -244,7 +246,12 @@ async function planMain(
   options: SessionSetup,
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
-  const { definition, system, servers, preloaded, model, files } = gathered;
+  const { definition, rules, system, servers, preloaded, model, files } = gathered;
+  const [workingDirectories, outputRules, teamRules] = await Promise.all([
+    findWorkingDirectories(runtime),
+    findOutputRules(files),
+    runtime.teams === undefined ? undefined : findTeamRules(runtime.discovered.paths),
+  ]);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
@@ -256,9 +263,10 @@ async function planMain(
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     limits: limited,
-    workingDirectories: await findWorkingDirectories(runtime),
-    outputRules: await findOutputRules(files),
-    ...(runtime.teams === undefined ? {} : { teamRules: await findTeamRules(runtime.discovered.paths) }),
+    rules,
+    workingDirectories,
+    outputRules,
+    ...(teamRules === undefined ? {} : { teamRules }),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),

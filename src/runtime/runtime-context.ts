@@ -101,7 +101,6 @@ export interface RuntimeContext {
   /** The time by which runs are limited. */
   readonly clock: WaitClock;
   readonly now: () => number;
-  readonly today: () => Date;
   /** Milliseconds since 1970. */
   readonly epochMs: () => number;
 }
@@ -117,7 +116,7 @@ export interface SessionObserver {
 export async function beginSession<Output>(
   runtime: RuntimeContext,
   given: SessionSetup<Output>,
-  { look, signal }: Omit<OpenSessionParts, "servers">,
+  { look, signal }: Pick<OpenSessionParts, "look" | "signal">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(runtime.discovered.settings);
   const options = await withEarlierChoices(runtime, given);
@@ -137,7 +136,7 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? runtime : { ...runtime, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, { look, servers, signal });
+    return await openSession(around, options, { definition, look, servers, signal });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();

@@ -39,7 +39,6 @@ export interface LoadedSettings {
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
   const { footprint } = options;
   const entries = await listSources(options);
-  footprint?.add(entries.flatMap(({ source: { file } }) => file ?? []));
   const readings = await Promise.all(entries.map((entry) => readSource(entry, footprint)));
   const layers = readings.flatMap((reading) => reading.layer ?? []);
   const incompleteScopes = [...new Set(readings.flatMap((reading) => reading.unusable ?? []))];
@@ -84,8 +83,11 @@ async function listSources({
   if (flagSettings !== undefined) entries.push(flagSource(flagSettings, paths.cwd));
   const managed = { scope: "managed", anchor: paths.managedDirectory } as const;
   entries.push({ source: { ...managed, file: settings.managed } });
-  footprint?.add([settings.managedDropIns]);
-  return [...entries, ...(await listDropIns(settings.managedDropIns, managed))];
+  const filesOf = (some: readonly SourceEntry[]) => some.flatMap(({ source: { file } }) => file ?? []);
+  footprint?.add([settings.managedDropIns, ...filesOf(entries)]);
+  const dropIns = await listDropIns(settings.managedDropIns, managed);
+  if (dropIns.length > 0) footprint?.add(filesOf(dropIns));
+  return [...entries, ...dropIns];
 }
 
 function flagSource(given: string, cwd: string): SourceEntry {

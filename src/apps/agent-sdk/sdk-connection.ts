@@ -8,8 +8,8 @@ import type { McpConnections } from "../../mcp/mcp-connections.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
-import { refuseKeyless, refuseOffline } from "../cli/print/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
+import { refuseKeyless, refuseOffline } from "../cli/open-print-session.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print-options.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
 import {

@@ -36,11 +36,9 @@ import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import type { SessionCommands } from "../gather-session.ts";
-import type { SessionSetup } from "../options/runtime-options.ts";
 import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
-import { denyRules } from "../session-rules.ts";
 import type { LiveControls } from "./open-agent.ts";
 
 export interface AssembledTools {
@@ -204,14 +202,14 @@ function checkExtraTools(tools: readonly Tool[]): void {
 }
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-export function openSandboxes(runtime: RuntimeContext, options: SessionSetup): Sandboxes {
+export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule[]): Sandboxes {
   const { paths, settings: read } = runtime.discovered;
   const settings = readSandboxSettings(read.settings.plain.sandbox);
   const sandbox = createSandbox({
     runtime: runtime.sandbox,
     settings,
     home: paths.home,
-    deny: denyRules(runtime, options),
+    deny,
   });
   return {
     ...(sandbox === undefined ? {} : { sandbox }),

@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { readAssistantBlocks, readUserBlocks } from "../../../journal/read-assistant-blocks.ts";
-import { describeCall } from "../print/describe-call.ts";
+import { describeCall } from "../describe-call.ts";
 import type { Paint } from "./paint.ts";
 import { stripControlCharacters } from "./strip-control-characters.ts";
 

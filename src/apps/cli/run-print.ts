@@ -1,18 +1,15 @@
-import type { UserMessage } from "../../../conversation/message.ts";
-import type { RunEnding } from "../../../conversation/run-event.ts";
-import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
-import type { Session } from "../../../runtime/session.ts";
-import { sessionRecord } from "../../../runtime/session-record.ts";
+import type { UserMessage } from "../../conversation/message.ts";
+import type { RunEnding } from "../../conversation/run-event.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import type { Session } from "../../runtime/session.ts";
+import { sessionRecord } from "../../runtime/session-record.ts";
 import {
   type AgentSdkOptions,
   checkAgentSdkOptions,
   sdkSessionOptions,
-} from "../../agent-sdk/agent-sdk-options.ts";
-import { checkSessionOptions } from "../check-session-options.ts";
-import type { CliHost, CliInput } from "../cli-host.ts";
-import { exitCodeOf } from "../end-signal.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
-import { reportInterruption } from "../views/report-interruption.ts";
+} from "../agent-sdk/agent-sdk-options.ts";
+import type { CliHost, CliInput } from "./cli-host.ts";
+import { exitCodeOf } from "./end-signal.ts";
 import {
   createNotice,
   createPrintRuntime,
@@ -22,6 +19,8 @@ import {
 } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
+import { type CommandContext, misuse } from "./session-options.ts";
+import { reportInterruption } from "./views/report-interruption.ts";
 
 /** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
 export async function runPrint(
@@ -30,7 +29,6 @@ export async function runPrint(
   options: PrintOptions & AgentSdkOptions,
 ): Promise<number> {
   const { host } = context;
-  checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   refuseTakingNothing(options);
   const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isHosted: false });

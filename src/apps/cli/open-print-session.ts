@@ -1,15 +1,15 @@
-import { abortable } from "../../../foundation/abortable.ts";
-import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
-import type { LiveControls } from "../../../runtime/agent/open-agent.ts";
-import { createHostedRuntime, type Runtime } from "../../../runtime/create-runtime.ts";
-import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
-import type { Session } from "../../../runtime/session.ts";
-import { folderOptions } from "../check-session-options.ts";
-import type { CliHost } from "../cli-host.ts";
-import { refuseBrokenOption } from "../load-agents-option.ts";
-import { type CommandContext, misuse } from "../session-options.ts";
-import { stripControlCharacters } from "../views/strip-control-characters.ts";
+import { abortable } from "../../foundation/abortable.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
+import { createHostedRuntime, type Runtime } from "../../runtime/create-runtime.ts";
+import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
+import type { Session } from "../../runtime/session.ts";
+import { folderOptions } from "./check-session-options.ts";
+import type { CliHost } from "./cli-host.ts";
+import { refuseBrokenOption } from "./load-agents-option.ts";
 import { type PrintOptions, readApprovals } from "./print-options.ts";
+import { type CommandContext, misuse } from "./session-options.ts";
+import { stripControlCharacters } from "./views/strip-control-characters.ts";
 
 /** The runtime that the options of the command line ask for. */
 export function createPrintRuntime(

@@ -1,4 +1,4 @@
-import type { ToolUseBlock } from "../../../conversation/message.ts";
+import type { ToolUseBlock } from "../../conversation/message.ts";
 
 /** The tool and the one argument that shows most. */
 export function describeCall({ name, input }: ToolUseBlock): string {

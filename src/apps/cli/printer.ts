@@ -1,23 +1,23 @@
 import { randomUUID } from "node:crypto";
-import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
-import { contextTokens } from "../../../conversation/usage.ts";
-import { plural } from "../../../foundation/diagnostic.ts";
-import { isRetinueError } from "../../../foundation/retinue-error.ts";
-import type { RunPlan, Session, TaskEvent, TaskState } from "../../../runtime/session.ts";
-import { sessionRecord } from "../../../runtime/session-record.ts";
-import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
-import { apiFailureOf } from "../../agent-sdk/api-failure.ts";
-import { onlyCalls } from "../../agent-sdk/create-task-messages.ts";
-import type { CliHost, CliOutput } from "../cli-host.ts";
-import { endingAdvice, refusalForPeople } from "../views/ending-advice.ts";
-import { createPaint } from "../views/paint.ts";
-import { harmlessLines, stripControlCharacters } from "../views/strip-control-characters.ts";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { contextTokens } from "../../conversation/usage.ts";
+import { plural } from "../../foundation/diagnostic.ts";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
+import type { RunPlan, Session, TaskEvent, TaskState } from "../../runtime/session.ts";
+import { sessionRecord } from "../../runtime/session-record.ts";
+import { createAnswerStream } from "../agent-sdk/answer-stream.ts";
+import { apiFailureOf } from "../agent-sdk/api-failure.ts";
+import { onlyCalls } from "../agent-sdk/create-task-messages.ts";
+import type { CliHost, CliOutput } from "./cli-host.ts";
 import { describeCall } from "./describe-call.ts";
 import { createModelTally } from "./model-tally.ts";
 import { keySourceOf } from "./open-print-session.ts";
 import { initMessage, type MessageContext, messagesOf, type OutputMessage } from "./output-messages.ts";
 import type { PrintRequest } from "./print-options.ts";
 import { failureMessage, resultMessage } from "./result-message.ts";
+import { endingAdvice, refusalForPeople } from "./views/ending-advice.ts";
+import { createPaint } from "./views/paint.ts";
+import { harmlessLines, stripControlCharacters } from "./views/strip-control-characters.ts";
 
 /** What is printed of a session, in one of the output formats. */
 export interface Printer {

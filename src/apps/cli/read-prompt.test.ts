@@ -1,8 +1,8 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { streamLines } from "../../../foundation/stream-lines.ts";
-import type { CliInput } from "../cli-host.ts";
-import { readAll } from "../create-real-host.ts";
+import { streamLines } from "../../foundation/stream-lines.ts";
+import type { CliInput } from "./cli-host.ts";
+import { readAll } from "./create-real-host.ts";
 import { readMessages, readPrompt } from "./run-print.ts";
 
 const never = new AbortController().signal;

@@ -1,4 +1,4 @@
-import type { CliHost } from "../cli-host.ts";
+import type { CliHost } from "./cli-host.ts";
 
 /** Commands that only make sense with a store. */
 const storeCommands = new Set(["serve", "store"]);

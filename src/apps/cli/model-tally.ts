@@ -1,5 +1,5 @@
-import type { RunEvent } from "../../../conversation/run-event.ts";
-import { addUsage, type Usage } from "../../../conversation/usage.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import { addUsage, type Usage } from "../../conversation/usage.ts";
 
 /** What was used of one model; the cost is absent when its price is not known. */
 export interface ModelSum {

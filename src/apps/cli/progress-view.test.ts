@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { RunEnding } from "../../../conversation/run-event.ts";
-import { noUsage } from "../../../conversation/usage.ts";
-import type { RunPlan } from "../../../planning/plan-tools.ts";
-import { startedTask } from "../../../tasks/drive-task.ts";
-import type { CliHost } from "../cli-host.ts";
+import type { RunEnding } from "../../conversation/run-event.ts";
+import { noUsage } from "../../conversation/usage.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import { startedTask } from "../../tasks/drive-task.ts";
+import type { CliHost } from "./cli-host.ts";
 import { describeCall } from "./describe-call.ts";
 import { createProgressView } from "./printer.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
-import { createSampleRuntime } from "../../../testing/sample-runtime.ts";
-import { createAnswerStream } from "../../agent-sdk/answer-stream.ts";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { createSampleRuntime } from "../../testing/sample-runtime.ts";
+import { createAnswerStream } from "../agent-sdk/answer-stream.ts";
 import type { ModelTally } from "./model-tally.ts";
 import { initMessage, type MessageOptions, messagesOf } from "./output-messages.ts";
 import { resultMessage } from "./result-message.ts";

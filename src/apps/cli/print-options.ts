@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { parsePermissionMode } from "../../../foundation/option-words.ts";
-import { isToolEntry } from "../../../runtime/options/find-bad-rule.ts";
-import type { SessionOptions as RuntimeSessionOptions } from "../../../runtime/options/runtime-options.ts";
-import { checkRules } from "../check-session-options.ts";
-import { checkOptionValues, readSeconds } from "../program/command-entry.ts";
-import { runOptions } from "../program/run-options.ts";
-import { misuse, type SessionOptions } from "../session-options.ts";
+import { parsePermissionMode } from "../../foundation/option-words.ts";
+import { isToolEntry } from "../../runtime/options/find-bad-rule.ts";
+import type { SessionOptions as RuntimeSessionOptions } from "../../runtime/options/runtime-options.ts";
+import { checkSessionOptions } from "./check-session-options.ts";
+import { checkOptionValues, readSeconds } from "./program/command-entry.ts";
+import { runOptions } from "./program/run-options.ts";
+import { misuse, type SessionOptions } from "./session-options.ts";
 
 /** The options of `retinue -p` as commander hands them over. */
 export interface PrintOptions {
@@ -52,7 +52,7 @@ export interface PrintOptions {
 const outputFormats = ["text", "json", "stream-json"] as const;
 const inputFormats = ["text", "stream-json"] as const;
 
-/** What `retinue -p` was asked to do, with every value checked. */
+/** What `retinue -p` was asked to do, with every value checked, also those of the session. */
 export interface PrintRequest {
   readonly output: (typeof outputFormats)[number];
   readonly input: (typeof inputFormats)[number];
@@ -84,7 +84,7 @@ export function readPrintOptions(options: PrintOptions, { words, cwd, session }:
       "Leave out the prompt.",
     );
   }
-  checkRules("--allowedTools", "allow", options.allowedTools ?? []);
+  checkSessionOptions(session, cwd, options);
   refuseStrayEntries(words, options, session);
   const verbose = session.verbose === true;
   return { output, input, partial, replay, childText, verbose, session: readSessionOptions(options, cwd) };

@@ -1,9 +1,9 @@
-import type { ToolResultBlock, UserBlock } from "../../../conversation/message.ts";
-import type { RunEvent } from "../../../conversation/run-event.ts";
-import { version } from "../../../foundation/version.ts";
-import type { Session } from "../../../runtime/session.ts";
-import { serverStatus } from "../../agent-sdk/init-message.ts";
-import { sdkMessages } from "../../agent-sdk/sdk-messages.ts";
+import type { ToolResultBlock, UserBlock } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
+import { version } from "../../foundation/version.ts";
+import type { Session } from "../../runtime/session.ts";
+import { serverStatus } from "../agent-sdk/init-message.ts";
+import { sdkMessages } from "../agent-sdk/sdk-messages.ts";
 
 /** One line of `--output-format stream-json`. */
 export type OutputMessage = Readonly<Record<string, unknown>> & { readonly type: string };
