@@ -6,7 +6,7 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { collectExport, exportPage, loadPage } from "../../src/apps/studio/export-page.ts";
 import { createInspectionSource } from "../../src/inspection/inspection-source.ts";
-import { createLiveText, liveFiles } from "../../src/runtime/live-text.ts";
+import { createLiveText, liveFiles } from "../../src/runtime/live/live-text.ts";
 import { withTeam } from "../../src/runtime/teams/mail-of-team.ts";
 import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { openTeamStore } from "../../src/teams/team-store.ts";

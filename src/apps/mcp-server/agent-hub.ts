@@ -197,7 +197,14 @@ async function readOutput(hub: HubParts, agentId: string, options: OutputOptions
   const { id } = located.state;
   options.onFound?.(tasks, id);
   if (options.waitMs > 0) await waitAtMost(tasks.ended(id), options);
-  return viewOfState(tasks.get(id) ?? located.state);
+  return viewHere(located);
+}
+
+function viewHere({
+  session,
+  state: { id, ...state },
+}: Extract<LocatedAgent, { readonly where: "here" }>): AgentView {
+  return viewOfState(session.tasks.get(id) ?? { id, ...state }, session.partialText(id));
 }
 
 async function outputOfFiles(
@@ -211,15 +218,15 @@ async function outputOfFiles(
     if (hasLiveOwner(located.task.transcript)) continue;
     located = await find(agentId);
   }
-  if (located.where === "here") return viewOfState(located.state);
+  if (located.where === "here") return viewHere(located);
   return viewOfTranscript(located.task, (await readLines(located.task.transcript)).values);
 }
 
 async function stopAgent(hub: HubParts, agentId: string, signal: AbortSignal): Promise<AgentView> {
   const located = await hub.find(agentId);
   if (located.where === "here") {
-    const { tasks } = located.session;
-    return viewOfState((await tasks.stop(located.state.id, "user")) ?? located.state);
+    await located.session.tasks.stop(located.state.id, "user");
+    return viewHere(located);
   }
   const { task } = located;
   if (isGoingOn(task)) await stopElsewhere(task, { transcripts: hub.transcripts, signal });

@@ -39,10 +39,11 @@ export function deniedCalls(ending: RunEnding | undefined): readonly DeniedCall[
     .map(({ call, reason }) => ({ tool: call.name, reason }));
 }
 
-export function viewOfState(state: TaskState): AgentView {
+/** `partial` is what it has said of the answer that it is giving. */
+export function viewOfState(state: TaskState, partial: string): AgentView {
   const { ending, usage } = state;
   const denials = deniedCalls(ending);
-  const said = { ...emptyEnding, text: state.lastText };
+  const said = { ...emptyEnding, text: partial === "" ? state.lastText : partial };
   return {
     agentId: state.id,
     agentType: state.agentType,

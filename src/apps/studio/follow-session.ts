@@ -1,18 +1,13 @@
-import { existsSync, readdirSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
 import { createConversationFold } from "../../inspection/conversation-fold.ts";
-import {
-  createInspectionSource,
-  createLineSource,
-  createTailReader,
-  type TailReader,
-} from "../../inspection/inspection-source.ts";
-import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
+import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
 import { askingTool } from "../../runtime/approvals/answer-question.ts";
 import { type Approval, readApprovals } from "../../runtime/approvals/find-approvals.ts";
-import { attachViewer, type LivePiece, liveFiles, readLivePiece } from "../../runtime/live-text.ts";
+import { type LivePiece, liveFiles } from "../../runtime/live/live-text.ts";
+import { readLiveText } from "../../runtime/live/read-live-text.ts";
 import { withTeam } from "../../runtime/teams/mail-of-team.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
@@ -214,50 +209,27 @@ export function followLive(
   { send, onError }: FollowOptions<readonly LivePiece[]>,
 ): () => void {
   const session = sessionFiles(transcripts, sessionId);
-  const files = liveFiles(session);
-  const readers = new Map<string, TailReader>();
+  let watch: FolderWatch | undefined;
   const refresher = createRefresher(
     async () => {
-      const names: readonly string[] = await readdir(files.directory).catch(() => []);
-      const pieces: LivePiece[] = [];
-      for (const name of names.filter((own) => own.endsWith(".jsonl"))) {
-        const reader = readers.get(name) ?? createTailReader(join(files.directory, name));
-        readers.set(name, reader);
-        for (const line of await reader.read()) pieces.push(...[readLivePiece(line) ?? []].flat());
-      }
-      for (const name of readers.keys()) if (!names.includes(name)) readers.delete(name);
+      const pieces = await reader.read();
       if (pieces.length > 0) send(pieces);
     },
     onError,
     0,
   );
-  let watch: FolderWatch | undefined;
-  const detach = attachViewer(files, {
-    isLive: () => hasLiveAgent(session),
-    onAttach() {
-      // A folder that was removed and made again is watched anew.
-      watch?.close();
-      watch = watchFolders(
-        [{ path: files.directory, concerns: (name) => name.endsWith(".jsonl") }],
-        refresher.request,
-      );
-      refresher.request();
-    },
+  const reader = readLiveText(session, () => {
+    // A folder that was removed and made again is watched anew.
+    watch?.close();
+    const concerns = (name: string): boolean => name.endsWith(".jsonl");
+    watch = watchFolders([{ path: liveFiles(session).directory, concerns }], refresher.request);
+    refresher.request();
   });
   return () => {
-    detach();
+    reader[Symbol.dispose]();
     watch?.close();
     refresher.close();
   };
-}
-
-/** Whether a process has the session or one of its children open. */
-function hasLiveAgent({ transcript, subagents }: SessionFiles): boolean {
-  if (hasLiveOwner(transcript)) return true;
-  const names = existsSync(subagents) ? readdirSync(subagents) : [];
-  return names.some(
-    (name) => name.endsWith(".jsonl.lock") && hasLiveOwner(join(subagents, name.slice(0, -".lock".length))),
-  );
 }
 
 function followFiles(

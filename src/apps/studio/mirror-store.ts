@@ -12,7 +12,7 @@ import { type Act, appendAct } from "../../journal/append-act.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { digestOf } from "../../permissions/grants/approval-record.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
-import { createLiveText, type LiveText, liveFiles } from "../../runtime/live-text.ts";
+import { createLiveText, type LiveText, liveFiles } from "../../runtime/live/live-text.ts";
 import { type OwnerLock, takeOwnerLock } from "../../storage/owner-lock.ts";
 import type { StoreContext } from "../cli/store/run-store-program.ts";
 import { withStore } from "../cli/store/with-store.ts";

@@ -1,7 +1,7 @@
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import type { GrantScope } from "../../permissions/grants/approval-record.ts";
 import type { Approval } from "../../runtime/approvals/find-approvals.ts";
-import type { LivePiece } from "../../runtime/live-text.ts";
+import type { LivePiece } from "../../runtime/live/live-text.ts";
 import type { SessionOverview } from "./session-overview.ts";
 
 /** What server and page send each other, besides overviews of sessions. */

@@ -1,5 +1,4 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
 import type { PermissionMode } from "../../../permissions/permission-policy.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
@@ -242,7 +241,6 @@ export class RuntimeSession implements TerminalSession {
       session,
       queue: this.#queue,
       report: (event) => this.#report(event),
-      directory: sessionFiles(session.discovered.paths.transcripts, session.plan.sessionId).directory,
       mode: () => this.#modeNow(),
       stored: async (agentId) =>
         conversationEntries(

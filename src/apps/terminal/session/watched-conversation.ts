@@ -3,11 +3,12 @@ import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { readAssistantBlocks, readUserBlocks } from "../../../journal/read-assistant-blocks.ts";
 import { sessionFiles } from "../../../journal/session-files.ts";
 import { isShownMessage } from "../../../journal/session-title.ts";
+import type { LivePiece } from "../../../runtime/live/live-text.ts";
+import { type LiveTextReader, readLiveText } from "../../../runtime/live/read-live-text.ts";
 import { hasLiveOwner } from "../../../storage/owner-lock.ts";
 import { readNewLines } from "../../../storage/read-lines.ts";
 import { callText } from "../../../tasks/recovery/child-run.ts";
 import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
-import { AnswerFollower, type AnswerPiece } from "./answer-relay.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import type { AgentEntry, AgentSnapshot, SessionEvent, ToolCall } from "./terminal-session.ts";
 
@@ -31,7 +32,7 @@ export class WatchedConversation implements Disposable {
   /** What was last reported of each agent. */
   readonly #agents = new Map<string, string>();
   readonly #entries: AgentEntry[] = [];
-  readonly #follower: AnswerFollower;
+  readonly #live: LiveTextReader;
   /** Answers of which something was shown before they were complete, and how much of each block. */
   readonly #streamed = new Map<string, string[]>();
   /** The last answers that were complete; what is read of them afterwards is old. */
@@ -47,7 +48,7 @@ export class WatchedConversation implements Disposable {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.sessionId = options.sessionId;
-    this.#follower = new AnswerFollower(sessionFiles(options.transcripts, options.sessionId).directory);
+    this.#live = readLiveText(sessionFiles(options.transcripts, options.sessionId));
   }
 
   /** Whether the other process still has it. */
@@ -77,13 +78,14 @@ export class WatchedConversation implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isClosed = true;
+    this.#live[Symbol.dispose]();
     clearTimeout(this.#timer);
   }
 
   async #look(): Promise<void> {
     // Asked first: what an owner writes before it leaves is then still read.
     const isOwned = hasLiveOwner(this.#file);
-    const pieces = await this.#follower.read(Date.now()).catch(() => []);
+    const pieces = await this.#live.read().catch(() => []);
     const entries = await this.#readEntries().catch(() => []);
     const tasks = await this.#findTasks();
     if (this.#isClosed) return;
@@ -101,8 +103,8 @@ export class WatchedConversation implements Disposable {
     return findTasks(this.#options.transcripts, { sessionId: this.sessionId }).catch(() => []);
   }
 
-  #showPiece({ answer, block, text }: AnswerPiece): void {
-    if (this.#complete.includes(answer)) return;
+  #showPiece({ agentId, answer, block, text }: LivePiece): void {
+    if (agentId !== "main" || text === undefined || this.#complete.includes(answer)) return;
     // One that broke off is asked for again; both are shown, apart.
     const isBrokenOff = this.#streaming !== undefined && !this.#complete.includes(this.#streaming);
     if (isBrokenOff && this.#streaming !== answer) this.#options.report({ type: "text", text: "\n\n" });
