@@ -19,7 +19,7 @@ import type { SessionServer } from "./servers/session-servers.ts";
 
 export type { ModelFacts } from "../model/model.ts";
 export type { RunPlan } from "../planning/plan-tools.ts";
-export { type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
 
 /** One conversation with the main agent, over any number of prompts. */

@@ -7,7 +7,7 @@ import {
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import type { LoopPorts } from "../../loop/loop-ports.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import { createAnswerFold } from "../../runtime/live/live-text.ts";
 import {
   type AnswerHead,
@@ -154,7 +154,7 @@ function answerEnd({
 
 /** Makes the model continue an answer that is none: cut at its limit, refused, or empty. */
 export interface AnswerContinuation {
-  readonly continueAnswer: NonNullable<LoopPorts["continueAnswer"]>;
+  readonly continueAnswer: NonNullable<LiveControls["continueAnswer"]>;
   /** Called when the next prompt begins. */
   begin(): void;
 }

@@ -1,8 +1,7 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
-import type { TaskState } from "../../tasks/drive-task.ts";
-import type { TaskManager } from "../../tasks/task-manager.ts";
+import type { TaskManager, TaskState } from "../../index.ts";
 import { describeCall } from "../cli/print/describe-call.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 

@@ -19,10 +19,10 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import { type ApprovalQuestion, digestOf } from "../../permissions/grants/approval-record.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
 import { createLiveText, type LivePiece, liveFiles } from "../../runtime/live/live-text.ts";
+import type { AgentUpdate, SessionList, SessionUpdate } from "../../runtime/live/session-update.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { createTaskManager, type TaskManager } from "../../tasks/task-manager.ts";
 import { controlFiles, watchControl, watchMain } from "../../tasks/watch-control.ts";
-import type { AgentUpdate, SessionList, SessionUpdate } from "./session-update.ts";
 import { type Studio, startStudio } from "./start-studio.ts";
 
 const token = "0123456789abcdef0123";

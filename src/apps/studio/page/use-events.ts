@@ -1,13 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ConversationEntry } from "../../../inspection/conversation-fold.ts";
-import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
+import type { OverviewAgent, SessionOverview } from "../../../runtime/live/session-overview.ts";
 import type {
   ActOutcome,
   ActRequest,
   AgentUpdate,
   ExportedSession,
   SessionUpdate,
-} from "../session-update.ts";
+} from "../../../runtime/live/session-update.ts";
 import type { Place } from "./route.ts";
 
 const token = new URLSearchParams(location.search).get("token") ?? "";

@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
-import { resultText } from "../../tasks/result-text.ts";
+import { maxResult, resultText } from "../../tasks/result-text.ts";
 
 /** The state of an agent, wherever it ran. */
 export interface AgentView {
@@ -24,6 +24,11 @@ export interface AgentView {
   readonly totalTokens: number;
   readonly totalCostUsd?: number;
   readonly denials?: readonly DeniedCall[];
+}
+
+/** A text within the limit for what a parent reads of an agent. */
+export function boundedResult(text: string): string {
+  return text.slice(0, maxResult).toWellFormed();
 }
 
 export interface DeniedCall {

@@ -1,17 +1,20 @@
+// @io
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { createConversationFold } from "../../inspection/conversation-fold.ts";
+import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
-import { askingTool } from "../../runtime/approvals/answer-question.ts";
-import { type Approval, readApprovals } from "../../runtime/approvals/find-approvals.ts";
-import { type LivePiece, liveFiles } from "../../runtime/live/live-text.ts";
-import { readLiveText } from "../../runtime/live/read-live-text.ts";
-import { withTeam } from "../../runtime/teams/mail-of-team.ts";
+import { isAgentId, isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
+import { askingTool } from "../approvals/answer-question.ts";
+import { type Approval, readApprovals } from "../approvals/find-approvals.ts";
+import { withTeam } from "../teams/mail-of-team.ts";
 import { createRefresher } from "./create-refresher.ts";
+import { type LivePiece, liveFiles } from "./live-text.ts";
+import { readLiveText } from "./read-live-text.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
 import type { AgentUpdate, StudioQuestion } from "./session-update.ts";
 import { type FolderWatch, watchFolders } from "./watch-folders.ts";
@@ -22,6 +25,25 @@ export interface SessionPlace {
   readonly sessionId: string;
   /** Where teams are; absent: none are shown. */
   readonly teams?: TeamPlaces;
+}
+
+/** Throws where an id could lead out of the folder of transcripts. */
+export function checkPlace({
+  sessionId,
+  agentId,
+}: {
+  readonly sessionId: string;
+  readonly agentId?: string;
+}): void {
+  if (!isSessionId(sessionId))
+    throw new RetinueError("misuse", `${JSON.stringify(sessionId)} is not a session id.`);
+  if (agentId !== undefined && !isAgentId(agentId))
+    throw new RetinueError("misuse", `${JSON.stringify(agentId)} is not the id of an agent.`);
+}
+
+/** All that a session did, once. */
+export function inspectSession(place: SessionPlace): Promise<Inspection> {
+  return createInspectionSource({ ...place, now: Date.now }).load();
 }
 
 /** A process that is killed writes nothing, so whether a running session still lives is checked this often. */
