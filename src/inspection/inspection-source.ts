@@ -71,31 +71,6 @@ export function createLineSource(file: string, take: (record: JsonRecord) => voi
   };
 }
 
-/** Reads the whole lines that were added to a small file since the last time; a file that is gone has none. */
-export interface TailReader {
-  read(): Promise<readonly string[]>;
-}
-
-export function createTailReader(file: string): TailReader {
-  let at = 0;
-  return {
-    async read() {
-      try {
-        await using handle = await open(file, "r");
-        const { size } = await handle.stat();
-        if (size <= at) return [];
-        const bytes = await readRange(handle, at, size);
-        const whole = bytes.lastIndexOf(lineFeed) + 1;
-        at += whole;
-        return bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
-      } catch (error) {
-        if (errorCode(error) !== "ENOENT") throw fileError("read", file, error);
-        return [];
-      }
-    },
-  };
-}
-
 export interface InspectionOptions {
   /** The folder of the project's transcripts. */
   readonly transcripts: string;

@@ -13,7 +13,7 @@ import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
-import { withLiveText } from "./live-text.ts";
+import { openLiveText } from "./live/live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -99,6 +99,7 @@ export async function openSession<Output>(
     ...reachOf(gathered),
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
+    partialText: services.liveText.partialText,
     ...promptFeatures(options),
     begin: () => prepareMemory(plan, runtime.notice),
     ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
@@ -203,7 +204,7 @@ async function closeSession(
     await tools.dispose();
   } finally {
     inbox?.[Symbol.dispose]();
-    liveText?.close();
+    liveText.close();
     await transcript.close();
     await servers[Symbol.asyncDispose]();
   }
@@ -296,12 +297,12 @@ function openServices(
   const { approver } = runtime;
   const { projectRoot } = runtime.discovered.paths;
   const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
-  const seen = withLiveText(runtime, gathered.files);
+  const seen = openLiveText(runtime, gathered.files);
   return {
     ...(inbox === undefined ? {} : { inbox }),
-    ...(seen === undefined ? {} : { liveText: seen.live }),
+    liveText: seen.live,
     ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    runtime: seen === undefined ? runtime : { ...runtime, observer: seen.observer },
+    runtime: { ...runtime, observer: seen.observer },
     tools,
     servers,
     skills,

@@ -19,7 +19,7 @@ import type { SessionServer } from "./servers/session-servers.ts";
 
 export type { ModelFacts } from "../model/model.ts";
 export type { RunPlan } from "../planning/plan-tools.ts";
-export { type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
@@ -47,6 +47,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
   compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
+  /** What the main agent, or a child, has said of the answer that its model is giving; empty between answers. */
+  partialText(agentId?: string): string;
   /** Gives the session a title by which it can be resumed. */
   rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
@@ -109,6 +111,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     skills: skills.all,
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
+    partialText: (agentId = "main") => parts.partialText(agentId),
     rename: parts.rename ?? (() => undefined),
     tasks,
     moveCommands: parts.moveCommands,

@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
-import { resultText } from "../../tasks/result-text.ts";
+import { maxResult, resultText } from "../../tasks/result-text.ts";
 
 /** The state of an agent, wherever it ran. */
 export interface AgentView {
@@ -26,6 +26,11 @@ export interface AgentView {
   readonly denials?: readonly DeniedCall[];
 }
 
+/** A text within the limit for what a parent reads of an agent. */
+export function boundedResult(text: string): string {
+  return text.slice(0, maxResult).toWellFormed();
+}
+
 export interface DeniedCall {
   readonly tool: string;
   readonly reason: string;
@@ -39,10 +44,11 @@ export function deniedCalls(ending: RunEnding | undefined): readonly DeniedCall[
     .map(({ call, reason }) => ({ tool: call.name, reason }));
 }
 
-export function viewOfState(state: TaskState): AgentView {
+/** `partial` is what it has said of the answer that it is giving. */
+export function viewOfState(state: TaskState, partial: string): AgentView {
   const { ending, usage } = state;
   const denials = deniedCalls(ending);
-  const said = { ...emptyEnding, text: state.lastText };
+  const said = { ...emptyEnding, text: partial === "" ? state.lastText : partial };
   return {
     agentId: state.id,
     agentType: state.agentType,

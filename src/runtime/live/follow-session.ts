@@ -1,22 +1,20 @@
-import { existsSync, readdirSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+// @io
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { createConversationFold } from "../../inspection/conversation-fold.ts";
-import {
-  createInspectionSource,
-  createLineSource,
-  createTailReader,
-  type TailReader,
-} from "../../inspection/inspection-source.ts";
-import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
-import { askingTool } from "../../runtime/approvals/answer-question.ts";
-import { type Approval, readApprovals } from "../../runtime/approvals/find-approvals.ts";
-import { attachViewer, type LivePiece, liveFiles, readLivePiece } from "../../runtime/live-text.ts";
-import { withTeam } from "../../runtime/teams/mail-of-team.ts";
+import type { Inspection } from "../../inspection/inspection.ts";
+import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
+import { isAgentId, isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
+import { askingTool } from "../approvals/answer-question.ts";
+import { type Approval, readApprovals } from "../approvals/find-approvals.ts";
+import { withTeam } from "../teams/mail-of-team.ts";
 import { createRefresher } from "./create-refresher.ts";
+import { type LivePiece, liveFiles } from "./live-text.ts";
+import { readLiveText } from "./read-live-text.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
 import type { AgentUpdate, StudioQuestion } from "./session-update.ts";
 import { type FolderWatch, watchFolders } from "./watch-folders.ts";
@@ -27,6 +25,25 @@ export interface SessionPlace {
   readonly sessionId: string;
   /** Where teams are; absent: none are shown. */
   readonly teams?: TeamPlaces;
+}
+
+/** Throws where an id could lead out of the folder of transcripts. */
+export function checkPlace({
+  sessionId,
+  agentId,
+}: {
+  readonly sessionId: string;
+  readonly agentId?: string;
+}): void {
+  if (!isSessionId(sessionId))
+    throw new RetinueError("misuse", `${JSON.stringify(sessionId)} is not a session id.`);
+  if (agentId !== undefined && !isAgentId(agentId))
+    throw new RetinueError("misuse", `${JSON.stringify(agentId)} is not the id of an agent.`);
+}
+
+/** All that a session did, once. */
+export function inspectSession(place: SessionPlace): Promise<Inspection> {
+  return createInspectionSource({ ...place, now: Date.now }).load();
 }
 
 /** A process that is killed writes nothing, so whether a running session still lives is checked this often. */
@@ -214,50 +231,27 @@ export function followLive(
   { send, onError }: FollowOptions<readonly LivePiece[]>,
 ): () => void {
   const session = sessionFiles(transcripts, sessionId);
-  const files = liveFiles(session);
-  const readers = new Map<string, TailReader>();
+  let watch: FolderWatch | undefined;
   const refresher = createRefresher(
     async () => {
-      const names: readonly string[] = await readdir(files.directory).catch(() => []);
-      const pieces: LivePiece[] = [];
-      for (const name of names.filter((own) => own.endsWith(".jsonl"))) {
-        const reader = readers.get(name) ?? createTailReader(join(files.directory, name));
-        readers.set(name, reader);
-        for (const line of await reader.read()) pieces.push(...[readLivePiece(line) ?? []].flat());
-      }
-      for (const name of readers.keys()) if (!names.includes(name)) readers.delete(name);
+      const pieces = await reader.read();
       if (pieces.length > 0) send(pieces);
     },
     onError,
     0,
   );
-  let watch: FolderWatch | undefined;
-  const detach = attachViewer(files, {
-    isLive: () => hasLiveAgent(session),
-    onAttach() {
-      // A folder that was removed and made again is watched anew.
-      watch?.close();
-      watch = watchFolders(
-        [{ path: files.directory, concerns: (name) => name.endsWith(".jsonl") }],
-        refresher.request,
-      );
-      refresher.request();
-    },
+  const reader = readLiveText(session, () => {
+    // A folder that was removed and made again is watched anew.
+    watch?.close();
+    const concerns = (name: string): boolean => name.endsWith(".jsonl");
+    watch = watchFolders([{ path: liveFiles(session).directory, concerns }], refresher.request);
+    refresher.request();
   });
   return () => {
-    detach();
+    reader[Symbol.dispose]();
     watch?.close();
     refresher.close();
   };
-}
-
-/** Whether a process has the session or one of its children open. */
-function hasLiveAgent({ transcript, subagents }: SessionFiles): boolean {
-  if (hasLiveOwner(transcript)) return true;
-  const names = existsSync(subagents) ? readdirSync(subagents) : [];
-  return names.some(
-    (name) => name.endsWith(".jsonl.lock") && hasLiveOwner(join(subagents, name.slice(0, -".lock".length))),
-  );
 }
 
 function followFiles(

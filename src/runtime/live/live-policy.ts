@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import {
@@ -8,9 +8,11 @@ import {
   parsePermissionMode,
 } from "../../permissions/permission-policy.ts";
 import { formatRule, parseRule } from "../../permissions/rules/parse-rule.ts";
+import type { Paths } from "../../settings/paths.ts";
+import { type LocalRules, writeLocalRules } from "../../settings/write-local-rules.ts";
 
 /** The settings files that rules can be saved to. */
-export type SavedDestination = "localSettings" | "projectSettings" | "userSettings";
+type SavedDestination = "localSettings" | "projectSettings" | "userSettings";
 const saved: readonly SavedDestination[] = ["localSettings", "projectSettings", "userSettings"];
 
 type RuleBehavior = "allow" | "ask" | "deny";
@@ -32,12 +34,8 @@ export interface LivePolicyOptions {
   readonly mayBypass: () => boolean;
   /** The mode the session was opened with. */
   readonly initialMode: () => PermissionMode;
-  /** Writes rules into a settings file. */
-  readonly save: (
-    behavior: RuleBehavior,
-    rules: readonly string[],
-    destination: SavedDestination,
-  ) => Promise<void>;
+  /** Where rules are saved. */
+  readonly paths: () => Promise<Pick<Paths, "projectRoot" | "settings">>;
   readonly modeChanged: (mode: PermissionMode) => void;
 }
 
@@ -122,7 +120,21 @@ async function changeRules(
   if (type === "replaceRules") rules[behavior] = [];
   rules[behavior].push(...named);
   const place = saved.find((each) => each === destination);
-  if (place !== undefined) await options.save(behavior, texts, place);
+  if (place !== undefined) await save({ list: behavior, rules: texts }, place, await options.paths());
+}
+
+async function save(
+  rules: Pick<LocalRules, "list" | "rules">,
+  destination: SavedDestination,
+  { projectRoot, settings }: Pick<Paths, "projectRoot" | "settings">,
+): Promise<void> {
+  const files = {
+    userSettings: settings.user,
+    projectSettings: join(projectRoot, ".claude", "settings.json"),
+  };
+  const other = destination === "localSettings" ? {} : { file: files[destination] };
+  const outcome = await writeLocalRules(projectRoot, { ...rules, ...other });
+  if (outcome.type !== "saved") throw new RetinueError("rules-not-saved", outcome.why);
 }
 
 function readRules(value: unknown, list: RuleBehavior, anchor: string): PolicyRule[] {

@@ -1,20 +1,44 @@
+import { join } from "node:path";
 import * as z from "zod";
 import { escapeControlTags, escapeName } from "../../conversation/escape-control-tags.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
 import { type Board, type BoardTask, openBlockers, sortedTasks } from "../../teams/board.ts";
-import type { ApproveTask, BoardStore, TaskDraft } from "../../teams/board-store.ts";
+import {
+  type ApproveTask,
+  type BoardStore,
+  createBoardStore,
+  type TaskDraft,
+} from "../../teams/board-store.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../tools/tool.ts";
+import type { Session } from "../session.ts";
 
 export interface TaskListOptions {
-  /** The list of the session. */
-  readonly board: () => BoardStore;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The session whose list it is, once it is open. */
+  readonly session: () => Pick<Session, "plan" | "discovered"> | undefined;
   /** Hooks that may refuse a new task or a completed one. */
   readonly approve: (event: "TaskCreated" | "TaskCompleted", task: BoardTask) => ReturnType<ApproveTask>;
 }
 
-/** TaskCreate, TaskUpdate, TaskList and TaskGet: the list of steps of a session without a team. */
-export function createTaskListTools(options: TaskListOptions): readonly Tool[] {
-  return [createTool(options), updateTool(options), listTool(options), getTool(options)];
+interface TaskListParts extends Pick<TaskListOptions, "approve"> {
+  readonly board: () => BoardStore;
+}
+
+/** TaskCreate, TaskUpdate, TaskList and TaskGet: the list of steps of a session without a team; none where the environment says so. */
+export function createTaskListTools({ environment, session, approve }: TaskListOptions): readonly Tool[] {
+  const { agentTeams, tasksEnabled, taskListId } = readEnvironment(environment).options;
+  if (agentTeams === true || tasksEnabled === false) return [];
+  const parts: TaskListParts = {
+    approve,
+    board() {
+      const open = session();
+      if (open === undefined) throw new RetinueError("session-closed", "There is no session.");
+      return createBoardStore(join(open.discovered.paths.tasks, taskListId ?? open.plan.sessionId));
+    },
+  };
+  return [createTool(parts), updateTool(parts), listTool(parts), getTool(parts)];
 }
 
 const text = (about: string) => z.string().optional().describe(about);
@@ -29,7 +53,7 @@ const createInput = z.object({
   metadata,
 });
 
-function createTool({ board, approve }: TaskListOptions): Tool {
+function createTool({ board, approve }: TaskListParts): Tool {
   return defineTool<z.infer<typeof createInput>>({
     name: "TaskCreate",
     description:
@@ -64,7 +88,7 @@ const updateInput = z.object({
   metadata,
 });
 
-function updateTool({ board, approve }: TaskListOptions): Tool {
+function updateTool({ board, approve }: TaskListParts): Tool {
   return defineTool<z.infer<typeof updateInput>>({
     name: "TaskUpdate",
     description: "Changes a task of the list: its status, its text, or what it waits for.",
@@ -92,7 +116,7 @@ function updateTool({ board, approve }: TaskListOptions): Tool {
   });
 }
 
-function listTool({ board }: TaskListOptions): Tool {
+function listTool({ board }: TaskListParts): Tool {
   return defineTool<Record<string, never>>({
     name: "TaskList",
     description: "Shows the list of this session: every task with its status and what it waits for.",
@@ -116,7 +140,7 @@ function listTool({ board }: TaskListOptions): Tool {
 
 const getInput = z.object({ taskId });
 
-function getTool({ board }: TaskListOptions): Tool {
+function getTool({ board }: TaskListParts): Tool {
   return defineTool<z.infer<typeof getInput>>({
     name: "TaskGet",
     description: "Shows one task of the list in full.",

@@ -1,10 +1,7 @@
+// @io
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { agentLog, toAgentRecord } from "../../cluster/agent-records.ts";
-import { type Question, readSessionEntry } from "../../cluster/session/session-progress.ts";
-import { sendMessage, stopAgent, watchAgent } from "../../cluster/start-agent.ts";
-import type { JsonValue, LogEntry, Store, Subscription } from "../../cluster/store.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
@@ -12,12 +9,13 @@ import { type Act, appendAct } from "../../journal/append-act.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import { digestOf } from "../../permissions/grants/approval-record.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
-import { createLiveText, type LiveText, liveFiles } from "../../runtime/live-text.ts";
+import { createLiveText, type LiveText, liveFiles } from "../../runtime/live/live-text.ts";
+import type { ActOutcome, ActRequest } from "../../runtime/live/session-update.ts";
 import { type OwnerLock, takeOwnerLock } from "../../storage/owner-lock.ts";
-import type { StoreContext } from "../cli/store/run-store-program.ts";
-import { withStore } from "../cli/store/with-store.ts";
-import type { ActOutcome, ActRequest } from "./session-update.ts";
-import { type StudioCommandOptions, studio } from "./studio.ts";
+import { agentLog, toAgentRecord } from "../agent-records.ts";
+import { sendMessage, stopAgent, watchAgent } from "../start-agent.ts";
+import type { JsonValue, LogEntry, Store, Subscription } from "../store.ts";
+import { type Question, readSessionEntry } from "./session-progress.ts";
 
 /**
  * The sessions of a store as files of a temporary folder, kept up to date, so that everything that reads sessions works on them. The
@@ -28,14 +26,6 @@ export interface StoreMirror extends AsyncDisposable {
   readonly project: string;
   /** Does through the store what the page asks for, and writes to the store who did it. */
   act(request: ActRequest, user: string): Promise<ActOutcome>;
-}
-
-/** `retinue studio --store URL` */
-export async function studioOfStore(
-  { host, store: address }: StoreContext,
-  options: StudioCommandOptions,
-): Promise<number> {
-  return withStore(address, (store) => studio({ host }, options, (onError) => mirrorStore(store, onError)));
 }
 
 interface MirroredAgent {

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { agentLog, inboxLog, liveTopic } from "../../cluster/agent-records.ts";
-import { openStore } from "../../cluster/open-store.ts";
-import type { JsonValue } from "../../cluster/store.ts";
-import { createOverviewSource, followLive } from "./follow-session.ts";
+import { createOverviewSource, followLive } from "../../runtime/live/follow-session.ts";
+import { agentLog, inboxLog, liveTopic } from "../agent-records.ts";
+import { openStore } from "../open-store.ts";
+import type { JsonValue } from "../store.ts";
 import { mirrorStore } from "./mirror-store.ts";
 
 const id = "3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00";

@@ -1,5 +1,6 @@
 import { contextTokens } from "../../conversation/usage.ts";
 import type { InspectedAgent, Inspection } from "../../inspection/inspection.ts";
+import { bounded } from "../../inspection/read-answer.ts";
 import { type Bar, barsOf } from "../../inspection/time-axis.ts";
 import { lookUpModel } from "../../model/look-up-model.ts";
 import type { StudioQuestion } from "./session-update.ts";
@@ -44,16 +45,12 @@ function overviewAgent(agent: InspectedAgent, gap: number): OverviewAgent {
   const context = contextOf(agent);
   return {
     ...rest,
-    ...(prompt === undefined ? {} : { prompt: isMain ? prompt : shorten(prompt, maxPrompt) }),
-    ...(result === undefined ? {} : { result: isMain ? result : shorten(result, maxResult) }),
+    ...(prompt === undefined ? {} : { prompt: isMain ? prompt : bounded(prompt, maxPrompt) }),
+    ...(result === undefined ? {} : { result: isMain ? result : bounded(result, maxResult) }),
     stepCount: steps.length,
     bars: mergeBars(barsOf(agent, { durationMs: 0, place: (at) => at }), gap),
     ...(context === undefined ? {} : { context }),
   };
-}
-
-function shorten(text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit).toWellFormed()}…`;
 }
 
 function contextOf({ steps }: InspectedAgent): OverviewAgent["context"] {

@@ -1,7 +1,8 @@
+// @io
 import { appendFile, mkdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Paths } from "../../../settings/paths.ts";
-import { runRipgrep } from "../../../tools/run-ripgrep.ts";
+import type { Paths } from "../../settings/paths.ts";
+import { runRipgrep } from "../../tools/run-ripgrep.ts";
 
 const maxFiles = 20_000;
 const timeLimitMs = 5_000;

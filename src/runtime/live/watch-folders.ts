@@ -1,3 +1,4 @@
+// @io
 import { type FSWatcher, watch } from "node:fs";
 
 export interface WatchedFolder {

@@ -1,3 +1,4 @@
+// @io
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { sleep } from "../../foundation/abortable.ts";
@@ -7,14 +8,14 @@ import { type Act, appendAct } from "../../journal/append-act.ts";
 import { findSession } from "../../journal/find-sessions.ts";
 import { forkSession } from "../../journal/fork-session.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { answerQuestion } from "../../runtime/approvals/answer-question.ts";
-import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
-import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
-import { stopElsewhere } from "../../runtime/project/stop-elsewhere.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
 import { controlFiles } from "../../tasks/watch-control.ts";
 import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
+import { answerQuestion } from "../approvals/answer-question.ts";
+import { readApprovals } from "../approvals/find-approvals.ts";
+import { openInboxFiles } from "../approvals/inbox-files.ts";
+import { stopElsewhere } from "../project/stop-elsewhere.ts";
 import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface ActContext {

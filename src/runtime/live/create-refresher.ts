@@ -1,3 +1,4 @@
+// @io
 /** Runs a piece of work after changes, never twice at a time, and not more than about a third of the time. */
 export interface Refresher {
   /** Something has changed: the work runs soon, and once more if it runs already. */

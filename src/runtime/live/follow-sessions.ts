@@ -1,3 +1,4 @@
+// @io
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { allTokens } from "../../inspection/describe-duration.ts";
@@ -5,8 +6,8 @@ import type { Inspection } from "../../inspection/inspection.ts";
 import { createInspectionSource, type InspectionSource } from "../../inspection/inspection-source.ts";
 import { findSessions } from "../../journal/find-sessions.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
+import { readApprovals } from "../approvals/find-approvals.ts";
 import { createRefresher } from "./create-refresher.ts";
 import type { FollowOptions } from "./follow-session.ts";
 import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
