@@ -9,7 +9,13 @@ import type {
   TurnOutcome,
 } from "../session/terminal-session.ts";
 import { endedAgentRows } from "../text/agent-rows.ts";
-import { callSubject, finishedCallRows, runningCallRow, shellRows } from "../text/finished-call-rows.ts";
+import {
+  callSubject,
+  endedCommandRow,
+  finishedCallRows,
+  runningCallRow,
+  shellRows,
+} from "../text/finished-call-rows.ts";
 import { formatDuration, plural } from "../text/format.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
 
@@ -103,6 +109,9 @@ export class Conversation {
       }
       case "call-finished":
         this.#endCall(event);
+        break;
+      case "command-ended":
+        this.add([endedCommandRow(event.command, this.#width())], "calls");
         break;
       case "compaction":
         this.#compact(event);
