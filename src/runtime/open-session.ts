@@ -1,5 +1,6 @@
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
+import { outputFolder } from "../journal/session-files.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
@@ -257,7 +258,7 @@ async function planMain(
     skills: preloaded.names,
     limits: limited,
     workingDirectories: await findWorkingDirectories(runtime),
-    outputRules: await findOutputRules(files),
+    outputRules: await findOutputRules(files, outputFolder(runtime, gathered.chosen.sessionId)),
     ...(runtime.teams === undefined ? {} : { teamRules: await findTeamRules(runtime.discovered.paths) }),
     notes: [
       ...gathered.modelNotes,

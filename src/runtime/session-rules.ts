@@ -53,24 +53,26 @@ function ruleNotes({
 }
 
 /** Lets agents read what results point them to: the outputs of this session's tools and agents, and nothing beside them. */
-export async function findOutputRules({
-  directory,
-  toolResults,
-}: Pick<SessionFiles, "directory" | "toolResults">): Promise<readonly PolicyRule[]> {
+export async function findOutputRules(
+  { directory, toolResults }: Pick<SessionFiles, "directory" | "toolResults">,
+  outputs: string,
+): Promise<readonly PolicyRule[]> {
   return Promise.all(
-    [toolResults, join(directory, "tasks")].map(async (folder): Promise<PolicyRule> => {
-      const real = await findRealPath(folder);
-      return {
-        rule: {
-          tool: "Read",
-          canonicalTool: "Read",
-          specifier: { type: "path", anchor: "settings", pattern: "**" },
-        },
-        anchor: folder,
-        ...(real === folder ? {} : { otherAnchors: [real] }),
-        from: folder,
-      };
-    }),
+    [...new Set([toolResults, outputs, join(directory, "tasks")])].map(
+      async (folder): Promise<PolicyRule> => {
+        const real = await findRealPath(folder);
+        return {
+          rule: {
+            tool: "Read",
+            canonicalTool: "Read",
+            specifier: { type: "path", anchor: "settings", pattern: "**" },
+          },
+          anchor: folder,
+          ...(real === folder ? {} : { otherAnchors: [real] }),
+          from: folder,
+        };
+      },
+    ),
   );
 }
 
