@@ -157,7 +157,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
 };
 
 const sessionChecks: Readonly<Record<string, Check>> = {
-  agent: filled,
+  agent: text,
   model,
   effort,
   permissionMode: mode,
