@@ -1,6 +1,7 @@
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
+import { outputFolder } from "../journal/session-files.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
@@ -250,7 +251,7 @@ async function planMain(
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
   const [workingDirectories, outputRules, teamRules] = await Promise.all([
     findWorkingDirectories(runtime),
-    findOutputRules(files),
+    findOutputRules(files, outputFolder(runtime, gathered.chosen.sessionId)),
     runtime.teams === undefined ? undefined : findTeamRules(runtime.discovered.paths),
   ]);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {

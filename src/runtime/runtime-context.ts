@@ -87,6 +87,8 @@ export interface RuntimeContext {
   /** Models are wrapped by the program. */
   readonly wrapsModels?: true;
   readonly keepsTranscripts: boolean;
+  /** Where a session that keeps no transcript writes its outputs; removed with it. */
+  readonly scratch?: string;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
   /** What the program says about children, in place of settings. */

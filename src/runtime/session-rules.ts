@@ -53,11 +53,11 @@ function ruleNotes({
 }
 
 /** Lets agents read what results point them to: the outputs of this session's tools and agents, and nothing beside them. */
-export async function findOutputRules({
-  directory,
-  toolResults,
-}: Pick<SessionFiles, "directory" | "toolResults">): Promise<readonly PolicyRule[]> {
-  const folders = await findRealPaths([toolResults, join(directory, "tasks")]);
+export async function findOutputRules(
+  { directory, toolResults }: Pick<SessionFiles, "directory" | "toolResults">,
+  outputs: string,
+): Promise<readonly PolicyRule[]> {
+  const folders = await findRealPaths([...new Set([toolResults, outputs, join(directory, "tasks")])]);
   return folders.map(([folder, real]) => ({
     rule: {
       tool: "Read",

@@ -4,7 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { makeMemoryDirectory } from "../../context/make-memory-directory.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type ToolName, toolTable } from "../../foundation/tool-table.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import { outputFolder } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
 import { decide } from "../../permissions/decide.ts";
 import { createCopyFinder } from "../../permissions/find-copies.ts";
@@ -243,7 +243,7 @@ export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<s
       files,
       host: runtime.host,
       environment: environment(),
-      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      outputDirectory: outputFolder(runtime, plan.sessionId),
       writeInTurn,
       ...(runtime.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
