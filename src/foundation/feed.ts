@@ -1,5 +1,7 @@
 /** Notifies many listeners of what happens, live. A listener that comes late hears what follows. */
 export interface Feed<T> {
+  /** Those who listen now; where there are none, nothing has to be published. */
+  readonly listeners: { readonly size: number };
   publish(value: T): void;
   end(): void;
   /** Ends with the feed; leaving the loop early drops the subscription. */
@@ -10,6 +12,7 @@ export function createFeed<T>(): Feed<T> {
   const queues = new Set<ReturnType<typeof createAsyncQueue<T>>>();
   let ended = false;
   return {
+    listeners: queues,
     publish(value) {
       for (const queue of queues) queue.push(value);
     },

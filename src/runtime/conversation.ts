@@ -1,6 +1,12 @@
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import {
+  addTotals,
+  type EventSink,
+  type RunEnding,
+  type RunEvent,
+  type RunTotals,
+} from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
@@ -27,8 +33,8 @@ export interface SessionParts {
   readonly agent: EquippedAgent;
   readonly discovered: DiscoveredAgents;
   readonly history: readonly Message[];
-  /** Writes an event down before the next one is asked for. */
-  readonly record: (event: RunEvent) => void;
+  /** Where events are written down and shown before the next one is asked for. */
+  readonly sinks: readonly EventSink[];
   readonly commit?: (() => Promise<void>) | undefined;
   readonly rename?: ((title: string) => void) | undefined;
   readonly output?: TypedOutput | undefined;
@@ -274,7 +280,7 @@ function watched(
 function record(live: Conversation, event: RunEvent): void {
   if (live.end.signal.aborted) return;
   try {
-    live.parts.record(event);
+    for (const { types, take } of live.parts.sinks) if (types?.has(event.type) !== false) take(event);
   } catch (error) {
     live.unrecorded = error;
     throw error;

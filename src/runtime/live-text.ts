@@ -10,11 +10,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { RunEvent } from "../conversation/run-event.ts";
+import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
-import type { RuntimeContext, SessionObserver } from "./runtime-context.ts";
+import type { AgentServices } from "./agent/equip-agent.ts";
 
 /**
  * What models of a session are writing right now, for viewers in other processes. A viewer keeps the file `attached` fresh; only
@@ -253,22 +253,23 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The context of a session whose agents are also heard by viewers; without files it is the same. */
-export function withLiveText(
-  runtime: RuntimeContext,
-  files: SessionFiles,
-): { readonly observer: SessionObserver; readonly live: LiveText } | undefined {
-  if (!runtime.keepsTranscripts) return undefined;
-  const live = createLiveText(liveFiles(files));
-  const { observer } = runtime;
-  return {
-    live,
-    observer: {
-      event(plan: RunPlan, event: RunEvent) {
-        live.hear("task" in plan ? plan.agent.id : "main", event);
-        observer?.event(plan, event);
-      },
-      hook: (plan, event, run) => (observer === undefined ? run() : observer.hook(plan, event, run)),
-    },
-  };
+/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
+export function followersOf(
+  plan: RunPlan,
+  { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,
+): readonly EventSink[] {
+  const agentId = "task" in plan ? plan.agent.id : "main";
+  return [
+    ...(liveText === undefined
+      ? []
+      : [{ types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) }]),
+    ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
+  ];
 }
+
+const liveTextEvents: ReadonlySet<RunEvent["type"]> = new Set([
+  "model-streamed",
+  "assistant-answered",
+  "answer-lost",
+  "run-ended",
+]);

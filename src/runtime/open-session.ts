@@ -1,5 +1,7 @@
+import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
+import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
@@ -12,7 +14,7 @@ import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
-import { withLiveText } from "./live-text.ts";
+import { createLiveText, followersOf, liveFiles } from "./live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -101,7 +103,7 @@ export async function openSession<Output>(
     begin: () => prepareMemory(plan, runtime.notice),
     ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: recordOf(services.runtime, plan, { transcript, children }),
+    sinks: sinksOf(plan, services, { transcript, children }),
     output,
     dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
   });
@@ -137,8 +139,8 @@ function childFacts(
 }
 
 /** What a session uses of its transcript. */
-function kept({ history, record, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
-  return { history, record, commit, rename };
+function kept({ history, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
+  return { history, commit, rename };
 }
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */
@@ -288,12 +290,15 @@ function openServices(
   const { approver } = runtime;
   const { projectRoot } = runtime.discovered.paths;
   const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
-  const seen = withLiveText(runtime, gathered.files);
   return {
     ...(inbox === undefined ? {} : { inbox }),
-    ...(seen === undefined ? {} : { liveText: seen.live }),
-    ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    runtime: seen === undefined ? runtime : { ...runtime, observer: seen.observer },
+    ...(runtime.keepsTranscripts
+      ? {
+          liveText: createLiveText(liveFiles(gathered.files)),
+          recordRequest: createRequestRecorder(gathered.files.directory),
+        }
+      : {}),
+    runtime,
     tools,
     servers,
     skills,
@@ -305,23 +310,20 @@ function openServices(
   };
 }
 
-/** What is written down is also reported to the team and to those who measure. */
-function recordOf(
-  { observer }: RuntimeContext,
+/** What is written down is also reported to the team. */
+function sinksOf(
   plan: RunPlan,
-  {
-    transcript,
-    children,
-  }: { readonly transcript: Pick<OpenTranscript, "record">; readonly children: Children },
-): OpenTranscript["record"] {
-  const { team } = children;
-  if (observer === undefined && team === undefined) return transcript.record;
-  return (event) => {
-    observer?.event(plan, event);
-    transcript.record(event);
-    team?.recorded(event);
-  };
+  services: AgentServices,
+  { transcript, children: { team } }: { readonly transcript: OpenTranscript; readonly children: Children },
+): readonly EventSink[] {
+  return [
+    ...followersOf(plan, services),
+    { types: transcriptEvents, take: transcript.record },
+    ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
+  ];
 }
+
+const mailEvents: ReadonlySet<RunEvent["type"]> = new Set(["user-added", "run-ended"]);
 
 function recoveryOf(
   heard: Awaited<ReturnType<typeof openTranscript>>["heard"],

@@ -2,7 +2,7 @@
 import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { textOf } from "../conversation/message.ts";
-import type { RunEvent } from "../conversation/run-event.ts";
+import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import { checkAgentId } from "../journal/session-files.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
@@ -13,11 +13,19 @@ import { resultText, wholeText } from "./result-text.ts";
 import type { TaskManager } from "./task-manager.ts";
 
 /** The file in which a person can follow a child's work; it grows while the child continues. */
-interface AgentOutput {
+interface AgentOutput extends EventSink {
   readonly file: string;
-  record(event: RunEvent): void;
   close(): void;
 }
+
+const shownEvents: ReadonlySet<RunEvent["type"]> = new Set([
+  "assistant-answered",
+  "call-started",
+  "call-finished",
+  "context-compacted",
+  "run-idled",
+  "run-ended",
+]);
 
 /** A link that somebody put in its place is not followed. */
 const appendOnly = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
@@ -32,7 +40,8 @@ export function openAgentOutput(file: string): AgentOutput {
   };
   return {
     file,
-    record(event) {
+    types: shownEvents,
+    take(event) {
       switch (event.type) {
         case "assistant-answered": {
           const text = textOf(event.message).trim();

@@ -1,5 +1,5 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
-import type { RunEvent, RunTotals } from "../conversation/run-event.ts";
+import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.ts";
 import { createFeed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { createStopwatch, type Stopwatch, type WaitClock } from "../foundation/stopwatch.ts";
@@ -41,14 +41,19 @@ export interface TaskControl {
   readonly stopwatch?: Stopwatch;
 }
 
+/** Takes events of a child together with its state after each. */
+export interface TaskSink extends Pick<EventSink, "types"> {
+  readonly take: (event: RunEvent, state: TaskState) => void;
+}
+
 /** A child that is ready to run. */
 export interface TaskRun {
   readonly start: Omit<TaskStart, "at">;
   /** Where it was called for, before others that took longer to prepare; the queue keeps this order. */
   readonly order?: number;
   readonly events: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
-  /** Hears each event after it was folded; what it throws ends the child, not its siblings. */
-  readonly onEvent?: (event: RunEvent, state: TaskState) => void;
+  /** Take each event after it was folded; what they throw ends the child, not its siblings. */
+  readonly sinks?: readonly TaskSink[];
   /** Runs once, when the child has ended, however it ended. */
   readonly onEnd?: (state: TaskState) => void | Promise<void>;
 }
@@ -276,7 +281,8 @@ export interface OpenedChild {
   readonly type: "opened";
   readonly plan: ChildPlan;
   readonly outputFile: string | undefined;
-  readonly record: (event: RunEvent) => void;
+  /** Where its events are kept and shown. */
+  readonly sinks: readonly EventSink[];
   readonly run: (control: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
   /** Marks it for other processes as waiting for a place, until it runs. */
   readonly enterQueue?: () => void;

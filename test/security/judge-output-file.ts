@@ -59,7 +59,7 @@ async function write(file: string): Promise<Verdict> {
   try {
     const output = openAgentOutput(file);
     const message = { role: "assistant", content: [{ type: "text", text: "What the child says." }] } as const;
-    output.record({ type: "assistant-answered", message } as never);
+    output.take({ type: "assistant-answered", message } as never);
     output.close();
   } catch {
     return "deny";

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { Message } from "../../conversation/message.ts";
-import type { RunEvent } from "../../conversation/run-event.ts";
+import type { EventSink } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
 import { version } from "../../foundation/version.ts";
@@ -9,13 +9,19 @@ import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { TranscriptFacts } from "../../journal/transcript-facts.ts";
-import { createTranscriptWriter, type ReportedEvent } from "../../journal/transcript-writer.ts";
+import {
+  createTranscriptWriter,
+  type ReportedEvent,
+  transcriptEvents,
+} from "../../journal/transcript-writer.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
 import { replaceWholeFile } from "../../storage/file-error.ts";
 import { agentOutputFile, openAgentOutput } from "../../tasks/agent-output-file.ts";
 import { metaOf } from "../../tasks/recovery/child-meta.ts";
 import { openQueueMark, queueMarkFile } from "../../tasks/watch-control.ts";
+import type { AgentServices } from "../agent/equip-agent.ts";
+import { followersOf } from "../live-text.ts";
 import {
   closeLog,
   type Keeping,
@@ -29,7 +35,8 @@ import type { RuntimeContext } from "../runtime-context.ts";
 /** A child's own record: its conversation so far, and the writer that continues it. */
 export interface ChildRecord {
   readonly history: readonly Message[];
-  readonly record: (event: RunEvent) => void;
+  /** Where its events are kept and shown. */
+  readonly sinks: readonly EventSink[];
   /** Resolves when everything said so far would survive a power cut; absent where nothing is kept. */
   readonly commit?: () => Promise<void>;
   /** Brings the rest to the disk and gives the file back; never rejects. */
@@ -44,7 +51,7 @@ export interface ChildRecord {
 }
 
 export interface ChildRecordOptions {
-  readonly runtime: RuntimeContext;
+  readonly services: Pick<AgentServices, "runtime" | "liveText">;
   /** Takes the file also from another process that holds it. */
   readonly takeOver: boolean;
   /** Has the transcripts where nothing is kept on disk. */
@@ -85,39 +92,38 @@ const openLimitMs = 60_000;
 
 /** Opens everything that is kept of a child: transcript, sidecar, output, and its mark in the queue. */
 export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptions): Promise<ChildRecord> {
-  const { runtime, takeOver } = options;
+  const { services, takeOver } = options;
+  const { runtime } = services;
   const { durability, notice } = runtime;
+  const followers = followersOf(plan, services);
+  if (!runtime.keepsTranscripts) {
+    const { record, ...remembered } = await rememberChild(plan, { runtime, memory: options.memory });
+    return { ...remembered, sinks: [...followers, transcriptSink(record)], outputFile: undefined };
+  }
   const files = sessionFiles(runtime.discovered.paths.transcripts, plan.sessionId);
   const own = files.agent(plan.agent.id);
-  const outputFile = agentOutputFile(files, plan.agent.id);
   const keeping = { durability, takeOver, signal: AbortSignal.timeout(openLimitMs), notice };
-  const opened = runtime.keepsTranscripts
-    ? await openChildTranscript(plan, { file: own.transcript, runtime, keeping })
-    : await rememberChild(plan, options);
-  const { observer } = runtime;
-  const transcript: typeof opened = {
-    ...opened,
-    record(event) {
-      observer?.event(plan, event);
-      opened.record(event);
-    },
-  };
-  if (!runtime.keepsTranscripts) return { ...transcript, outputFile: undefined };
+  const { record, ...transcript } = await openChildTranscript(plan, {
+    file: own.transcript,
+    runtime,
+    keeping,
+  });
   replaceWholeFile(own.meta, `${JSON.stringify(metaOf(plan))}\n`);
-  const output = openAgentOutput(outputFile);
+  const output = openAgentOutput(agentOutputFile(files, plan.agent.id));
   return {
     ...transcript,
     ...openQueueMark(queueMarkFile(own.transcript), options.nextQueued),
-    outputFile,
-    record(event) {
-      transcript.record(event);
-      output.record(event);
-    },
+    outputFile: output.file,
+    sinks: [...followers, transcriptSink(record), output],
     async close() {
       output.close();
       await transcript.close();
     },
   };
+}
+
+function transcriptSink(take: EventSink["take"]): EventSink {
+  return { types: transcriptEvents, take };
 }
 
 /** A child's own transcript: a new one, or one that continues. The plan is on disk before anything else of the run. */
@@ -162,7 +168,7 @@ async function openChildTranscript(
 /** The same transcript, in memory alone. */
 async function rememberChild(
   plan: ChildPlan,
-  { runtime, memory }: Pick<ChildRecordOptions, "runtime" | "memory">,
+  { runtime, memory }: { readonly runtime: RuntimeContext; readonly memory: ChildMemory },
 ): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
   const { id } = plan.agent;
   const loaded = plan.task.resumed

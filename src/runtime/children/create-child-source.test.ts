@@ -95,7 +95,7 @@ function stage(
       recorded.set(plan.agent.id, events);
       return {
         history,
-        record: (event) => void events.push(event),
+        sinks: [{ take: (event) => void events.push(event) }],
         close: more.close ?? (async () => undefined),
         outputFile: `/out/${plan.agent.id}`,
       };

@@ -118,7 +118,7 @@ async function openDecided(
     type: "opened",
     plan,
     outputFile: record.outputFile,
-    record: record.record,
+    sinks: record.sinks,
     news: plan.task.resumed ? (parts.news?.(id, wasReported) ?? []) : [],
     ...(record.enterQueue === undefined ? {} : { enterQueue: record.enterQueue }),
     run(control, signal) {
@@ -145,7 +145,7 @@ async function openProcess(
     type: "opened",
     plan,
     outputFile: processes.outputFile(plan.agent.id),
-    record: () => undefined,
+    sinks: [],
     news: [],
     run: (control, signal) => processes.run(plan, control, signal),
     async close(state) {

@@ -229,7 +229,7 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
             preapprove(sketch, { approver, main: parent.plan, tools: tools.tools }),
         }),
     recover: (agentId, definition) => recover(agentId, parts, { definition }),
-    openRecord: (plan) => openChildRecord(plan, { runtime, takeOver: parts.takeOver, memory, nextQueued }),
+    openRecord: (plan) => openChildRecord(plan, { services, takeOver: parts.takeOver, memory, nextQueued }),
     loadHistory: async ({ transcript, messages }) => {
       const loaded = await loadSession(transcript);
       return loaded.messages.slice(0, messages);
