@@ -1,6 +1,5 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
-import { type AsyncQueue, createAsyncQueue } from "../foundation/feed.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { repeatsOf } from "../tools/json-schema-of.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
@@ -294,4 +293,40 @@ function collect(finished: readonly Finished[]): CallResults {
 /** Providers refuse a result without content. */
 function shownContent({ content }: ToolOutcome): ToolOutcome["content"] {
   return content.length === 0 ? "(no output)" : content;
+}
+
+/** Hands values from those who push to one who iterates. Pushing never waits; ending lets the reader drain what is left. */
+export interface AsyncQueue<T> extends AsyncIterable<T> {
+  push(value: T): void;
+  end(): void;
+}
+
+export function createAsyncQueue<T>(): AsyncQueue<T> {
+  const values: T[] = [];
+  let ended = false;
+  let wake: (() => void) | undefined;
+  const notify = (): void => {
+    wake?.();
+    wake = undefined;
+  };
+  return {
+    push(value) {
+      if (ended) return;
+      values.push(value);
+      notify();
+    },
+    end() {
+      ended = true;
+      notify();
+    },
+    async *[Symbol.asyncIterator]() {
+      while (true) {
+        while (values.length > 0) yield values.shift() as T;
+        if (ended) return;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
 }

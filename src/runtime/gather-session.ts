@@ -16,7 +16,7 @@ import {
 } from "../model/select-subagent-model.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
-import { agentOutputFile, createAgentTaskSource } from "../tasks/agent-output-file.ts";
+import { createAgentTaskSource } from "../tasks/agent-output-file.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
 import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
 import {
@@ -140,7 +140,7 @@ function toolsOf(
     sandboxes: openSandboxes(runtime, options),
     taskSources: [
       createAgentTaskSource(tasks, {
-        outputFile: (id) => (runtime.keepsTranscripts ? agentOutputFile(files, id) : undefined),
+        outputFile: (id) => (runtime.keepsTranscripts ? files.agent(id).output : undefined),
         recall: (id) => findEndedTask(transcripts, { sessionId, id }),
       }),
     ],

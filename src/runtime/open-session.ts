@@ -1,8 +1,8 @@
 import type { EventSink, RunEvent } from "../conversation/run-event.ts";
-import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
+import { createStopwatch, type Stopwatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
@@ -299,11 +299,12 @@ function openServices(
         }
       : {}),
     runtime,
+    files: gathered.files,
     tools,
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
-    toolContext: createToolContexts(runtime, environment),
+    toolContext: createToolContexts(runtime, gathered.files, environment),
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),

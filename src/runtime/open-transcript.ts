@@ -177,7 +177,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     observer: options.observer,
   });
   try {
-    writeUnrecorded(writer, loaded);
+    if (loaded !== undefined) writeUnrecorded(writer, loaded);
   } catch (error) {
     log.close();
     throw error;
@@ -225,10 +225,10 @@ export function reportDamage(
 /** The conversation already answers calls that a crash cut off; now the file does so too. */
 export function writeUnrecorded(
   writer: Pick<TranscriptWriter, "record">,
-  loaded: Pick<LoadedSession, "unrecorded"> | undefined,
+  { unrecorded }: Pick<LoadedSession, "unrecorded">,
 ): void {
-  if (loaded === undefined || loaded.unrecorded.length === 0) return;
-  const message = { role: "user", content: loaded.unrecorded } as const;
+  if (unrecorded.length === 0) return;
+  const message = { role: "user", content: unrecorded } as const;
   writer.record({ type: "user-added", message, origin: "tool-results" });
 }
 

@@ -1,5 +1,4 @@
 import { sessionFiles } from "../journal/session-files.ts";
-import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import type { Session } from "./session.ts";
 
 /** Where a session is written down. */
@@ -11,5 +10,5 @@ export interface SessionRecord {
 
 export function sessionRecord({ discovered, plan }: Pick<Session, "discovered" | "plan">): SessionRecord {
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
-  return { transcript: files.transcript, outputOf: (agentId) => agentOutputFile(files, agentId) };
+  return { transcript: files.transcript, outputOf: (agentId) => files.agent(agentId).output };
 }

@@ -1,10 +1,9 @@
 // @io
 import { closeSync, constants, mkdirSync, openSync, writeSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { textOf } from "../conversation/message.ts";
 import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { contextTokens } from "../conversation/usage.ts";
-import { checkAgentId } from "../journal/session-files.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
 import { pageOf } from "../tools/text-page.ts";
 import { hasEnded, type TaskState } from "./drive-task.ts";
@@ -69,11 +68,6 @@ export function openAgentOutput(file: string): AgentOutput {
       descriptor = undefined;
     },
   };
-}
-
-/** Where a child's work can be followed. */
-export function agentOutputFile({ directory }: { readonly directory: string }, agentId: string): string {
-  return join(directory, "tasks", `${checkAgentId(agentId)}.output`);
 }
 
 interface AgentTaskFiles {

@@ -9,9 +9,9 @@ import {
 } from "../conversation/run-event.ts";
 import { addUsage, contextTokens, noUsage, type Usage } from "../conversation/usage.ts";
 import { abortable, sleep } from "../foundation/abortable.ts";
-import type { Feed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { endingOfCause } from "../loop/loop-ports.ts";
+import type { Feed } from "./feed.ts";
 import type { TaskControl, TaskEvent, TaskRun } from "./task-manager.ts";
 
 /** One child, from its start until enough others have ended after it. */

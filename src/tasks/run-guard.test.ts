@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { createStopwatch } from "../foundation/stopwatch.ts";
 import type { CallRequest } from "../loop/loop-ports.ts";
+import { createStopwatch } from "../loop/watch-run.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";

@@ -1,7 +1,7 @@
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { Stopwatch } from "../foundation/stopwatch.ts";
 import { type LimitReached, type LoopLimits, limitError } from "../loop/loop-ports.ts";
+import type { Stopwatch } from "../loop/watch-run.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { RunLimits } from "../planning/plan-tools.ts";

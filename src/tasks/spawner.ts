@@ -12,13 +12,14 @@ import { handTo, hasEnded, interruptedReason, type TaskState } from "./drive-tas
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
 import { resultText } from "./result-text.ts";
-import type {
-  ChildSource,
-  KeptWorktree,
-  OpenedChild,
-  RefusedChild,
-  TaskManager,
-  TaskStarted,
+import {
+  type ChildSource,
+  type KeptWorktree,
+  type OpenedChild,
+  type RefusedChild,
+  runChild,
+  type TaskManager,
+  type TaskStarted,
 } from "./task-manager.ts";
 
 interface SpawnerOptions {
@@ -106,11 +107,12 @@ function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions,
   const owedTeam = new Set<string>();
 
   async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
-    const { plan, outputFile } = child;
+    const { outputFile } = child;
+    const { plan } = child.execution;
     const started = tasks.start({
       order,
       start: taskOf(plan),
-      events: child.run,
+      events: (control, signal) => runChild(child, control, signal),
       sinks: [...child.sinks, { types: stallsAndEnds, take: hear }],
       onEnd: (state) => finish(child, state),
     });
@@ -142,7 +144,7 @@ function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions,
       worktree = await child.close(state);
     } finally {
       const { outputFile } = child;
-      const { plan } = child;
+      const { plan } = child.execution;
       if (plan.task.team !== undefined)
         await team.teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
       else if (state.background)

@@ -1,10 +1,9 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.ts";
-import { createFeed } from "../foundation/feed.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { createStopwatch, type Stopwatch, type WaitClock } from "../foundation/stopwatch.ts";
 import type { ReportedEvent } from "../journal/transcript-writer.ts";
-import { type SilenceLimit, watchRun } from "../loop/watch-run.ts";
+import { createStopwatch, type SilenceLimit, type Stopwatch, watchRun } from "../loop/watch-run.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import {
@@ -20,6 +19,7 @@ import {
   type TaskTable,
   takeTotals,
 } from "./drive-task.ts";
+import { createFeed } from "./feed.ts";
 
 /** What a running child knows of those who may be watching it. */
 export interface TaskControl {
@@ -279,13 +279,18 @@ export interface RefusedChild {
 /** A child whose plan is decided and on disk, and which holds everything it needs. */
 export interface OpenedChild {
   readonly type: "opened";
-  readonly plan: ChildPlan;
+  readonly execution: Execution;
+  readonly executor: Executor;
+  /** What its record adds to the control of its run. */
+  readonly control: Pick<TaskControl, "reported" | "commit">;
+  /** Absent: no clock ends it. */
+  readonly clocks?: ChildClocks;
   readonly outputFile: string | undefined;
   /** Where its events are kept and shown. */
   readonly sinks: readonly EventSink[];
-  readonly run: (control: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
   /** Marks it for other processes as waiting for a place, until it runs. */
   readonly enterQueue?: () => void;
+  readonly leaveQueue?: () => void;
   /** What it reads before its first turn. */
   readonly news: readonly UserMessage[];
   /** Called once, however it ended: gives everything back. Never rejects. */
@@ -308,24 +313,19 @@ export interface ChildClocks {
   readonly backgroundStopMs?: number;
 }
 
-interface WatchedChild {
-  readonly plan: Pick<ChildPlan, "limits">;
-  readonly clocks: ChildClocks | undefined;
-  readonly line: TaskControl;
-  readonly run: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
-}
-
 /** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
-export function watchChild(
-  { plan, clocks, line, run }: WatchedChild,
+export function runChild(
+  { execution, executor, control, clocks, leaveQueue }: OpenedChild,
+  line: TaskControl,
   signal: AbortSignal,
 ): AsyncIterable<RunEvent> {
-  if (clocks === undefined) return run(line, signal);
-  const { limits } = plan;
+  leaveQueue?.();
+  if (clocks === undefined) return executor.execute(execution, { ...line, ...control }, signal);
+  const { limits } = execution.plan;
   const stopwatch = createStopwatch(clocks.clock, clocks.tree);
   const { treeTimeMs } = clocks;
   return watchRun(
-    (stop) => run({ ...line, stopwatch }, stop),
+    (stop) => executor.execute(execution, { ...line, ...control, stopwatch }, stop),
     {
       clock: clocks.clock,
       stopwatch,

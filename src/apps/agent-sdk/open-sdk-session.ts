@@ -12,7 +12,6 @@ import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
-import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { TaskEvent } from "../../tasks/task-manager.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { loadAgentsOption } from "../cli/load-agents-option.ts";
@@ -129,7 +128,7 @@ function wrap(
     },
     hasBackgroundWork: background.isBusy,
     watchTasks: () => tasks.watch(),
-    outputFile: (agentId) => agentOutputFile(files, agentId),
+    outputFile: (agentId) => files.agent(agentId).output,
     receive(server, message) {
       const found = hosted.get(server);
       if (found === undefined)

@@ -4,7 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { makeMemoryDirectory } from "../../context/make-memory-directory.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type ToolName, toolTable } from "../../foundation/tool-table.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import type { SessionFiles } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
 import { decide } from "../../permissions/decide.ts";
 import { createCopyFinder } from "../../permissions/find-copies.ts";
@@ -220,7 +220,11 @@ export function openSandboxes(runtime: RuntimeContext, options: SessionSetup): S
 }
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
+export function createToolContexts(
+  runtime: RuntimeContext,
+  { toolResults: outputDirectory }: SessionFiles,
+  added: ReadonlyMap<string, string>,
+) {
   const { paths } = runtime.discovered;
   const sessionLedger = createSessionFiles();
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
@@ -245,7 +249,7 @@ export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<s
       files,
       host: runtime.host,
       environment: environment(),
-      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      outputDirectory,
       writeInTurn,
       ...(runtime.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),

@@ -1,10 +1,10 @@
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
-import type { Stopwatch } from "../../foundation/stopwatch.ts";
 import type { RecordRequest } from "../../journal/create-request-recorder.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import type { SessionFiles } from "../../journal/session-files.ts";
 import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
+import type { Stopwatch } from "../../loop/watch-run.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
@@ -40,6 +40,8 @@ import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
 /** What all agents of a session share. */
 export interface AgentServices {
   readonly runtime: RuntimeContext;
+  /** Where the files of the session are, or would be. */
+  readonly files: SessionFiles;
   readonly tools: AssembledTools;
   readonly servers: SessionServers;
   readonly skills: SessionSkills;
@@ -62,10 +64,11 @@ export interface AgentOwn {
   readonly model: Model;
   readonly stopwatch: Stopwatch;
   readonly commit?: (() => Promise<void>) | undefined;
-  /** Set for a child: how it is controlled, its own servers, and the clock of the agent that waits for it. */
+  /** Set for a child: how it is controlled, its own servers and transcript, and the clock of the agent that waits for it. */
   readonly child?: {
     readonly control: TaskControl;
     readonly servers: ChildServers | undefined;
+    readonly transcript: string;
     readonly waiting: Stopwatch;
     /** Behind what every agent has. */
     readonly last: readonly Capability[];
@@ -188,15 +191,17 @@ async function openHooks(
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),
     ...(main === undefined ? {} : { environment: main.environment }),
-    ...(child === undefined ? {} : { child: childHookFacts(plan, runtime, child.control) }),
+    ...(child === undefined ? {} : { child: childHookFacts(plan, child) }),
   });
   const skill = "task" in plan ? (plan as ChildPlan).task.skill : undefined;
   if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
   return hooks;
 }
 
-function childHookFacts(plan: RunPlan, { discovered }: RuntimeContext, { reported }: TaskControl) {
-  const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId).agent(plan.agent.id);
+function childHookFacts(
+  plan: RunPlan,
+  { transcript, control: { reported } }: NonNullable<AgentOwn["child"]>,
+) {
   const agentType = "task" in plan ? (plan as ChildPlan).task.agentType : plan.agent.name;
   return {
     agentId: plan.agent.id,

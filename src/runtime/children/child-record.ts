@@ -6,8 +6,7 @@ import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
 import { version } from "../../foundation/version.ts";
 import { journalPlan } from "../../journal/journaled-plan.ts";
 import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
-import { loadSession } from "../../journal/session-choices.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import { type LoadedSession, loadSession } from "../../journal/session-choices.ts";
 import type { TranscriptFacts } from "../../journal/transcript-facts.ts";
 import {
   createTranscriptWriter,
@@ -17,8 +16,9 @@ import {
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
 import { replaceWholeFile } from "../../storage/file-error.ts";
-import { agentOutputFile, openAgentOutput } from "../../tasks/agent-output-file.ts";
+import { openAgentOutput } from "../../tasks/agent-output-file.ts";
 import { metaOf } from "../../tasks/recovery/child-meta.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
 import { openQueueMark, queueMarkFile } from "../../tasks/watch-control.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
 import { followersOf } from "../live-text.ts";
@@ -37,12 +37,12 @@ export interface ChildRecord {
   readonly history: readonly Message[];
   /** Where its events are kept and shown. */
   readonly sinks: readonly EventSink[];
-  /** Resolves when everything said so far would survive a power cut; absent where nothing is kept. */
-  readonly commit?: () => Promise<void>;
+  /** What its run may ask of it; a record that cannot be written any more does not keep hooks from running. */
+  readonly control: Pick<TaskControl, "reported" | "commit">;
   /** Brings the rest to the disk and gives the file back; never rejects. */
   readonly close: () => Promise<void>;
-  /** Writes down that hooks are about to see it; resolves when that would survive a power cut. */
-  readonly reported?: (event: ReportedEvent) => Promise<void>;
+  /** Where its conversation is kept, or would be. */
+  readonly transcript: string;
   /** Where its work can be followed; undefined where nothing is kept. */
   readonly outputFile: string | undefined;
   /** Marks it for other processes as one that waits for a place, until it leaves the queue. */
@@ -51,7 +51,7 @@ export interface ChildRecord {
 }
 
 export interface ChildRecordOptions {
-  readonly services: Pick<AgentServices, "runtime" | "liveText">;
+  readonly services: Pick<AgentServices, "runtime" | "files" | "liveText">;
   /** Takes the file also from another process that holds it. */
   readonly takeOver: boolean;
   /** Has the transcripts where nothing is kept on disk. */
@@ -96,28 +96,25 @@ export async function openChildRecord(plan: ChildPlan, options: ChildRecordOptio
   const { runtime } = services;
   const { durability, notice } = runtime;
   const followers = followersOf(plan, services);
+  const { transcript: file, meta, output: outputFile } = services.files.agent(plan.agent.id);
   if (!runtime.keepsTranscripts) {
-    const { record, ...remembered } = await rememberChild(plan, { runtime, memory: options.memory });
-    return { ...remembered, sinks: [...followers, transcriptSink(record)], outputFile: undefined };
+    const { record, ...remembered } = rememberChild(plan, { runtime, memory: options.memory });
+    const sinks = [...followers, transcriptSink(record)];
+    return { ...remembered, control: {}, sinks, transcript: file, outputFile: undefined };
   }
-  const files = sessionFiles(runtime.discovered.paths.transcripts, plan.sessionId);
-  const own = files.agent(plan.agent.id);
   const keeping = { durability, takeOver, signal: AbortSignal.timeout(openLimitMs), notice };
-  const { record, ...transcript } = await openChildTranscript(plan, {
-    file: own.transcript,
-    runtime,
-    keeping,
-  });
-  replaceWholeFile(own.meta, `${JSON.stringify(metaOf(plan))}\n`);
-  const output = openAgentOutput(agentOutputFile(files, plan.agent.id));
+  const { record, ...kept } = await openChildTranscript(plan, { file, runtime, keeping });
+  replaceWholeFile(meta, `${JSON.stringify(metaOf(plan))}\n`);
+  const output = openAgentOutput(outputFile);
   return {
-    ...transcript,
-    ...openQueueMark(queueMarkFile(own.transcript), options.nextQueued),
-    outputFile: output.file,
+    ...kept,
+    ...openQueueMark(queueMarkFile(file), options.nextQueued),
+    transcript: file,
+    outputFile,
     sinks: [...followers, transcriptSink(record), output],
     async close() {
       output.close();
-      await transcript.close();
+      await kept.close();
     },
   };
 }
@@ -134,11 +131,8 @@ async function openChildTranscript(
     runtime,
     keeping,
   }: { readonly file: string; readonly runtime: RuntimeContext; readonly keeping: Keeping },
-): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
-  const { resumed } = plan.task;
-  if (resumed) await waitForFile(file, keeping);
-  const loaded = resumed ? await loadSession(file, { sidechain: true }) : undefined;
-  reportDamage(basename(file), loaded?.damage, keeping);
+): Promise<Pick<OpenTranscript, "history" | "record" | "close"> & Pick<ChildRecord, "control">> {
+  const loaded = plan.task.resumed ? await loadEarlier(file, keeping) : undefined;
   const history = loaded?.messages ?? [];
   const { durability, takeOver = false } = keeping;
   const log = await retryWhileScarce(() =>
@@ -154,22 +148,39 @@ async function openChildTranscript(
   });
   try {
     writer.plan(journalPlan(plan), "now");
-    writeUnrecorded(writer, loaded);
+    if (loaded !== undefined) writeUnrecorded(writer, loaded);
     // A caller that is notified of its start must find it again, whatever happens.
     await writer.commit();
   } catch (error) {
     log.close();
     throw error;
   }
-  const { record, reported, commit } = writer;
-  return { history, record, reported, commit, close: () => closeLog(log, keeping) };
+  const { record, commit } = writer;
+  const control = {
+    commit,
+    async reported(event: ReportedEvent) {
+      try {
+        await writer.reported(event);
+      } catch {
+        // The child ends by its next line.
+      }
+    },
+  };
+  return { history, record, control, close: () => closeLog(log, keeping) };
+}
+
+async function loadEarlier(file: string, keeping: Keeping): Promise<LoadedSession> {
+  await waitForFile(file, keeping);
+  const loaded = await loadSession(file, { sidechain: true });
+  reportDamage(basename(file), loaded.damage, keeping);
+  return loaded;
 }
 
 /** The same transcript, in memory alone. */
-async function rememberChild(
+function rememberChild(
   plan: ChildPlan,
   { runtime, memory }: { readonly runtime: RuntimeContext; readonly memory: ChildMemory },
-): Promise<OpenTranscript & Pick<ChildRecord, "reported">> {
+): Pick<OpenTranscript, "history" | "record" | "close"> {
   const { id } = plan.agent;
   const loaded = plan.task.resumed
     ? rebuildConversation(memory.records(id) ?? [], { sidechain: true })
@@ -183,7 +194,7 @@ async function rememberChild(
     sources: loaded?.sources,
   });
   writer.plan(journalPlan(plan), "now");
-  writeUnrecorded(writer, loaded);
+  if (loaded !== undefined) writeUnrecorded(writer, loaded);
   return { history: loaded?.messages ?? [], record: writer.record, close: async () => undefined };
 }
 

@@ -96,6 +96,8 @@ function stage(
       return {
         history,
         sinks: [{ take: (event) => void events.push(event) }],
+        control: {},
+        transcript: `/transcripts/${plan.agent.id}.jsonl`,
         close: more.close ?? (async () => undefined),
         outputFile: `/out/${plan.agent.id}`,
       };

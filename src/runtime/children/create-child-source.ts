@@ -5,14 +5,7 @@ import { withinSession } from "../../planning/plan-tools.ts";
 import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
 import { describeDefinition } from "../../tasks/spawner.ts";
-import {
-  type ChildSource,
-  type KeptWorktree,
-  type OpenedChild,
-  type RefusedChild,
-  type TaskControl,
-  watchChild,
-} from "../../tasks/task-manager.ts";
+import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/task-manager.ts";
 import type { ChildRecord } from "./child-record.ts";
 import {
   type ChildSourceParts,
@@ -110,23 +103,24 @@ async function openDecided(
   const record = await parts.openRecord(plan);
   worktree?.begun();
   const history = record.history.length === 0 ? forked : record.history;
-  const local = createLocalExecutor((own, control) => parts.openAgent(own, { model, control, servers }));
+  const { transcript, control, sinks, outputFile, enterQueue, leaveQueue } = record;
+  const local = createLocalExecutor((own, line) =>
+    parts.openAgent(own, { model, control: line, servers, transcript }),
+  );
   const executor = parts.wrapExecutor?.(local) ?? local;
   const wasReported = (taskId: string): boolean =>
     JSON.stringify(history).includes(`<task-id>${taskId}</task-id>`);
   return {
     type: "opened",
-    plan,
-    outputFile: record.outputFile,
-    sinks: record.sinks,
+    execution: { plan, history },
+    executor,
+    control,
+    outputFile,
+    sinks,
     news: plan.task.resumed ? (parts.news?.(id, wasReported) ?? []) : [],
-    ...(record.enterQueue === undefined ? {} : { enterQueue: record.enterQueue }),
-    run(control, signal) {
-      record.leaveQueue?.();
-      const run = (line: TaskControl, stop: AbortSignal) =>
-        executor.execute({ plan, history }, { ...line, ...recordControl(record) }, stop);
-      return watchChild({ plan, clocks: parts.clocks, line: control, run }, signal);
-    },
+    ...(parts.clocks === undefined ? {} : { clocks: parts.clocks }),
+    ...(enterQueue === undefined ? {} : { enterQueue }),
+    ...(leaveQueue === undefined ? {} : { leaveQueue }),
     close: (state) => close(state, { id, record, held, parts, definition }),
   };
 }
@@ -143,11 +137,12 @@ async function openProcess(
   if (processes === undefined || refusal !== undefined) return refused(refusal ?? "it has no process");
   return {
     type: "opened",
-    plan,
+    execution: { plan, history: [] },
+    executor: { execute: ({ plan: own }, control, signal) => processes.run(own, control, signal) },
+    control: {},
     outputFile: processes.outputFile(plan.agent.id),
     sinks: [],
     news: [],
-    run: (control, signal) => processes.run(plan, control, signal),
     async close(state) {
       if (state !== undefined && definition !== undefined) await reportEnd(state, definition, parts.report);
       await parts.release(plan.agent.id);
@@ -211,24 +206,6 @@ async function reportEnd(
     const why = error instanceof Error ? error.message : String(error);
     report?.(`The \`onEnd\` of the agent ${definition.name} failed: ${why}`);
   }
-}
-
-/** What a run may ask of its record. A record that cannot be written any more does not keep hooks from running. */
-function recordControl({ reported, commit }: ChildRecord): Pick<TaskControl, "reported" | "commit"> {
-  return {
-    ...(commit === undefined ? {} : { commit }),
-    ...(reported === undefined
-      ? {}
-      : {
-          async reported(event) {
-            try {
-              await reported(event);
-            } catch {
-              // The child ends by its next line.
-            }
-          },
-        }),
-  };
 }
 
 /** What is held for a child that is not opened after all is given back. */

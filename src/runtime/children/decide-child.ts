@@ -92,6 +92,7 @@ export interface ChildSourceParts {
       readonly model: Model;
       readonly control: TaskControl;
       readonly servers: ChildServers | undefined;
+      readonly transcript: string;
     },
   ) => Promise<OpenedAgent>;
   /** What a resumed child should know of what it had left running. */

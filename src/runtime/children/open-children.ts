@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
-import { createStopwatch, type Stopwatch } from "../../foundation/stopwatch.ts";
 import { loadSession } from "../../journal/session-choices.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
+import { createStopwatch, type Stopwatch } from "../../loop/watch-run.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
 import { withMode } from "../../permissions/permission-policy.ts";
@@ -193,9 +192,8 @@ function planNow({ parent: { plan }, interactive }: ChildrenParts): RunPlan {
 
 function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) {
   const { services, parent } = parts;
-  const { runtime, tools, servers, asking, tree } = services;
+  const { runtime, files, tools, servers, asking, tree } = services;
   const { approver, keepsTranscripts } = runtime;
-  const files = sessionFiles(runtime.discovered.paths.transcripts, parent.plan.sessionId);
   const memory = createChildMemory();
   let queued = 0;
   const nextQueued = (): number => {
@@ -255,10 +253,12 @@ async function openChildAgent(
     model,
     control,
     servers,
+    transcript,
   }: {
     readonly model: Model;
     readonly control: TaskControl;
     readonly servers: ChildServers | undefined;
+    readonly transcript: string;
   },
   { services, parent, clocks, outputs }: ChildrenParts,
 ): Promise<OpenedAgent> {
@@ -276,6 +276,7 @@ async function openChildAgent(
     child: {
       control: services.runtime.live?.attendsBackground === true ? alwaysAttended(control) : control,
       servers,
+      transcript,
       // No one waits for a teammate, so only its own clock stops while a person is asked.
       waiting: member === undefined ? parent.stopwatch : stopwatch,
       last: [
@@ -315,6 +316,7 @@ async function plannedTools(
     child: {
       control: { attended: () => !plan.task.background, unattended: signal, takeMessages: () => [] },
       servers: undefined,
+      transcript: services.files.agent(plan.agent.id).transcript,
       waiting: parent.stopwatch,
       last: [],
     },

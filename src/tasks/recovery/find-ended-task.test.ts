@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import { createTaskOutputTool } from "../../tools/builtin/create-builtin-tools.ts";
-import { agentOutputFile, createAgentTaskSource } from "../agent-output-file.ts";
+import { createAgentTaskSource } from "../agent-output-file.ts";
 import { createTaskManager } from "../task-manager.ts";
 import { findEndedTask } from "./find-ended-task.ts";
 
@@ -13,7 +13,7 @@ test("[SDK-3] an agent that is not in memory any more is found in its files by i
   const session = dirname(dirname(outputFile ?? ""));
   const [transcripts, sessionId] = [dirname(session), session.slice(dirname(session).length + 1)];
   const source = createAgentTaskSource(createTaskManager({ maxRunning: 1, now: () => 0 }), {
-    outputFile: (id) => agentOutputFile(sessionFiles(transcripts, sessionId), id),
+    outputFile: (id) => sessionFiles(transcripts, sessionId).agent(id).output,
     recall: (id) => findEndedTask(transcripts, { sessionId, id }),
   });
   const tool = createTaskOutputTool({ sources: [source], now: () => 0 });

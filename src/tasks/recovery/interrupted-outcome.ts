@@ -5,7 +5,6 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { loadSession } from "../../journal/session-choices.ts";
 import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import { agentOutputFile } from "../agent-output-file.ts";
 import type { SpawnOutcome } from "../create-agent-tool.ts";
 import { hasEnded, type TaskState, wasCutOff } from "../drive-task.ts";
 import { resultText } from "../result-text.ts";
@@ -111,7 +110,7 @@ async function answerOf(
     agentId: task.id,
     description: task.description,
     ending,
-    file: agentOutputFile(files, task.id),
+    file: files.agent(task.id).output,
   });
   const isError = task.state === "failed" || task.state === "stopped";
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { createStopwatch } from "./stopwatch.ts";
+import { createStopwatch } from "./watch-run.ts";
 
 const never = new AbortController().signal;
 

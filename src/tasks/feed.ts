@@ -1,3 +1,5 @@
+import { createAsyncQueue } from "../loop/call-tools.ts";
+
 /** Notifies many listeners of what happens, live. A listener that comes late hears what follows. */
 export interface Feed<T> {
   /** Those who listen now; where there are none, nothing has to be published. */
@@ -44,42 +46,6 @@ export function createFeed<T>(): Feed<T> {
           return this;
         },
       };
-    },
-  };
-}
-
-/** Hands values from those who push to one who iterates. Pushing never waits; ending lets the reader drain what is left. */
-export interface AsyncQueue<T> extends AsyncIterable<T> {
-  push(value: T): void;
-  end(): void;
-}
-
-export function createAsyncQueue<T>(): AsyncQueue<T> {
-  const values: T[] = [];
-  let ended = false;
-  let wake: (() => void) | undefined;
-  const notify = (): void => {
-    wake?.();
-    wake = undefined;
-  };
-  return {
-    push(value) {
-      if (ended) return;
-      values.push(value);
-      notify();
-    },
-    end() {
-      ended = true;
-      notify();
-    },
-    async *[Symbol.asyncIterator]() {
-      while (true) {
-        while (values.length > 0) yield values.shift() as T;
-        if (ended) return;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
     },
   };
 }
