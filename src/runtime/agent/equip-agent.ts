@@ -185,6 +185,7 @@ async function openHooks(
     plan,
     model,
     pay,
+    looking: services,
     definition,
     source: main?.source ?? "startup",
     directory,
