@@ -18,7 +18,7 @@ import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
 import { createAgentTaskSource } from "../tasks/agent-output-file.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
-import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
+import { findEndedTask } from "../tasks/find-ended-task.ts";
 import {
   type ChildLimits,
   createTaskManager,
@@ -33,13 +33,13 @@ import {
   recoverCommands,
 } from "../tools/command/recover-commands.ts";
 import { type AssembledTools, assembleTools, openSandboxes } from "./agent/assemble-tools.ts";
+import { openSkills } from "./agent/session-skills.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
 import { denyRules, mayLoadIn } from "./session-rules.ts";
-import { openSkills } from "./skills/session-skills.ts";
 
 export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
 

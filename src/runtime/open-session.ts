@@ -6,13 +6,14 @@ import { createStopwatch, type Stopwatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
-import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
+import { createTreeBudget } from "../tasks/tree-budget.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
+import { createForkSkill } from "./agent/fork-skill.ts";
+import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
-import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
 import { createLiveText, followersOf, liveFiles } from "./live-text.ts";
 import {
@@ -40,7 +41,6 @@ import {
   findWorkingDirectories,
   limitFacts,
 } from "./session-rules.ts";
-import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {
   /** Reads the agents again. */

@@ -32,7 +32,7 @@ import type { RunPlan } from "../planning/plan-tools.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/owner-lock.ts";
-import { findChildAnswers } from "../tasks/recovery/interrupted-outcome.ts";
+import { findChildAnswers } from "../tasks/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";

@@ -10,9 +10,9 @@ import type { LoopPorts } from "../loop/loop-ports.ts";
 import { isInside } from "../permissions/permission-policy.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { OpenAgent } from "./agent/open-agent.ts";
+import { type SlashCommand, withExpansion } from "./agent/session-skills.ts";
 import type { SessionParts } from "./conversation.ts";
 import { stoppedEnding } from "./run-handle.ts";
-import { type SlashCommand, withExpansion } from "./skills/session-skills.ts";
 
 type Content = UserMessage["content"];
 

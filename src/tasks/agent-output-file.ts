@@ -7,7 +7,7 @@ import { contextTokens } from "../conversation/usage.ts";
 import type { TaskRunState, TaskSource, TaskView } from "../tools/task-source.ts";
 import { pageOf } from "../tools/text-page.ts";
 import { hasEnded, type TaskState } from "./drive-task.ts";
-import type { EndedTask } from "./recovery/find-ended-task.ts";
+import type { EndedTask } from "./find-ended-task.ts";
 import { resultText, wholeText } from "./result-text.ts";
 import type { TaskManager } from "./task-manager.ts";
 

@@ -10,8 +10,8 @@ import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import type { SpawnRule } from "../tools/grants/tool-grants.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
-import { createNeedEstimator } from "./budget/need-estimator.ts";
-import type { TreeBudget } from "./budget/tree-budget.ts";
+import { createNeedEstimator } from "./need-estimator.ts";
+import type { TreeBudget } from "./tree-budget.ts";
 
 /** What came of asking for a child. */
 export type SpawnOutcome =

@@ -5,8 +5,8 @@ import type { Stopwatch } from "../loop/watch-run.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { RunLimits } from "../planning/plan-tools.ts";
-import { type Amount, actualAmount, createNeedEstimator } from "./budget/need-estimator.ts";
-import type { AgentBudget, TreeBudget } from "./budget/tree-budget.ts";
+import { type Amount, actualAmount, createNeedEstimator } from "./need-estimator.ts";
+import type { AgentBudget, TreeBudget } from "./tree-budget.ts";
 
 /** Keeps the limits of one agent wherever it spends something. */
 export interface RunGuard {

@@ -10,7 +10,7 @@ import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { handTo, hasEnded, interruptedReason, type TaskState } from "./drive-task.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
-import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
+import { interruptedOutcome, isInterrupted, stopWithCaller } from "./interrupted-outcome.ts";
 import { resultText } from "./result-text.ts";
 import {
   type ChildSource,

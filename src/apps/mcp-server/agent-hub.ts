@@ -14,7 +14,7 @@ import { readEnvironment } from "../../settings/read-environment.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
-import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 import { readTeamSettings } from "../../teams/team-settings.ts";
 import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";

@@ -12,7 +12,7 @@ import { readApprovals } from "../../runtime/approvals/find-approvals.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
 import { stopElsewhere } from "../../runtime/project/stop-elsewhere.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { controlFiles } from "../../tasks/watch-control.ts";
 import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
 import type { ActOutcome, ActRequest } from "./session-update.ts";

@@ -9,10 +9,10 @@ import type { Model, ModelFacts } from "../../model/model.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
-import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
@@ -24,10 +24,9 @@ import {
   resourceToolsOf,
   type SessionServers,
 } from "../servers/session-servers.ts";
-import { type AgentSkills, createAgentSkills, skillsCapability } from "../skills/agent-skills.ts";
-import { type ForkSkill, registeredHooks } from "../skills/fork-skill.ts";
-import type { SessionSkills } from "../skills/session-skills.ts";
+import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
 import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
+import { type ForkSkill, registeredHooks } from "./fork-skill.ts";
 import {
   type AgentParts,
   type Capability,
@@ -36,6 +35,7 @@ import {
   livePolicyCapability,
 } from "./open-agent.ts";
 import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
+import type { SessionSkills } from "./session-skills.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {

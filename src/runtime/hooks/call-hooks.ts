@@ -6,8 +6,8 @@ import type { Authorization, CallRequest, LoopPorts } from "../../loop/loop-port
 import type { PolicyRule } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import type { ToolOutcome } from "../../tools/tool.ts";
+import type { TurnRights } from "../agent/agent-skills.ts";
 import type { AuthorizeWithHooks, BeforeAsk } from "../agent/create-authorize.ts";
-import type { TurnRights } from "../skills/agent-skills.ts";
 
 export interface CallHookDependencies {
   readonly runner: HookRunner;

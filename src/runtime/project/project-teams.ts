@@ -5,7 +5,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import { findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { findTasks } from "../../tasks/find-tasks.ts";
 import { type BoardTask, sortedTasks } from "../../teams/board.ts";
 import { lineOf } from "../../teams/create-board-tools.ts";
 import { bodyOf } from "../../teams/mail.ts";

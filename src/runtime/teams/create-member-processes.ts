@@ -4,8 +4,8 @@ import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TeamMembership } from "../../planning/spawn-request.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
+import type { MemberProcesses } from "../agent/decide-child.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
-import type { MemberProcesses } from "../children/decide-child.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   type MemberAnswer,

@@ -1,19 +1,19 @@
 // @io
 import { readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { RunEnding } from "../../conversation/run-event.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import { isRetinueError } from "../../foundation/retinue-error.ts";
-import { loadSession } from "../../journal/session-choices.ts";
-import type { TranscriptFacts } from "../../journal/transcript-facts.ts";
-import { sumTranscriptUsage } from "../../journal/transcript-usage.ts";
-import { createTranscriptWriter, type IdSource } from "../../journal/transcript-writer.ts";
-import { type AppendLog, openAppendLog } from "../../storage/append-log.ts";
-import type { Durability } from "../../storage/durability.ts";
-import { interruptedReason } from "../drive-task.ts";
-import { queueMarkFile } from "../watch-control.ts";
+import type { RunEnding } from "../conversation/run-event.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
+import { loadSession } from "../journal/session-choices.ts";
+import type { TranscriptFacts } from "../journal/transcript-facts.ts";
+import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
+import { createTranscriptWriter, type IdSource } from "../journal/transcript-writer.ts";
+import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
+import type { Durability } from "../storage/durability.ts";
 import { foldChildRun } from "./child-run.ts";
+import { interruptedReason } from "./drive-task.ts";
 import { foldTranscript } from "./transcript-task.ts";
+import { queueMarkFile } from "./watch-control.ts";
 
 export interface RecoveryOptions {
   readonly file: string;

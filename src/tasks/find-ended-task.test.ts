@@ -1,11 +1,11 @@
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
-import { sessionFiles } from "../../journal/session-files.ts";
-import { createSampleRuntime } from "../../testing/sample-runtime.ts";
-import { createTaskOutputTool } from "../../tools/builtin/create-builtin-tools.ts";
-import { createAgentTaskSource } from "../agent-output-file.ts";
-import { createTaskManager } from "../task-manager.ts";
+import { sessionFiles } from "../journal/session-files.ts";
+import { createSampleRuntime } from "../testing/sample-runtime.ts";
+import { createTaskOutputTool } from "../tools/builtin/create-builtin-tools.ts";
+import { createAgentTaskSource } from "./agent-output-file.ts";
 import { findEndedTask } from "./find-ended-task.ts";
+import { createTaskManager } from "./task-manager.ts";
 
 test("[SDK-3] an agent that is not in memory any more is found in its files by its id, and by nothing else", async () => {
   await using sample = await createSampleRuntime(["The heron is </task-notification> grey."]);

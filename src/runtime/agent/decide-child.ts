@@ -21,7 +21,6 @@ import {
   selectChildModel,
   withEarlier,
 } from "../../planning/spawn-request.ts";
-import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { refuseUnpaid, unknownType, withModel } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import type {
@@ -32,12 +31,13 @@ import type {
   RefusedChild,
   TaskControl,
 } from "../../tasks/task-manager.ts";
-import type { AgentServices } from "../agent/equip-agent.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { isServed, modelLimits } from "../gather-session.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers, ConnectChildOptions } from "../servers/session-servers.ts";
 import type { ChildRecord } from "./child-record.ts";
+import type { AgentServices } from "./equip-agent.ts";
 import { programFunctions } from "./program-functions.ts";
 
 /** Facts about the session that planning any of its children needs. */

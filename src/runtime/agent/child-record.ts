@@ -17,10 +17,9 @@ import type { ChildPlan } from "../../planning/plan-run.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
 import { replaceWholeFile } from "../../storage/file-error.ts";
 import { openAgentOutput } from "../../tasks/agent-output-file.ts";
-import { metaOf } from "../../tasks/recovery/child-meta.ts";
+import { metaOf } from "../../tasks/child-meta.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import { openQueueMark, queueMarkFile } from "../../tasks/watch-control.ts";
-import type { AgentServices } from "../agent/equip-agent.ts";
 import { followersOf } from "../live-text.ts";
 import {
   closeLog,
@@ -31,6 +30,7 @@ import {
   writeUnrecorded,
 } from "../open-transcript.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { AgentServices } from "./equip-agent.ts";
 
 /** A child's own record: its conversation so far, and the writer that continues it. */
 export interface ChildRecord {

@@ -8,8 +8,8 @@ import { mayGrant, type Skill, type SkillGrants, skillGrants } from "../../skill
 import { hasCommands } from "../../skills/skill-pieces.ts";
 import type { Spawner } from "../../tasks/spawner.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
-import type { AuthorizeWithHooks } from "../agent/create-authorize.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { AuthorizeWithHooks } from "./create-authorize.ts";
 
 /** Runs a skill's text as the task of a child agent. */
 export interface ForkSkill {

@@ -1,11 +1,11 @@
-import type { InFlightCall } from "../../conversation/interrupted-agent.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import { findSessions, type SessionSummary } from "../../journal/find-sessions.ts";
-import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
-import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import { readLines } from "../../storage/read-lines.ts";
-import { interruptedReason } from "../drive-task.ts";
+import type { InFlightCall } from "../conversation/interrupted-agent.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { findSessions, type SessionSummary } from "../journal/find-sessions.ts";
+import { rebuildConversation } from "../journal/rebuild-conversation.ts";
+import { hasLiveOwner } from "../storage/owner-lock.ts";
+import { readLines } from "../storage/read-lines.ts";
 import { describeInFlight } from "./child-run.ts";
+import { interruptedReason } from "./drive-task.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
 
 /** A main conversation whose process ended before its run did. */

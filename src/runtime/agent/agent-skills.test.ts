@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { Skill } from "../../skills/skill.ts";
 import { createWorkspace } from "../../testing/sample-runtime.ts";
 import { createScriptedModel } from "../../testing/scripted-model.ts";
-import type { AgentAuthorization } from "../agent/open-agent.ts";
 import { type AgentSkillsParts, createAgentSkills } from "./agent-skills.ts";
+import type { AgentAuthorization } from "./open-agent.ts";
 
 const ship: Skill = {
   name: "ship",

@@ -1,6 +1,6 @@
-import { escapeControlTags } from "../../conversation/escape-control-tags.ts";
-import type { InterruptedAgent } from "../../conversation/interrupted-agent.ts";
-import type { UserMessage } from "../../conversation/message.ts";
+import { escapeControlTags } from "../conversation/escape-control-tags.ts";
+import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
+import type { UserMessage } from "../conversation/message.ts";
 import { inFlightText } from "./child-run.ts";
 
 /** What the main agent is shown about all of them, once. */

@@ -1,16 +1,16 @@
-import type { ToolResultBlock, ToolUseBlock } from "../../conversation/message.ts";
-import { noUsage } from "../../conversation/usage.ts";
-import { settledSoon } from "../../foundation/abortable.ts";
-import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { loadSession } from "../../journal/session-choices.ts";
-import { type SessionFiles, sessionFiles } from "../../journal/session-files.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { SpawnOutcome } from "../create-agent-tool.ts";
-import { hasEnded, type TaskState, wasCutOff } from "../drive-task.ts";
-import { resultText } from "../result-text.ts";
-import type { StoppedBy, TaskManager } from "../task-manager.ts";
+import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
+import { noUsage } from "../conversation/usage.ts";
+import { settledSoon } from "../foundation/abortable.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
+import { loadSession } from "../journal/session-choices.ts";
+import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
 import { foldChildRun } from "./child-run.ts";
+import type { SpawnOutcome } from "./create-agent-tool.ts";
+import { hasEnded, type TaskState, wasCutOff } from "./drive-task.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
+import { resultText } from "./result-text.ts";
+import type { StoppedBy, TaskManager } from "./task-manager.ts";
 
 /** Why a run is stopped when the whole session ends; the child then counts as cut off and not as given up. */
 const sessionEnds: ReadonlySet<string> = new Set([

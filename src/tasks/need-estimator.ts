@@ -1,7 +1,7 @@
-import { estimateMessageTokens, estimateRequestTokens } from "../../conversation/estimate-request-tokens.ts";
-import type { Message } from "../../conversation/message.ts";
-import { contextTokens, costOf, noUsage, type Price, type Usage } from "../../conversation/usage.ts";
-import type { ModelFacts, ModelRequest } from "../../model/model.ts";
+import { estimateMessageTokens, estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
+import type { Message } from "../conversation/message.ts";
+import { contextTokens, costOf, noUsage, type Price, type Usage } from "../conversation/usage.ts";
+import type { ModelFacts, ModelRequest } from "../model/model.ts";
 
 /** What one or more calls took, or may take. */
 export interface Amount {

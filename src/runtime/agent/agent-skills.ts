@@ -11,7 +11,6 @@ import { describePowers, type Skill } from "../../skills/skill.ts";
 import { fillSkill, skillText, skillVariables } from "../../skills/skill-text.ts";
 import { createSkillTool } from "../../tools/builtin/create-skill-tool.ts";
 import type { SkillRequest, Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
-import type { AgentAuthorization, Capability } from "../agent/open-agent.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
@@ -23,6 +22,7 @@ import {
   type SkillPowers,
   skillPowers,
 } from "./fork-skill.ts";
+import type { AgentAuthorization, Capability } from "./open-agent.ts";
 import { findSlashCommand, type SessionSkills, type SlashCommand } from "./session-skills.ts";
 
 /** Informs one agent of the skills that fit the files it uses. */

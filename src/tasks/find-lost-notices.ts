@@ -1,12 +1,12 @@
-import type { UserMessage } from "../../conversation/message.ts";
-import type { RunEnding } from "../../conversation/run-event.ts";
-import { noUsage } from "../../conversation/usage.ts";
-import { loadSession } from "../../journal/session-choices.ts";
-import { endNotice } from "../end-notice.ts";
-import type { HeardAgents } from "../reported-agents.ts";
-import { resultText } from "../result-text.ts";
+import type { UserMessage } from "../conversation/message.ts";
+import type { RunEnding } from "../conversation/run-event.ts";
+import { noUsage } from "../conversation/usage.ts";
+import { loadSession } from "../journal/session-choices.ts";
 import { foldChildRun } from "./child-run.ts";
+import { endNotice } from "./end-notice.ts";
 import type { FoundTask } from "./find-tasks.ts";
+import type { HeardAgents } from "./reported-agents.ts";
+import { resultText } from "./result-text.ts";
 
 /** What the main agent should have been shown about children that ended, and was not because its process died. */
 export async function findLostNotices(

@@ -1,7 +1,7 @@
-import { isRecord } from "../../foundation/json-record.ts";
-import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
-import { isAgentId } from "../../journal/session-files.ts";
-import { readLines } from "../../storage/read-lines.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import { readAssistantBlocks } from "../journal/read-assistant-blocks.ts";
+import { isAgentId } from "../journal/session-files.ts";
+import { readLines } from "../storage/read-lines.ts";
 import { type FoundTask, findTasks } from "./find-tasks.ts";
 
 export interface EndedTask {

@@ -1,24 +1,24 @@
 // @io
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type CleanupReport, cleanUpTranscripts } from "../../journal/clean-up-transcripts.ts";
-import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
-import type { Paths } from "../../settings/paths.ts";
-import { removeTemporaries } from "../../storage/create-temporary-notes.ts";
-import { hasLiveOwner, takeOwnerLock } from "../../storage/owner-lock.ts";
-import { recoverCommands } from "../../tools/command/recover-commands.ts";
-import { locksFolder } from "../../tools/file-ledger.ts";
+import { type CleanupReport, cleanUpTranscripts } from "../journal/clean-up-transcripts.ts";
+import { isSessionId, sessionFiles } from "../journal/session-files.ts";
+import type { Paths } from "../settings/paths.ts";
+import { removeTemporaries } from "../storage/create-temporary-notes.ts";
+import { hasLiveOwner, takeOwnerLock } from "../storage/owner-lock.ts";
+import { recoverCommands } from "../tools/command/recover-commands.ts";
+import { locksFolder } from "../tools/file-ledger.ts";
 import {
   findOwnWorktrees,
   type OwnWorktree,
   removeUnchanged,
   whyInUse,
-} from "../worktree/find-own-worktrees.ts";
-import { findWorktreeRepository } from "../worktree/find-worktree-repository.ts";
-import { recoverWorktrees } from "../worktree/recover-worktrees.ts";
-import { createWorktreeGit, type WorktreeGit } from "../worktree/worktree-git.ts";
-import type { WorktreeMark } from "../worktree/worktree-mark.ts";
-import { pendingFolder } from "../worktree/write-pending.ts";
+} from "./worktree/find-own-worktrees.ts";
+import { findWorktreeRepository } from "./worktree/find-worktree-repository.ts";
+import { recoverWorktrees } from "./worktree/recover-worktrees.ts";
+import { createWorktreeGit, type WorktreeGit } from "./worktree/worktree-git.ts";
+import type { WorktreeMark } from "./worktree/worktree-mark.ts";
+import { pendingFolder } from "./worktree/write-pending.ts";
 
 export interface WorktreeCleanup {
   /** Any folder of the repository. */

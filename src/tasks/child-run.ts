@@ -1,8 +1,8 @@
-import type { InFlightCall, Repeats } from "../../conversation/interrupted-agent.ts";
-import { type ToolUseBlock, textOf } from "../../conversation/message.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import { type EarlierPlan, readEarlierPlans } from "../../journal/journaled-plan.ts";
-import { rebuildConversation } from "../../journal/rebuild-conversation.ts";
+import type { InFlightCall, Repeats } from "../conversation/interrupted-agent.ts";
+import { type ToolUseBlock, textOf } from "../conversation/message.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { type EarlierPlan, readEarlierPlans } from "../journal/journaled-plan.ts";
+import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 
 /** What a child's transcript shows to those who continue with it or settle how it ended. */
 export interface ChildRun {

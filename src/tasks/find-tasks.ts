@@ -1,18 +1,18 @@
 // @io
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { InFlightCall } from "../../conversation/interrupted-agent.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
-import { readEarlierPlans } from "../../journal/journaled-plan.ts";
-import { isAgentId, isSessionId, sessionFiles } from "../../journal/session-files.ts";
-import { findDamage, type TranscriptDamage } from "../../journal/transcript-damage.ts";
-import { hasLiveOwner, hasLockFile, lookAtLock } from "../../storage/owner-lock.ts";
-import { type ParsedLines, readLines } from "../../storage/read-lines.ts";
-import { interruptedReason } from "../drive-task.ts";
-import { loadQueueNumber, queueMarkFile } from "../watch-control.ts";
+import type { InFlightCall } from "../conversation/interrupted-agent.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
+import { readEarlierPlans } from "../journal/journaled-plan.ts";
+import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.ts";
+import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
+import { hasLiveOwner, hasLockFile, lookAtLock } from "../storage/owner-lock.ts";
+import { type ParsedLines, readLines } from "../storage/read-lines.ts";
 import { readChildMeta } from "./child-meta.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
+import { interruptedReason } from "./drive-task.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";
+import { loadQueueNumber, queueMarkFile } from "./watch-control.ts";
 
 /** A child agent of any session of a project, as recorded in the files. */
 export interface FoundTask extends Omit<TranscriptTask, "state"> {

@@ -1,8 +1,8 @@
 import type { ChildPlan, ProgramFunction } from "../../planning/plan-run.ts";
 import { webSearchName } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
-import type { AgentServices } from "../agent/equip-agent.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
+import type { AgentServices } from "./equip-agent.ts";
 
 /** The functions that the program of this runtime has supplied, by name, as plans name them. */
 export function programFunctions(runtime: RuntimeContext): readonly ProgramFunction[] {

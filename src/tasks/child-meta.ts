@@ -1,6 +1,6 @@
-import { isRecord } from "../../foundation/json-record.ts";
-import type { ChosenModel } from "../../model/select-subagent-model.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
+import { isRecord } from "../foundation/json-record.ts";
+import type { ChosenModel } from "../model/select-subagent-model.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
 
 /** What is beside a child's transcript, in the words existing viewers read; enough to take the child up again. */
 export interface ChildMeta {

@@ -1,7 +1,7 @@
-import type { RunEnding } from "../../conversation/run-event.ts";
-import { contextTokens } from "../../conversation/usage.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import { sumTranscriptUsage } from "../../journal/transcript-usage.ts";
+import type { RunEnding } from "../conversation/run-event.ts";
+import { contextTokens } from "../conversation/usage.ts";
+import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
 
 /** What a child's transcript shows of it. */
 export interface TranscriptTask {

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSy
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { thisProcess } from "../../storage/process-identity.ts";
+import { thisProcess } from "../storage/process-identity.ts";
 import { findInterrupted } from "./find-interrupted.ts";
 import { findTasks } from "./find-tasks.ts";
 

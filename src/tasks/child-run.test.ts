@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { foldTranscript } from "./transcript-task.ts";
 

@@ -1,6 +1,6 @@
-import { abortable } from "../../foundation/abortable.ts";
-import type { LimitReached } from "../../loop/loop-ports.ts";
-import type { RunLimits } from "../../planning/plan-tools.ts";
+import { abortable } from "../foundation/abortable.ts";
+import type { LimitReached } from "../loop/loop-ports.ts";
+import type { RunLimits } from "../planning/plan-tools.ts";
 import { type Amount, affordableOutput, amountOf, type CallNeed } from "./need-estimator.ts";
 
 /** Held until the call is over, so that no one else can spend it. */

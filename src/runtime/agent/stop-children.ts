@@ -1,7 +1,7 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { hasEnded, wasCutOff } from "../../tasks/drive-task.ts";
-import { stoppedNote } from "../../tasks/recovery/interrupted-note.ts";
-import { endsSession } from "../../tasks/recovery/interrupted-outcome.ts";
+import { stoppedNote } from "../../tasks/interrupted-note.ts";
+import { endsSession } from "../../tasks/interrupted-outcome.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
 
 /**

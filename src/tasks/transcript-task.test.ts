@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import type { JsonRecord } from "../foundation/json-record.ts";
 import { foldTranscript } from "./transcript-task.ts";
 
 const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`;
