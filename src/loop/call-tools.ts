@@ -65,10 +65,11 @@ async function authorizeTogether(
 ): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
   // What passed since the call before was decided, so that no time counts twice.
   let since = ports.now();
-  let before: Promise<unknown> = Promise.resolve();
+  let before: Promise<unknown> | undefined;
   const authorizations = calls.map((call) => {
     const earlier = before;
-    const authorization = authorizeCall(call, ports, { signal, turn: async () => void (await earlier) });
+    const turn = earlier === undefined ? {} : { turn: async () => void (await earlier) };
+    const authorization = authorizeCall(call, ports, { signal, ...turn });
     before = authorization;
     return authorization.then(async (answer) => {
       await earlier;

@@ -10,11 +10,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import type { EventSink, RunEvent } from "../conversation/run-event.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import type { SessionFiles } from "../journal/session-files.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
-import type { AgentServices } from "./agent/equip-agent.ts";
 
 /**
  * What models of a session are writing right now, for viewers in other processes. A viewer keeps the file `attached` fresh; only
@@ -253,21 +251,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
-export function followersOf(
-  plan: RunPlan,
-  { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,
-): readonly EventSink[] {
-  const agentId = "task" in plan ? plan.agent.id : "main";
-  return [
-    ...(liveText === undefined
-      ? []
-      : [{ types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) }]),
-    ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
-  ];
-}
-
-const liveTextEvents: ReadonlySet<RunEvent["type"]> = new Set([
+/** The events that `hear` needs. */
+export const liveTextEvents: ReadonlySet<RunEvent["type"]> = new Set([
   "model-streamed",
   "assistant-answered",
   "answer-lost",

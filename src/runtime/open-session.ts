@@ -9,13 +9,15 @@ import { unsafeManagedCode } from "../settings/load-settings.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
+import { followersOf } from "./agent/child-record.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
 import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
+import type { SessionParts } from "./conversation.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
-import { createLiveText, followersOf, liveFiles } from "./live-text.ts";
+import { createLiveText, liveFiles } from "./live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -100,7 +102,7 @@ export async function openSession<Output>(
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
     ...promptFeatures(options),
-    begin: () => prepareMemory(plan, runtime.notice),
+    ...beginning(plan, runtime),
     ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
     sinks: sinksOf(plan, services, { transcript, children }),
@@ -309,6 +311,10 @@ function openServices(
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),
   };
+}
+
+function beginning({ memory }: RunPlan, { notice }: RuntimeContext): Pick<SessionParts, "begin"> {
+  return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
 }
 
 /** What is written down is also reported to the team. */

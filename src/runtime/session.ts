@@ -106,7 +106,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     plan,
     model: agentParts.model.facts,
     discovered: parts.discovered,
-    skills: skills.all,
+    skills: skills?.all ?? [],
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
     rename: parts.rename ?? (() => undefined),

@@ -56,9 +56,9 @@ interface BudgetedOptions {
 /** The same model for one agent, whose every call is paid for: the most it may cost is reserved before it is made. */
 export function withBudget(model: Model, options: BudgetedOptions): Model {
   const { budget, whileWaiting = (wait) => wait() } = options;
+  if (!budget.isLimited) return model;
   const { price } = model.facts;
   const estimator = createNeedEstimator(model.facts);
-  if (!budget.isLimited) return model;
   return {
     facts: model.facts,
     async *stream(request, { signal }) {

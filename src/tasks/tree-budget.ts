@@ -1,7 +1,15 @@
 import { abortable } from "../foundation/abortable.ts";
 import type { LimitReached } from "../loop/loop-ports.ts";
+import type { Model } from "../model/model.ts";
+import type { ChildPlan } from "../planning/plan-run.ts";
 import type { RunLimits } from "../planning/plan-tools.ts";
-import { type Amount, affordableOutput, amountOf, type CallNeed } from "./need-estimator.ts";
+import {
+  type Amount,
+  affordableOutput,
+  amountOf,
+  type CallNeed,
+  createNeedEstimator,
+} from "./need-estimator.ts";
 
 /** Held until the call is over, so that no one else can spend it. */
 export interface Reservation {
@@ -329,4 +337,17 @@ function atLeastNothing({ usd, tokens }: Amount): Amount {
 function money(usd: number): string {
   const text = (Math.floor(usd * 10_000 + 1e-6) / 10_000).toFixed(4);
   return text.replace(/0{1,2}$/, "");
+}
+
+/** A child whose very first call cannot be paid for is not started. */
+export function refuseUnpaid(
+  { limits, system, task }: ChildPlan,
+  { facts }: Model,
+  budget: TreeBudget | undefined,
+): string | undefined {
+  const account = budget?.agent(limits);
+  if (account?.isLimited !== true) return undefined;
+  const messages = [{ role: "user" as const, content: task.prompt }];
+  const need = createNeedEstimator(facts).needOf({ system, tools: [], messages });
+  return account.refusal(need)?.error;
 }

@@ -353,8 +353,10 @@ function createMemoryTurns({ memory }: RunPlan, { agentMemory }: Pick<Paths, "ag
 }
 
 /** Makes the memory directory of an agent that starts; one that cannot be made is said and hinders nothing else. */
-export async function prepareMemory({ memory }: RunPlan, notice?: (text: string) => void): Promise<void> {
-  if (memory === undefined) return;
+export async function prepareMemory(
+  memory: NonNullable<RunPlan["memory"]>,
+  notice?: (text: string) => void,
+): Promise<void> {
   try {
     await makeMemoryDirectory(memory);
   } catch (error) {

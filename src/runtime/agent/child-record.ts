@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { Message } from "../../conversation/message.ts";
-import type { EventSink } from "../../conversation/run-event.ts";
+import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
 import { version } from "../../foundation/version.ts";
@@ -14,13 +14,14 @@ import {
   transcriptEvents,
 } from "../../journal/transcript-writer.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
 import { replaceWholeFile } from "../../storage/file-error.ts";
 import { openAgentOutput } from "../../tasks/agent-output-file.ts";
 import { metaOf } from "../../tasks/child-meta.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import { openQueueMark, queueMarkFile } from "../../tasks/watch-control.ts";
-import { followersOf } from "../live-text.ts";
+import { liveTextEvents } from "../live-text.ts";
 import {
   closeLog,
   type Keeping,
@@ -207,4 +208,18 @@ function factsOf(plan: ChildPlan, { entrypoint }: RuntimeContext): TranscriptFac
     permissionMode: plan.policy.mode,
     version,
   };
+}
+
+/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
+export function followersOf(
+  plan: RunPlan,
+  { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,
+): readonly EventSink[] {
+  const agentId = "task" in plan ? plan.agent.id : "main";
+  return [
+    ...(liveText === undefined
+      ? []
+      : [{ types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) }]),
+    ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
+  ];
 }

@@ -73,8 +73,10 @@ function stage(
   const plan = { ...mainPlan, ...more.plan };
   const parts: ChildSourceParts = {
     parent: () => ({ plan, messages: more.messages ?? [] }),
-    registry: async () =>
-      createRegistry({ definitions, denials: [{ pattern: "secret", rule: "Agent(secret)" }] }),
+    look: async () => {
+      const denials = [{ pattern: "secret", rule: "Agent(secret)" }];
+      return { discovered: { registry: createRegistry({ definitions, denials }) } };
+    },
     model: async (reference) => {
       chosen.push(reference.id);
       return model;

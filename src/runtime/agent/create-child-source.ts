@@ -154,10 +154,10 @@ async function openProcess(
 /** A program's definition whose `onEnd` the plan names. */
 async function definitionOf(
   { functions = [], task }: ChildPlan,
-  { registry }: ChildSourceParts,
+  { look }: ChildSourceParts,
 ): Promise<{ readonly definition?: AgentDefinition }> {
   if (!functions.some(({ kind }) => kind === "onEnd")) return {};
-  const found = (await registry()).find(task.agentType);
+  const found = (await look()).discovered.registry.find(task.agentType);
   return found.type === "found" ? { definition: found.agent.definition } : {};
 }
 

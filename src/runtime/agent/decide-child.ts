@@ -1,6 +1,7 @@
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { type AgentDefinition, type AgentRegistry, mayWiden } from "../../definitions/agent-definition.ts";
+import type { SessionFiles } from "../../journal/session-files.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "../../model/look-up-model.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
 import { aliasTable, type ChosenModel } from "../../model/select-subagent-model.ts";
@@ -20,8 +21,9 @@ import {
   type SpawnRequest,
   selectChildModel,
   withEarlier,
+  withModel,
 } from "../../planning/spawn-request.ts";
-import { refuseUnpaid, unknownType, withModel } from "../../tasks/create-agent-tool.ts";
+import { unknownType } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import type {
   ChildClocks,
@@ -31,7 +33,7 @@ import type {
   RefusedChild,
   TaskControl,
 } from "../../tasks/task-manager.ts";
-import type { TreeBudget } from "../../tasks/tree-budget.ts";
+import { refuseUnpaid, type TreeBudget } from "../../tasks/tree-budget.ts";
 import { isServed, modelLimits } from "../gather-session.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -63,11 +65,13 @@ type SessionSpawnFacts = Omit<
 export interface ChildSourceParts {
   readonly facts: SessionSpawnFacts;
   readonly parent: () => { readonly plan: RunPlan; readonly messages: readonly Message[] };
-  readonly registry: () => Promise<AgentRegistry>;
+  /** Reads the agents again, so that a changed file counts at the next start. */
+  readonly look: () => Promise<{ readonly discovered: { readonly registry: AgentRegistry } }>;
   /** What an earlier child was, by its id. */
   readonly recall: (agentId: string) => Promise<RecalledChild | undefined>;
   readonly gather: (definition: AgentDefinition) => Promise<ChildContext>;
-  readonly transcripts?: (agentId: string) => { readonly own: string; readonly parent: string };
+  /** Absent where nothing is kept. */
+  readonly files?: Pick<SessionFiles, "agent" | "transcript">;
   readonly approved?: (agentId: string) => NonNullable<SpawnFacts["approved"]>;
   /** Connects the servers of a definition; without `starts` it only says which there would be. */
   readonly servers?: (definition: PlannedDefinition, options: ConnectChildOptions) => Promise<ChildServers>;
@@ -165,7 +169,9 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
   const recalled = asked.resume === undefined ? undefined : await parts.recall(asked.resume);
   if (asked.resume !== undefined && recalled === undefined)
     return refused(`There is no agent ${asked.resume} that could be resumed.`);
-  const found = (await parts.registry()).find(recalled?.agentType ?? asked.agentType ?? "general-purpose");
+  const found = (await parts.look()).discovered.registry.find(
+    recalled?.agentType ?? asked.agentType ?? "general-purpose",
+  );
   const { plan: parent, messages } = parts.parent();
   if (found.type === "unknown") return refused(unknownType(asked, found, parent.spawn));
   if (found.type === "denied")
@@ -175,7 +181,7 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
   const context = await parts.gather(definition);
   const agentId = asked.resume ?? asked.agentId ?? parts.newAgentId();
   const { memory, skills } = context;
-  const transcripts = parts.transcripts?.(agentId);
+  const { files } = parts;
   return {
     request: withEarlier(withModel(asked, recalled?.model), earlier),
     definition,
@@ -188,7 +194,15 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
       parent,
       system: await context.system(asked),
       approved: parts.approved?.(agentId) ?? [],
-      ...(transcripts === undefined ? {} : { transcripts: { ...transcripts, messages: messages.length } }),
+      ...(files === undefined
+        ? {}
+        : {
+            transcripts: {
+              own: files.agent(agentId).transcript,
+              parent: files.transcript,
+              messages: messages.length,
+            },
+          }),
       ...(memory?.place === undefined ? {} : { memory: memory.place }),
       ...(skills === undefined ? {} : { skills: skills.names }),
       ...(earlier === undefined ? {} : { earlier }),

@@ -89,7 +89,8 @@ export interface AgentOwn {
 export interface EquippedAgent {
   readonly parts: AgentParts;
   readonly hooks: SessionHooks | undefined;
-  readonly skills: AgentSkills;
+  /** Absent for a child that may load none. */
+  readonly skills: AgentSkills | undefined;
 }
 
 /** Binds what a plan grants to this process: tools, servers, skills, hooks, limits, and the person who can be asked. */
@@ -103,31 +104,21 @@ export async function equipAgent(
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, stopwatch: own.stopwatch });
   const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
   const hooks = await openHooks(plan, { services, own, directory, pay: guard.pay });
-  const skills = openSkillsOf(plan, { services, own, hooks, pay: guard.pay });
+  const isGranted = hasSkillTool(plan, tools.tools);
+  // A person can call skills also where the main agent itself may load none.
+  const skills =
+    isGranted || main !== undefined
+      ? openSkillsOf(plan, { services, own, hooks, pay: guard.pay })
+      : undefined;
   const granted = grantedTools(plan, services, child?.servers);
-  const loading = skillsCapability(skills, { plan, directory, isGranted: hasSkillTool(plan, tools.tools) });
-  const shared: readonly Capability[] = [
-    { tools: granted },
-    { model: guard.pay, limits: guard.limits },
-    ...(services.inbox === undefined ? [] : [{ model: services.inbox.count }]),
-    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
-    ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
-  ];
-  const [tooling, ...behind] = shared;
-  const others = [...behind, ...(child?.last ?? [])];
-  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
+  const loading = skills === undefined ? [] : [skillsCapability(skills, { plan, directory, isGranted })];
   const parts: AgentParts = {
     model,
-    capabilities: [
-      ...(main === undefined
-        ? [...around(liveChildCapability), ...(tooling === undefined ? [] : [tooling]), loading, ...others]
-        : [...around(liveMainCapability), ...main.first, loading, ...shared, ...main.last]),
-      ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
-    ],
+    capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
     serverTools: tools.serverTools(plan, model.facts),
     ...peopleToAsk(plan, services, own),
     // Once it is moved to the background, it has no more tools of servers.
-    ...(child === undefined
+    ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
       ? {}
       : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.control.attended() }),
     directory,
@@ -141,14 +132,50 @@ export async function equipAgent(
         carryOverContext({
           ...(main === undefined ? {} : { tasks: main.tasks() }),
           todos: tools.todos(plan.agent.id),
-          skills: skills.called(),
-          offered: skills.offered(),
+          skills: skills?.called() ?? [],
+          offered: skills?.offered() ?? "",
         }),
     }),
     recordRequest: services.recordRequest,
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };
+}
+
+/** What every agent has, with what the main agent or a child has before and behind it. */
+function capabilitiesOf(
+  plan: RunPlan,
+  {
+    services,
+    own: { main, child },
+    guard,
+    hooks,
+    loading,
+    granted,
+  }: {
+    readonly services: AgentServices;
+    readonly own: AgentOwn;
+    readonly guard: RunGuard;
+    readonly hooks: SessionHooks | undefined;
+    readonly loading: readonly Capability[];
+    readonly granted: readonly Tool[];
+  },
+): readonly Capability[] {
+  const { runtime, inbox } = services;
+  const tooling: Capability = { tools: granted };
+  const behind: readonly Capability[] = [
+    { model: guard.pay, limits: guard.limits },
+    ...(inbox === undefined ? [] : [{ model: inbox.count }]),
+    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
+    ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
+  ];
+  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
+  return [
+    ...(main === undefined
+      ? [...around(liveChildCapability), tooling, ...loading, ...behind, ...(child?.last ?? [])]
+      : [...around(liveMainCapability), ...main.first, ...loading, tooling, ...behind, ...main.last]),
+    ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
+  ];
 }
 
 /** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
@@ -248,7 +275,7 @@ function grantedTools(
   return [
     ...tools.tools.filter(({ name, mcp }) => granted.has(name) && isShared(mcp)),
     ...(own?.tools ?? []).filter(({ name }) => granted.has(name)),
-    ...resourceToolsOf(plan, servers, own),
+    ...(plan.mcpServers === undefined ? [] : resourceToolsOf(plan, servers, own)),
   ];
 }
 

@@ -203,18 +203,11 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
   return createChildSource({
     facts,
     parent: () => ({ plan: planNow(parts), messages: parts.messages() }),
-    registry: async () => (await parts.look()).discovered.registry,
+    look: parts.look,
     recall: async (agentId) =>
       keepsTranscripts ? loadEarlierRun(files.agent(agentId)) : foldEarlierRun(memory.records(agentId)),
     gather: parts.context,
-    ...(keepsTranscripts
-      ? {
-          transcripts: (agentId: string) => ({
-            own: files.agent(agentId).transcript,
-            parent: files.transcript,
-          }),
-        }
-      : {}),
+    ...(keepsTranscripts ? { files } : {}),
     ...(asking === undefined ? {} : { approved: asking.rulesFor }),
     servers: servers.connectFor,
     model: (chosen) => modelOf(chosen, parts),
@@ -262,7 +255,7 @@ async function openChildAgent(
   },
   { services, parent, clocks, outputs }: ChildrenParts,
 ): Promise<OpenedAgent> {
-  await prepareMemory(plan, services.runtime.notice);
+  if (plan.memory !== undefined) await prepareMemory(plan.memory, services.runtime.notice);
   const output = outputs.of(plan.agent.id);
   const { team } = plan.task;
   const member =
