@@ -16,7 +16,7 @@ import {
 } from "../model/select-subagent-model.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
-import { createAgentTaskSource } from "../tasks/agent-output-file.ts";
+import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
 import { findEndedTask } from "../tasks/find-ended-task.ts";
 import {

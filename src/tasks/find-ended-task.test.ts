@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { sessionFiles } from "../journal/session-files.ts";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
 import { createTaskOutputTool } from "../tools/builtin/create-builtin-tools.ts";
-import { createAgentTaskSource } from "./agent-output-file.ts";
 import { findEndedTask } from "./find-ended-task.ts";
+import { createAgentTaskSource } from "./open-agent-output.ts";
 import { createTaskManager } from "./task-manager.ts";
 
 test("[SDK-3] an agent that is not in memory any more is found in its files by its id, and by nothing else", async () => {
