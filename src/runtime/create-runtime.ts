@@ -7,7 +7,7 @@ import { shown } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
-import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
+import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
@@ -211,7 +211,7 @@ function createQueries({
     skills: Object.assign(async () => (await gather()).skills(), project.skills),
     async interrupted() {
       const [{ findInterrupted }, facts] = await Promise.all([
-        import("../tasks/recovery/find-interrupted.ts"),
+        import("../tasks/find-interrupted.ts"),
         gather(),
       ]);
       return findInterrupted(facts.discovered.paths.transcripts);
@@ -313,7 +313,7 @@ export function createTidying(signal: AbortSignal, now: () => number): Tidying {
     environment,
     trusted,
   }: Parameters<Tidying["begin"]>[0]): Promise<void> {
-    const { cleanUp } = await import("../tasks/recovery/cleanup.ts");
+    const { cleanUp } = await import("../tasks/cleanup.ts");
     const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
     const cleanup = { ...paths, olderThanDays, now: now(), dryRun: false, environment, trusted, signal };
     await cleanUp(cleanup);

@@ -1,8 +1,8 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { WaitClock } from "../foundation/stopwatch.ts";
 import { losesHook } from "../hooks/read-hooks.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
 import { findChoices } from "../journal/session-choices.ts";

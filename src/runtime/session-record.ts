@@ -4,7 +4,6 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sessionFiles } from "../journal/session-files.ts";
-import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import type { Session } from "./session.ts";
 
 /** Where a session is written down. */
@@ -21,7 +20,7 @@ export function sessionRecord({ discovered, plan }: Pick<Session, "discovered" |
   return {
     transcript: files.transcript,
     directory: files.directory,
-    outputOf: (agentId) => agentOutputFile(files, agentId),
+    outputOf: (agentId) => files.agent(agentId).output,
   };
 }
 

@@ -108,7 +108,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     plan,
     model: agentParts.model.facts,
     discovered: parts.discovered,
-    skills: skills.all,
+    skills: skills?.all ?? [],
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
     partialText: (agentId = "main") => parts.partialText(agentId),

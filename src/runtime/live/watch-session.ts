@@ -5,8 +5,8 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import { isShownMessage } from "../../journal/session-title.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readNewLines } from "../../storage/read-lines.ts";
-import { callText } from "../../tasks/recovery/child-run.ts";
-import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { callText } from "../../tasks/child-run.ts";
+import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import type { LivePiece } from "./live-text.ts";
 import { readLiveText } from "./read-live-text.ts";
 

@@ -3,7 +3,7 @@ import { contextTokens, noUsage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
-import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
+import type { FoundTask } from "../../tasks/find-tasks.ts";
 import { maxResult, resultText } from "../../tasks/result-text.ts";
 
 /** The state of an agent, wherever it ran. */

@@ -1,7 +1,7 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import type { ChildMail } from "../../tasks/messenger.ts";
-import type { Children, ChildrenParts } from "../children/open-children.ts";
+import type { Children, ChildrenParts } from "../agent/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionTeamParts } from "./found-team.ts";
 import { openSessionTeam, type SessionTeam } from "./session-team.ts";
