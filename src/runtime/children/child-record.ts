@@ -12,7 +12,7 @@ import type { TranscriptFacts } from "../../journal/transcript-facts.ts";
 import { createTranscriptWriter, type ReportedEvent } from "../../journal/transcript-writer.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
-import { replaceWholeFile } from "../../storage/file-error.ts";
+import { replaceWholeFile } from "../../storage/create-whole-file.ts";
 import { agentOutputFile, openAgentOutput } from "../../tasks/agent-output-file.ts";
 import { metaOf } from "../../tasks/recovery/child-meta.ts";
 import { openQueueMark, queueMarkFile } from "../../tasks/watch-control.ts";
