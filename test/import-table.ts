@@ -45,11 +45,10 @@ export const appExceptions = readTable(`
   agent-sdk/host-hooks.ts               | hooks
   agent-sdk/observed-hooks.ts           | hooks
   agent-sdk/requests/server-requests.ts | mcp
-  cli/commands/evaluate.ts              | storage
   cli/commands/mcp/mcp-serve.ts         | mcp
-  cli/create-real-host.ts               | settings, storage
+  cli/create-real-host.ts               | settings
   cli/eval                              | storage, tools
-  cli/views                             | inspection, journal
+  cli/views                             | inspection
   mcp-server/pending-calls.ts           | permissions
   studio/page                           | inspection
   terminal/session/session-pages.ts     | model

@@ -2,12 +2,12 @@
 import { statSync } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { actFile } from "../journal/append-act.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
-import { errorCode, fileError } from "../storage/file-error.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
 import { parseLines, readRange } from "../storage/read-lines.ts";
 import type { KnownChild } from "../tasks/child-meta.ts";

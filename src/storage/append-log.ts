@@ -15,10 +15,10 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import type { Durability } from "./durability.ts";
-import { errorCode, fileError } from "./file-error.ts";
 import {
   fenceFile,
   type LockAnswer,

@@ -16,7 +16,7 @@ import {
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import { openAppendLog } from "../../storage/append-log.ts";
-import { replaceWholeFile } from "../../storage/file-error.ts";
+import { replaceWholeFile } from "../../storage/create-whole-file.ts";
 import { metaOf } from "../../tasks/child-meta.ts";
 import { openAgentOutput } from "../../tasks/open-agent-output.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";

@@ -1,12 +1,12 @@
 import type { Message } from "../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import { readAssistantBlocks, readUserBlocks } from "../../journal/read-assistant-blocks.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { isShownMessage } from "../../journal/session-title.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readNewLines } from "../../storage/read-lines.ts";
 import { callText } from "../../tasks/child-run.ts";
 import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
+import { messageIn } from "../project/project-tasks.ts";
 import type { LivePiece } from "./live-text.ts";
 import { readLiveText } from "./read-live-text.ts";
 
@@ -53,10 +53,9 @@ export function watchSession(transcripts: string, sessionId: string): SessionWat
 }
 
 function messageOf(record: JsonRecord): readonly WatchedMessage[] {
-  if (!isShownMessage(record) || !isRecord(record.message)) return [];
-  const { content, id } = record.message;
-  if (record.type === "user") return [{ message: { role: "user", content: [...readUserBlocks(content)] } }];
-  const message = { role: "assistant", content: [...readAssistantBlocks(content)] } as const;
+  const message = isShownMessage(record) ? messageIn(record) : undefined;
+  if (message === undefined) return [];
+  const id = message.role === "assistant" && isRecord(record.message) ? record.message["id"] : undefined;
   return [{ message, ...(typeof id === "string" ? { answer: id } : {}) }];
 }
 

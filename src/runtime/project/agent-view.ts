@@ -1,10 +1,11 @@
+import { textOf } from "../../conversation/message.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import { readAssistantBlocks } from "../../journal/read-assistant-blocks.ts";
+import type { JsonRecord } from "../../foundation/json-record.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import type { FoundTask } from "../../tasks/find-tasks.ts";
 import { maxResult, resultText } from "../../tasks/result-text.ts";
+import { messageIn } from "./project-tasks.ts";
 
 /** The state of an agent, wherever it ran. */
 export interface AgentView {
@@ -129,12 +130,10 @@ function endingStatus(state: string): RunEnding["status"] {
 }
 
 function lastText(records: readonly JsonRecord[]): string {
-  for (const { type, message } of records.toReversed()) {
-    if (type !== "assistant" || !isRecord(message)) continue;
-    const texts = readAssistantBlocks(message.content).flatMap((block) =>
-      block.type === "text" ? [block.text] : [],
-    );
-    if (texts.length > 0) return texts.join("\n");
+  for (const record of records.toReversed()) {
+    const message = record.type === "assistant" ? messageIn(record) : undefined;
+    const text = message === undefined ? "" : textOf(message);
+    if (text !== "") return text;
   }
   return "";
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { fileError } from "./file-error.ts";
+import { fileError } from "../foundation/file-error.ts";
 
 it.each([
   ["ENOSPC", "disk-full", "no space left"],
