@@ -342,5 +342,6 @@ const hiddenTools: ReadonlySet<string> = new Set(["Agent", "TodoWrite", "AskUser
 
 const noticeStyles = { info: dim, warning: colours.warning, error: colours.error } as const;
 
-export const spinnerMs = 200;
+/** Seldom enough that waiting costs next to nothing. */
+export const spinnerMs = 320;
 const spinner = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];
