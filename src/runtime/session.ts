@@ -20,7 +20,9 @@ import type { SessionServer } from "./servers/session-servers.ts";
 export type { ModelFacts } from "../model/model.ts";
 export type { RunPlan } from "../planning/plan-tools.ts";
 export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
+export type { TaskView } from "../tools/task-source.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
