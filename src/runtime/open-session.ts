@@ -100,7 +100,7 @@ export async function openSession<Output>(
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
     ...promptFeatures(options),
-    begin: () => prepareMemory(plan, runtime.notice),
+    ...(plan.memory === undefined ? {} : { begin: () => prepareMemory(plan, runtime.notice) }),
     ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
     record: recordOf(services.runtime, plan, { transcript, children }),

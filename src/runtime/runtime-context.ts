@@ -83,7 +83,7 @@ export interface RuntimeContext {
   /** Set where agents may form teams. */
   readonly teams?: TeamRuntime;
   /** What members of a team in processes of their own are started with. */
-  readonly portable: PortableOptions;
+  readonly portable?: () => PortableOptions;
   /** Models are wrapped by the program. */
   readonly wrapsModels?: true;
   readonly keepsTranscripts: boolean;

@@ -222,7 +222,6 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
     programServers: programServers(options.mcpServers ?? {}),
-    portable: options.portable ?? {},
     trusted,
     environment,
     variables,
@@ -256,12 +255,13 @@ type GivenPart =
   | "approver"
   | "hooks"
   | "live"
+  | "portable"
   | "notice";
 
 /** What a program supplied, as it is. */
 function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
   const { settingSources, model, wrapExecutor, wrapPlan, idempotencyKey } = options;
-  const { canUseTool, approver, live, notice } = options;
+  const { canUseTool, approver, live, portable, notice } = options;
   return {
     extraTools: options.extraTools ?? [],
     disallowedTools: options.disallowedTools ?? [],
@@ -276,6 +276,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     ...(canUseTool === undefined ? {} : { canUseTool }),
     ...(approver === undefined ? {} : { approver }),
     ...(live === undefined ? {} : { live }),
+    ...(portable === undefined ? {} : { portable }),
     ...(notice === undefined ? {} : { notice }),
   };
 }

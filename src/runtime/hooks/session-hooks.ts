@@ -128,13 +128,18 @@ interface SessionHookFacts {
   readonly mayGrow?: boolean;
 }
 
+const noPluginHooks = { hooks: [], diagnostics: [] } as const;
+
 /** Finds every hook that this session has to respect; undefined where there is none. */
 export async function openSessionHooks(facts: SessionHookFacts): Promise<SessionHooks | undefined> {
   const { runtime, plan, definition } = facts;
   const { discovered } = runtime;
   const { settings } = discovered.settings;
   const notify = createReport(runtime.notice);
-  const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
+  const plugins =
+    discovered.plugins.length === 0
+      ? noPluginHooks
+      : await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
   for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
