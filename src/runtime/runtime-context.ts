@@ -1,4 +1,5 @@
 import type { RunEvent } from "../conversation/run-event.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
@@ -25,7 +26,6 @@ import type { Tool, ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { Capability, LiveControls } from "./agent/open-agent.ts";
 import type { ApprovalSettings } from "./approvals/open-inbox.ts";
-import { findMainAgent } from "./gather-session.ts";
 import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -142,6 +142,27 @@ export async function beginSession<Output>(
     await (await ended)?.[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** The agent that is the main thread, where the call or settings name one. */
+function findMainAgent(
+  { registry, settings }: DiscoveredAgents,
+  named: string | undefined,
+): AgentDefinition | undefined {
+  const name = named ?? settings.settings.plain.agent;
+  if (name === undefined || name === "") return undefined;
+  const found = registry.find(name);
+  if (found.type === "found") return found.agent.definition;
+  if (found.type === "denied") {
+    throw new RetinueError(
+      "agent-denied",
+      `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
+    );
+  }
+  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
+  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
+    advice: `There are ${found.available.join(", ")}.`,
+  });
 }
 
 /** A hook may be there to refuse something, so that it does not run is never silent. */

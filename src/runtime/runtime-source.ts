@@ -22,7 +22,7 @@ import type { PlainSettings } from "../settings/plain-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
-import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
+import { readTeamSettings } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
@@ -214,10 +214,11 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const whole = environmentOf(place, discovered);
   const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
   const variables = readEnvironment(environment).options;
+  const teams = readTeamSettings({ option: options.teams, environment, variables, settings: plain });
   return {
     ...givenParts(options),
     ...questions,
-    ...teamsOf({ option: options.teams, environment, variables, settings: plain }, shared.openTeam),
+    ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
@@ -305,11 +306,6 @@ function modelsOf(
     clock,
     random: Math.random,
   });
-}
-
-function teamsOf(input: TeamSettingsInput, open: OpenTeam): Pick<RuntimeContext, "teams"> {
-  const teams = readTeamSettings(input);
-  return teams === undefined ? {} : { teams: { ...teams, open } };
 }
 
 function findPlace(options: RuntimeSetup): Place {
