@@ -32,13 +32,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import {
-  decidePlan,
-  findOutputRules,
-  findTeamRules,
-  findWorkingDirectories,
-  limitFacts,
-} from "./session-rules.ts";
+import { decidePlan, findFolders, limitFacts } from "./session-rules.ts";
 import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {
@@ -218,6 +212,7 @@ function transcriptOf(
     ...gathered.chosen,
     isKept: runtime.keepsTranscripts && options.childrenOnly !== true,
     transcripts: runtime.discovered.paths.transcripts,
+    file: gathered.files.transcript,
     ids: runtime.ids,
     now: runtime.epochMs,
     facts: transcriptFacts(runtime, plan, gathered.system.branch),
@@ -247,11 +242,6 @@ async function planMain(
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
-  const [workingDirectories, outputRules, teamRules] = await Promise.all([
-    findWorkingDirectories(runtime),
-    findOutputRules(files),
-    runtime.teams === undefined ? undefined : findTeamRules(runtime.discovered.paths),
-  ]);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
@@ -264,9 +254,7 @@ async function planMain(
     skills: preloaded.names,
     limits: limited,
     rules,
-    workingDirectories,
-    outputRules,
-    ...(teamRules === undefined ? {} : { teamRules }),
+    ...(await findFolders(runtime, files)),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),

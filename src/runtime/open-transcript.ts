@@ -121,6 +121,8 @@ export interface OpenOptions extends ChosenSession {
   /** False reads the conversation so far and writes nothing. */
   readonly isKept: boolean;
   readonly transcripts: string;
+  /** Where the session's own transcript is. */
+  readonly file: string;
   readonly ids: IdSource;
   readonly now: () => number;
   readonly facts: TranscriptFacts;
@@ -146,7 +148,7 @@ export interface Keeping {
 
 /** Opens the session's file for writing; only one process may have it. */
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
-  const { transcripts, sessionId, from, ids, isNew } = options;
+  const { transcripts, file, sessionId, from, ids, isNew } = options;
   if (!options.isKept) {
     const left =
       from === undefined ? undefined : await load(sessionFiles(transcripts, from).transcript, options);
@@ -154,8 +156,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
-  const file = sessionFiles(transcripts, sessionId).transcript;
-  const { loaded, known } = isNew === true ? nothingYet : await loadSoFar(file, options);
+  const { loaded, known } = isNew === true ? nothingYet : await loadSoFar(options);
   const log = await retryWhileScarce(() => openLog(file, options, loaded?.length ?? 0));
   const writer = createTranscriptWriter({
     log,
@@ -175,7 +176,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   writer.plan(journalPlan(options.plan), "with-next");
   writer.beside(openingLines(options));
   // A copy gets its title from the session it was made of; that is no news to the one who made it.
-  const { custom } = readSessionTitles(from === sessionId ? (loaded?.records ?? []) : []);
+  const { custom } = from === sessionId ? readSessionTitles(loaded?.records ?? []) : {};
   if (custom !== undefined) options.observer?.titled?.(custom);
   return {
     history: loaded?.messages ?? [],
@@ -201,8 +202,8 @@ interface SoFar {
 const nothingYet: SoFar = { loaded: undefined, known: new Map() };
 
 /** Waits for the file, copies the conversation where it is forked, and reads it. */
-async function loadSoFar(file: string, options: OpenOptions): Promise<SoFar> {
-  const { transcripts, sessionId, from, ids } = options;
+async function loadSoFar(options: OpenOptions): Promise<SoFar> {
+  const { transcripts, file, sessionId, from, ids } = options;
   await waitForFile(file, options.keeping);
   const fork =
     from !== undefined && from !== sessionId
