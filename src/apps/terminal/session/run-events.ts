@@ -1,8 +1,23 @@
 import type { ToolResultBlock, ToolUseBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
+import type { TodoItem } from "../../../tools/tool.ts";
 import { refusalForPeople } from "../../cli/views/ending-advice.ts";
-import type { DiffHunk, FileDiff, SessionEvent, ToolCall, ToolResult } from "./terminal-session.ts";
+import type {
+  DiffHunk,
+  FileDiff,
+  SessionEvent,
+  TodoItem as ShownTodo,
+  ToolCall,
+  ToolResult,
+} from "./terminal-session.ts";
+
+/** A step of the agent's list, in the words of what it does now. */
+export function todoItem({ content, activeForm, status }: TodoItem): ShownTodo {
+  return { text: status === "in_progress" ? activeForm : content, state: todoStates[status] };
+}
+
+const todoStates = { pending: "pending", in_progress: "active", completed: "done" } as const;
 
 /** Turns what happens in the main agent's run into what the terminal shows. */
 export class RunEvents {
