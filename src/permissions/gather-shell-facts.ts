@@ -2,6 +2,7 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
+import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
 import { gatherNamedFiles } from "./gather-named-files.ts";
 import {
@@ -36,13 +37,20 @@ export async function gatherShellFacts(command: string, environment: PathEnviron
   ]);
   const emptied = await findEmptied(
     command,
-    units.flatMap(({ paths }) => paths),
+    units.flatMap(({ facts: { paths } }) => paths),
   );
-  return {
-    analysis,
-    units: units.map((unit, at) => (at === 0 ? { ...unit, paths: [...unit.paths, ...emptied] } : unit)),
+  const found = {
+    units: units.map(({ facts }, at) =>
+      at === 0 ? { ...facts, paths: [...facts.paths, ...emptied] } : facts,
+    ),
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
+  };
+  const { directory, home } = environment;
+  const replaced = units.map((unit) => unit.replaced);
+  return {
+    analysis,
+    ...followMadeLinks(found, analysis.units, { directory, home, replaced }),
     ...(tracked !== undefined && { rulesOnTracked: true }),
   };
 }
@@ -77,7 +85,13 @@ interface UnitContext {
   readonly analysis: ShellAnalysis;
 }
 
-async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFacts> {
+interface GatheredUnit {
+  readonly facts: UnitFacts;
+  /** The files that git replaces, absolute: any of them may become a link. */
+  readonly replaced: readonly string[];
+}
+
+async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<GatheredUnit> {
   const { environment } = context;
   const sources = unit.operands.filter(({ use }) => use === "read");
   const operands = await Promise.all(
@@ -92,8 +106,9 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFa
     gatherProgram(unit, environment),
     gatherPlace(unit, context),
   ]);
-  const paths = [...operands.flat(), ...texts, ...named, ...listed];
-  return { paths: [...paths, ...emptied(unit, paths, environment)], ...program, ...place };
+  const paths = [...operands.flat(), ...texts, ...named, ...listed.facts];
+  const facts = { paths: [...paths, ...emptied(unit, paths, environment)], ...program, ...place };
+  return { facts, replaced: listed.replaced };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
