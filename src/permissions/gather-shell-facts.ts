@@ -13,6 +13,7 @@ import {
   type PathEnvironment,
 } from "./gather-path-facts.ts";
 import { findEmptied, gatherReach } from "./gather-reach.ts";
+import { gatherWiped } from "./gather-wiped.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
@@ -107,7 +108,8 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<Gather
     gatherPlace(unit, context),
   ]);
   const paths = [...operands.flat(), ...texts, ...named, ...listed.facts];
-  const facts = { paths: [...paths, ...emptied(unit, paths, environment)], ...program, ...place };
+  const wiped = await gatherWiped(unit, paths, environment);
+  const facts = { paths: [...paths, ...wiped], ...program, ...place };
   return { facts, replaced: listed.replaced };
 }
 
@@ -129,25 +131,6 @@ async function gatherTexts(
 
 /** Commands whose words are more often texts than files. */
 const takesText: ReadonlySet<string> = new Set("echo printf git export declare".split(" "));
-
-/** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
-function emptied(
-  { words }: ShellUnit,
-  paths: readonly PathFact[],
-  environment: PathEnvironment,
-): readonly PathFact[] {
-  if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
-  const isWhole = words.every(({ text }) => !text.startsWith("-") || unselecting.has(text));
-  const outside = paths.filter(
-    ({ forms }) => isWhole || !forms.every((form) => isInside(form, [environment.directory])),
-  );
-  return outside.map((path) => ({ ...path, use: "remove" }));
-}
-
-/** Options of `find` that choose no files, so that all of them are deleted. */
-const unselecting: ReadonlySet<string> = new Set(
-  "-delete -depth -mindepth -xdev -mount -print -H -L -P".split(" "),
-);
 
 /** A path with all it reaches; `sources` are what a copy brings to its destination. */
 async function gatherOperand(
@@ -220,6 +203,13 @@ async function gatherPaths(
   if (isRelative && directory === "unknown")
     return [await guess(written, environment, "the folder it starts in is not known")];
   if (literal) return [await gatherPathFact(written, environment)];
+  const known = guessExpansions(path, base ?? environment.directory);
+  if (known.length > 0)
+    return Promise.all(
+      known.map((each) =>
+        guess({ ...written, path: each }, environment, "it is only known when the command runs"),
+      ),
+    );
   const isExpanded = /[$`]/.test(path);
   const unset = path.replace(/\$(?:\w+|\{\w+(?::?[-=+?]([^}]*))?\})/g, "$1");
   // Variables that are not set vanish, and `"$X"/*` is then all there is.
@@ -227,6 +217,18 @@ async function gatherPaths(
   return Promise.all(
     guesses.map((each) => guess(each, environment, "it is only known when the command runs")),
   );
+}
+
+/** What a path most likely becomes: where the command runs, what braces list, what `xargs` puts in place of its sign. */
+function guessExpansions(path: string, directory: string): readonly string[] {
+  const here = path.replaceAll(
+    /\$\(\s*(?:pwd|git rev-parse --show-toplevel)[^()]*\)|`\s*pwd[^`]*`/g,
+    directory,
+  );
+  const [, before = "", list, after = ""] = /^([^{}$]*)\{([^{}]*,[^{}]*)\}(.*)$/s.exec(here) ?? [];
+  if (list !== undefined) return list.split(",").map((each) => `${before}${each}${after}`);
+  if (here === "{}") return ["."];
+  return here === path ? [] : [here];
 }
 
 async function guess(
