@@ -69,6 +69,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(exactOnly !== undefined && { exactOnly }),
     ...(wildcardHead !== undefined && { wildcardHead }),
     ...(judged?.pinnedHead !== undefined && { pinnedHead: judged.pinnedHead }),
+    ...(judged?.requiredHead !== undefined && { requiredHead: judged.requiredHead }),
     ...(judged?.urls !== undefined && { urls: judged.urls }),
     ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
     ...(namesFiles !== undefined && { namesFiles }),
@@ -192,7 +193,10 @@ function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): v
   const plain = withoutGitGlobals(words);
   add(plain);
   const [git, push, ...rest] = plain;
-  if (git === undefined || push?.text !== "push") return;
+  if (git === undefined || push === undefined) return;
+  const isUnverified = push.text === "commit" && rest.some(({ text }) => /^-[a-zA-Z]*n/.test(text));
+  if (isUnverified) add([git, push, { ...push, text: "--no-verify" }, ...rest]);
+  if (push.text !== "push") return;
   const forced = rest.some(({ text }) => /^(?:--force(?:$|[-=])|-[a-zA-Z]*f)/.test(text));
   const others = rest.filter(({ text }) => !text.startsWith("-"));
   if (forced || others.some(({ text }) => text.startsWith("+")))

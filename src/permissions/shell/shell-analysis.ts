@@ -47,6 +47,8 @@ export interface ShellUnit {
   readonly wildcardHead?: string;
   /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
   readonly pinnedHead?: string;
+  /** Where present, a wildcard that reaches beyond `wildcardHead` must begin with these words. */
+  readonly requiredHead?: string;
   /** It only reads: every word of it was understood by the built-in tables, and it needs no rule. */
   readonly readOnly: boolean;
   /** What it does depends on files of the directory it runs in, so that a grant holds for one directory only. */
@@ -60,9 +62,10 @@ export interface ShellUnit {
   readonly showsTracked?: true;
   /**
    * Its use of the files among its words is not known: `any` programs may also obey or write what is outside the
-   * working directories; `code` is run by an interpreter, which may do anything in any case.
+   * working directories; `code` is run by an interpreter, which may do anything in any case; `tool` is a known tool that
+   * another program starts.
    */
-  readonly namesFiles?: "any" | "code";
+  readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that its words need not name. */
   readonly tree?: readonly TreeStep[];
   /** Words that may be a command which this one starts, from any of them on. */

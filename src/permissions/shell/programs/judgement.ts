@@ -21,13 +21,14 @@ export interface Judgement {
   readonly wildcardHead?: string;
   /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
   readonly pinnedHead?: string;
+  readonly requiredHead?: string;
   readonly paths: readonly UsedPath[];
   /** It does the same in every directory. */
   readonly anywhere?: boolean;
   readonly urls?: UrlUse;
   readonly showsTracked?: true;
   /** Its use of the files among its words is not known: see the unit. */
-  readonly namesFiles?: "any" | "code";
+  readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that the words need not name. */
   readonly tree?: readonly TreeStep[];
   /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
