@@ -4,7 +4,7 @@ import type {
   ParameterOperation,
   SimpleExpansionPart,
 } from "unbash";
-import { isPublicVariable, privateName } from "./private-name.ts";
+import { isShownVariable, privateName } from "./private-name.ts";
 import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
 import { markOpaque, mayBePattern, mayBeUnset, type Scene, visitNested, type Walk } from "./walk.ts";
 
@@ -54,7 +54,7 @@ export function expandParameter(
   const rendered = renderParameter(part, scene);
   if (value !== undefined) return { type: "text", text: value, source, rendered };
   const environment =
-    scene.state.variables.has(parameter) || isPublicVariable(parameter) ? undefined : parameter;
+    scene.state.variables.has(parameter) || isShownVariable(parameter) ? undefined : parameter;
   return {
     type: "unknown",
     source,
@@ -98,7 +98,7 @@ function fromEnvironment(walk: Walk, name: string, source: string): Piece {
   if (name === "HOME") return { type: "home", path: walk.surroundings.home, source };
   const rendered = `\${${name}}`;
   if (name === "PWD") return { type: "unknown", source, rendered, here: true };
-  return { type: "unknown", source, rendered, ...(!isPublicVariable(name) && { environment: name }) };
+  return { type: "unknown", source, rendered, ...(!isShownVariable(name) && { environment: name }) };
 }
 
 function expandArithmetic(walk: Walk, part: ArithmeticExpansionPart, scene: Scene): Piece {

@@ -182,7 +182,7 @@ function refusedByBash(node: SyntaxNode, source: string): string | undefined {
     return "arithmetic and a subshell look alike";
   if (
     node.type === "Statement" &&
-    /^[ \t]*[;&]\s*;(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
+    /^[ \t]*(?:;\s+|&\s*);(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
   )
     return "there is no command between two separators";
   // A line may break after `&&` and `||` only; in backquotes, positions do not show where.

@@ -266,8 +266,12 @@ export interface ProgramSpec {
   readonly readOnly?: true;
   /** It only reads where these options are given, and no others. */
   readonly readOnlyWith?: string;
+  /** Of those options, one of these must be there. */
+  readonly readOnlyNeeds?: string;
   /** An option that is added when it only reads. */
   readonly added?: string;
+  /** The program that runs in its place, with the operands alone, when it only reads. */
+  readonly runsAs?: string;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
   /** A reason of its own why a wildcard does not cover it. */
@@ -292,8 +296,10 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     const isReader =
       spec.readOnly === true ||
       (scanned.options.length > 0 &&
-        scanned.options.every(({ name }) => spec.readOnlyWith?.split(" ").includes(name)));
-    const judged = judgement(isReader && isCertain, usedPaths(spec, scanned, operands), [
+        scanned.options.every(({ name }) => spec.readOnlyWith?.split(" ").includes(name)) &&
+        (spec.readOnlyNeeds === undefined || hasAny(spec.readOnlyNeeds, scanned.options)));
+    const used = isReader && spec.operands === "write" ? readingOnly(spec) : spec;
+    const judged = judgement(isReader && isCertain, usedPaths(used, scanned, operands), [
       optionRisk(program, scanned),
       // Where no option acts, it does not matter to a rule what a word turns out to be.
       scanned.loose && !acts ? undefined : scanned.unclear,
@@ -310,10 +316,18 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     return {
       ...judged,
       ...(spec.added !== undefined && { rendered: withOption(words, spec.added) }),
+      ...(spec.runsAs !== undefined && {
+        rendered: [spec.runsAs, "--", ...operands.map(({ rendered }) => rendered)],
+      }),
       ...(hidden !== undefined && { readOnly: false }),
       anywhere: spec.obeysDirectory !== true,
     };
   };
+}
+
+/** A program that writes the files it is given, called so that it only reads them. */
+function readingOnly({ renames: _, ...spec }: ProgramSpec): ProgramSpec {
+  return { ...spec, operands: "read" };
 }
 
 function withOption([program, ...rest]: readonly Word[], option: string): readonly string[] {

@@ -15,6 +15,8 @@ const compress = (options: string, ...endings: readonly string[]): ProgramSpec =
   below: "r recursive",
   follows: "f force",
   renames: withEnding(...endings),
+  readOnlyWith: "c stdout d decompress l list t test v verbose q quiet k keep",
+  readOnlyNeeds: "c stdout l list t test",
 });
 const gzip = compress("S:! suffix:! l list r recursive n no-name N! name! fast best", ".gz");
 const bzip2 = compress("z compress s small fast best", ".bz2", ".out");
@@ -33,6 +35,8 @@ const more: ProgramSpec = {
     "d l e f p c s u n: silent logical exit-on-eof no-pause print-over clean-print squeeze plain lines: help version",
   numeric: true,
   operands: "read",
+  readOnly: true,
+  runsAs: "cat",
   caution: (_, words) =>
     words.some(({ text }) => text.startsWith("+")) ? "a pager runs the command after +" : undefined,
 };
@@ -41,6 +45,8 @@ const pager: ProgramSpec = {
   options:
     "o:> O:> log-file:> LOG-FILE:> k:! lesskey-file:! lesskey-src:! lesskey-content:! T:<! tag-file:<! F X R S N n i I e E s S m M g G p: x: j:",
   operands: "read",
+  readOnly: true,
+  runsAs: "cat",
   caution: (_, words) =>
     words.some(({ text }) => text.startsWith("+")) ? "a pager runs the command after +" : undefined,
 };
@@ -191,14 +197,6 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       operands: "read",
       landsHere: "d l p t v",
       readOnlyWith: "l v",
-    },
-  ],
-  [
-    "shuf",
-    {
-      options:
-        "e i: n: o:> r z echo input-range: head-count: output:> repeat zero-terminated random-source:< help version",
-      operands: "read",
     },
   ],
   ["less", pager],
