@@ -28,6 +28,8 @@ export type Piece =
       readonly environment?: string;
       /** It may hold a file pattern that the program itself has set. */
       readonly pattern?: true;
+      /** It is the name of a temporary file that was made just now, or nothing. */
+      readonly temporary?: true;
     };
 
 /** Expands a parameter or an arithmetic expression. */
@@ -87,7 +89,13 @@ function expandName(walk: Walk, name: string, source: string, { state, dialect }
         numeric: true,
         ...(mayBeUnset(value) && { whenEmpty: rendered }),
       }
-    : { type: "unknown", source, rendered, ...(mayBePattern(value) && { pattern: true as const }) };
+    : {
+        type: "unknown",
+        source,
+        rendered,
+        ...(mayBePattern(value) && { pattern: true as const }),
+        ...(value.type === "unknown" && value.temporary === true && { temporary: true as const }),
+      };
 }
 
 function hasPatternDefault(operation: ParameterOperation | undefined): boolean {

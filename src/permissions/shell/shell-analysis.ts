@@ -54,6 +54,8 @@ export interface ShellUnit {
   /** The directories it may run in. */
   readonly directories: readonly string[];
   readonly operands: readonly PathOperand[];
+  /** It removes something that is only known when it runs, and that may be a folder or several files. */
+  readonly removesUnknown?: true;
   /** URLs among its words; a rule that names a URL covers one. */
   readonly urls?: UrlUse;
   /** It shows what version control holds, under any path: the paths that rules deny are left out of what it shows. */

@@ -92,9 +92,10 @@ export function assign(walk: Walk, name: string, value: Value, { state }: Scene)
 }
 
 /** What a variable holds after it was set to a word. */
-export function heldBy({ literal, value, numeric }: Word): Value {
+export function heldBy({ literal, value, numeric, temporary }: Word): Value {
   if (literal) return { type: "text", text: value };
-  return numeric === true ? { type: "number" } : { type: "unknown" };
+  if (numeric === true) return { type: "number" };
+  return { type: "unknown", ...(temporary === true && { temporary }) };
 }
 
 interface AssignedNames {
@@ -174,6 +175,8 @@ type Value =
       readonly type: "unknown";
       /** It may hold a file pattern that the program itself has set. */
       readonly pattern?: true;
+      /** It is the name of a temporary file that was made just now, or nothing. */
+      readonly temporary?: true;
     };
 
 type Variables = ReadonlyMap<string, Value>;

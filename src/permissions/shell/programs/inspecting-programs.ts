@@ -61,7 +61,7 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "shuf",
     {
       options:
-        "e i: n: o:> r z echo input-range: head-count: output:> repeat zero-terminated random-source:< help version",
+        "e i: n: o:> z echo input-range: head-count: output:> zero-terminated random-source:< help version",
       operands: "read",
       readOnly: true,
     },

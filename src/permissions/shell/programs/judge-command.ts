@@ -204,6 +204,7 @@ function judgeTar(words: readonly Word[]): Judgement {
   else paths.push(...used(directories, "read"));
   const reach = hasOption(scanned, "h", "dereference") ? "follow" : "all";
   if (creates) paths.push(...below(scanned.operands, "read", reach));
+  if (hasOption(scanned, "remove-files")) paths.push(...below(scanned.operands, "remove"));
   const isListing =
     hasOption(scanned, "t", "list") &&
     archives.length === 1 &&

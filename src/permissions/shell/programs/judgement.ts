@@ -255,6 +255,8 @@ export interface ProgramSpec {
   readonly implicit?: boolean | string;
   /** It uses whole directories: always, or with one of these options. */
   readonly below?: true | string;
+  /** Files that it removes or overwrites with one of these options, and all that is below them. */
+  readonly removes?: readonly { readonly options: string; readonly operands: "last" | "sources" | "rest" }[];
   /** Below a directory it goes where links lead: always, or with one of these options. */
   readonly follows?: true | string;
   /** A file that is written has another name, made from that of the operand. */
@@ -343,6 +345,7 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
       (spec.renames?.(word.path) ?? []).map((path) => ({ word: { ...word, path }, use: "write" as const })),
     ),
   ];
+  paths.push(...removedPaths(spec, scanned.options, operands));
   if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
     paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
   const isBelow = spec.below === true || hasAny(spec.below ?? "", scanned.options);
@@ -353,6 +356,19 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
   return spec.landsHere === undefined || hasAny(spec.landsHere, scanned.options)
     ? reached
     : [...reached, { word: plainWord("."), use: "write", below: "all" }];
+}
+
+function removedPaths(
+  { removes = [] }: ProgramSpec,
+  options: readonly FoundOption[],
+  operands: readonly Word[],
+): UsedPath[] {
+  const places = { last: operands.slice(-1), sources: operands.slice(0, -1), rest: operands.slice(1) };
+  return removes.flatMap(({ options: names, operands: which }) =>
+    hasAny(names, options)
+      ? used(places[which], "remove").map((path): UsedPath => ({ ...path, below: "all" }))
+      : [],
+  );
 }
 
 /** Where the first operand ends the options, the value of a later one is a file that is read. */

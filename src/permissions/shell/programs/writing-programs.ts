@@ -76,10 +76,14 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "shred",
     {
       options: "f n: s: u v x z force iterations: size: remove? verbose exact zero random-source:<",
-      operands: "write",
+      operands: "remove",
     },
   ],
-  ["truncate", { options: "c o r:< s: no-create io-blocks reference:< size:", operands: "write" }],
+  ["truncate", { options: "c o r:< s: no-create io-blocks reference:< size:", operands: "remove" }],
+  ...["srm", "wipe", "trash", "trash-put", "rimraf"].map((name): readonly [string, ProgramSpec] => [
+    name,
+    { options: "r R f v", operands: "remove", below: true },
+  ]),
   ["tee", { options: "a i p append ignore-interrupts output-error? help version", operands: "write" }],
   [
     "cp",
@@ -188,6 +192,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       operands: "archive",
       below: true,
       follows: true,
+      removes: [{ options: "m", operands: "rest" }],
     },
   ],
   [
