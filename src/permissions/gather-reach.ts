@@ -48,13 +48,20 @@ export async function findEmptied(command: string, paths: readonly PathFact[]): 
   );
   const emptied = [...names].map(async ([folder, gone]): Promise<readonly PathFact[]> => {
     const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-    const isGone = (isHidden: boolean, isKind: (entry: Dirent) => boolean = () => true): boolean => {
-      const own = entries.filter((entry) => entry.name.startsWith(".") === isHidden && isKind(entry));
-      return own.length > 0 && own.every(({ name }) => gone.includes(posix.join(folder, name)));
-    };
-    const hasFolders = entries.filter((entry) => entry.isDirectory()).length > 1;
+    const areGone = (own: readonly Dirent[], fewest: number): boolean =>
+      own.length >= fewest && own.every(({ name }) => gone.includes(posix.join(folder, name)));
+    const shown = entries.filter(({ name }) => !name.startsWith("."));
     const isEmptied =
-      isGone(false) || isGone(true) || (hasFolders && isGone(false, (entry) => entry.isDirectory()));
+      areGone(shown, 1) ||
+      areGone(
+        entries.filter((entry) => !shown.includes(entry)),
+        1,
+      ) ||
+      // `rm -rf */` leaves the files.
+      areGone(
+        shown.filter((entry) => entry.isDirectory()),
+        2,
+      );
     return isEmptied ? [{ forms: [folder], use: "remove" }] : [];
   });
   return (await Promise.all(emptied)).flat();

@@ -75,10 +75,24 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(namesFiles !== undefined && { namesFiles }),
     ...(judged?.tree !== undefined && { tree: judged.tree }),
     ...(started.length > 0 && { started }),
+    ...(removesUnknown(judged?.paths ?? [], directories) &&
+      !movers.has(baseName(name?.text ?? "")) && { removesUnknown: true as const }),
   };
   if (limited !== undefined)
     return { unit, rendered: [...limited, ...(input.exclusions ?? []).map(quoteWord)], isLimited: true };
   return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
+}
+
+/** Programs that take a file away from one place and leave it at another. */
+const movers = new Set(["mv"]);
+
+/** A file alone that is not known is no folder; everything else may be a home or a project. */
+function removesUnknown(paths: readonly UsedPath[], directories: readonly string[]): boolean {
+  return paths.some(({ word, use, below }) => {
+    if (use !== "remove" || (word.isOne && (below === undefined || word.temporary === true))) return false;
+    const isPlaced = /^(?:\/|~(?:\/|$))/.test(word.path) || !directories.includes("unknown");
+    return !word.pathKnown || !isPlaced;
+  });
 }
 
 /** Where `git -C` goes, from each directory it may start in. */

@@ -56,6 +56,8 @@ export interface ShellUnit {
   /** The directories it may run in. */
   readonly directories: readonly string[];
   readonly operands: readonly PathOperand[];
+  /** It removes something that is only known when it runs, and that may be a folder or several files. */
+  readonly removesUnknown?: true;
   /** URLs among its words; a rule that names a URL covers one. */
   readonly urls?: UrlUse;
   /** It shows what version control holds, under any path: the paths that rules deny are left out of what it shows. */
@@ -185,7 +187,7 @@ function refusedByBash(node: SyntaxNode, source: string): string | undefined {
     return "arithmetic and a subshell look alike";
   if (
     node.type === "Statement" &&
-    /^[ \t]*[;&]\s*;(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
+    /^[ \t]*(?:;\s+|&\s*);(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
   )
     return "there is no command between two separators";
   // A line may break after `&&` and `||` only; in backquotes, positions do not show where.

@@ -8,6 +8,7 @@ import {
   type Word,
 } from "../word.ts";
 import { judgeDevelopment } from "./development-programs.ts";
+import { judgePrintenv, judgePs, judgeQuestion } from "./inspecting-programs.ts";
 import { judgeBuiltin } from "./judge-builtin.ts";
 import { judgeFind } from "./judge-find.ts";
 import { judgeGit } from "./judge-git.ts";
@@ -34,6 +35,7 @@ import { writingPrograms } from "./writing-programs.ts";
 export function judgeCommand(words: readonly Word[], place: Place): Judgement | undefined {
   const name = words[0]?.text ?? "";
   return (
+    judgeQuestion(words) ??
     judgeBuiltin(words) ??
     judges.get(name)?.(words, place) ??
     judgeDevelopment(words) ??
@@ -60,6 +62,8 @@ const judges: ReadonlyMap<string, JudgeCommand> = new Map<string, JudgeCommand>(
   ...["tar", "gtar", "bsdtar"].map((name): [string, JudgeCommand] => [name, judgeTar]),
   ...["npm", "pnpm", "yarn"].map((name): [string, JudgeCommand] => [name, judgeManager]),
   ["dd", judgeDd],
+  ["ps", judgePs],
+  ["printenv", judgePrintenv],
 ]);
 
 function judgeDd(words: readonly Word[]): Judgement {
@@ -225,6 +229,7 @@ function judgeTar(words: readonly Word[]): Judgement {
     paths.push({ word: { ...list, pathKnown: false }, use: "read" });
   const reach = hasOption(scanned, "h", "dereference") ? "follow" : "all";
   if (creates) paths.push(...below(scanned.operands, "read", reach));
+  if (hasOption(scanned, "remove-files")) paths.push(...below(scanned.operands, "remove"));
   const isListing =
     hasOption(scanned, "t", "list") &&
     archives.length === 1 &&

@@ -211,6 +211,23 @@ export const gitGlobals = optionTable(
     "noglob-pathspecs icase-pathspecs version v help!",
 );
 
+/** Settings that change only how git prints, whatever their value. */
+const printingSetting =
+  /^(?:color\.[\w.-]+=[\w\s,#-]*|core\.(?:quotepath|abbrev|pager)=(?:cat|true|false|auto|\d+)?|pager\.\w+=(?:false|cat)|(?:log|blame)\.date=[\w-]+|log\.(?:abbrevcommit|decorate)=\w+|advice\.\w+=\w+|diff\.(?:renames|algorithm|noprefix|mnemonicprefix|context|colormoved)=\w+|status\.(?:short|branch|relativepaths|showuntrackedfiles)=\w+|column\.ui=[\w,]+)$/i;
+
+/** The options before the subcommand, without settings that only change how git prints. */
+function scanGlobals(words: readonly Word[]): ScannedWords {
+  const scanned = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
+  return {
+    ...scanned,
+    options: scanned.options.map((option) =>
+      option.name === "c" && option.value?.literal === true && printingSetting.test(option.value.text)
+        ? { ...option, name: "printing", signs: ":" }
+        : option,
+    ),
+  };
+}
+
 /** The words of a git command with those before the subcommand taken out. */
 export function withoutGitGlobals(words: readonly Word[]): readonly Word[] {
   const { taken } = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
@@ -224,7 +241,7 @@ export function gitFolders(words: readonly Word[]): readonly Word[] {
 
 /** Whether all options before the subcommand are such that a rule need not name them. */
 export function hasHarmlessGitGlobals(words: readonly Word[]): boolean {
-  const scanned = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
+  const scanned = scanGlobals(words);
   return optionRisk("git", scanned) === undefined && scanned.unclear === undefined;
 }
 
@@ -232,7 +249,7 @@ const commands: ReadonlyMap<string, GitCommand> = new Map([...gitReadingCommands
 
 /** Reads a git command; what it obeys is the configuration of the repository it is in. */
 export function judgeGit(words: readonly Word[], { isKnown, repository }: Place): Judgement {
-  const before = scanOptions(words.slice(1), gitGlobals, { stopAtOperand: true });
+  const before = scanGlobals(words);
   const [, subcommand, ...rest] = withoutGitGlobals(words);
   const elsewhere = isKnown ? undefined : "git runs the configuration of the directory it is in";
   const outer = [elsewhere, optionRisk("git", before), before.unclear];
@@ -380,6 +397,7 @@ function harden(
   return [
     "git",
     ...valuesOf(before, "C").flatMap(({ rendered }) => ["-C", rendered]),
+    ...valuesOf(before, "printing").flatMap(({ rendered }) => ["-c", rendered]),
     ...hardenedGit.map(quoteWord),
     ...kept,
     subcommand.rendered,

@@ -256,6 +256,8 @@ export interface ProgramSpec {
   readonly implicit?: boolean | string;
   /** It uses whole directories: always, or with one of these options. */
   readonly below?: true | string;
+  /** Files that it removes or overwrites with one of these options, and all that is below them. */
+  readonly removes?: readonly { readonly options: string; readonly operands: "last" | "sources" | "rest" }[];
   /** Below a directory it goes where links lead: always, or with one of these options. */
   readonly follows?: true | string;
   /** A file that is written has another name, made from that of the operand. */
@@ -267,8 +269,12 @@ export interface ProgramSpec {
   readonly readOnly?: true;
   /** It only reads where these options are given, and no others. */
   readonly readOnlyWith?: string;
+  /** Of those options, one of these must be there. */
+  readonly readOnlyNeeds?: string;
   /** An option that is added when it only reads. */
   readonly added?: string;
+  /** The program that runs in its place, with the operands alone, when it only reads. */
+  readonly runsAs?: string;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
   /** A reason of its own why a wildcard does not cover it. */
@@ -293,8 +299,10 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     const isReader =
       spec.readOnly === true ||
       (scanned.options.length > 0 &&
-        scanned.options.every(({ name }) => spec.readOnlyWith?.split(" ").includes(name)));
-    const judged = judgement(isReader && isCertain, usedPaths(spec, scanned, operands), [
+        scanned.options.every(({ name }) => spec.readOnlyWith?.split(" ").includes(name)) &&
+        (spec.readOnlyNeeds === undefined || hasAny(spec.readOnlyNeeds, scanned.options)));
+    const used = isReader && spec.operands === "write" ? readingOnly(spec) : spec;
+    const judged = judgement(isReader && isCertain, usedPaths(used, scanned, operands), [
       optionRisk(program, scanned),
       // Where no option acts, it does not matter to a rule what a word turns out to be.
       scanned.loose && !acts ? undefined : scanned.unclear,
@@ -311,10 +319,18 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
     return {
       ...judged,
       ...(spec.added !== undefined && { rendered: withOption(words, spec.added) }),
+      ...(spec.runsAs !== undefined && {
+        rendered: [spec.runsAs, "--", ...operands.map(({ rendered }) => rendered)],
+      }),
       ...(hidden !== undefined && { readOnly: false }),
       anywhere: spec.obeysDirectory !== true,
     };
   };
+}
+
+/** A program that writes the files it is given, called so that it only reads them. */
+function readingOnly({ renames: _, ...spec }: ProgramSpec): ProgramSpec {
+  return { ...spec, operands: "read" };
 }
 
 function withOption([program, ...rest]: readonly Word[], option: string): readonly string[] {
@@ -330,6 +346,7 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
       (spec.renames?.(word.path) ?? []).map((path) => ({ word: { ...word, path }, use: "write" as const })),
     ),
   ];
+  paths.push(...removedPaths(spec, scanned.options, operands));
   if (operands.length === 0 && isImplicit(spec.implicit, scanned.options))
     paths.push({ word: plainWord("."), use: spec.operands === "write" ? "write" : "read" });
   const isBelow = spec.below === true || hasAny(spec.below ?? "", scanned.options);
@@ -340,6 +357,19 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
   return spec.landsHere === undefined || hasAny(spec.landsHere, scanned.options)
     ? reached
     : [...reached, { word: plainWord("."), use: "write", below: "all" }];
+}
+
+function removedPaths(
+  { removes = [] }: ProgramSpec,
+  options: readonly FoundOption[],
+  operands: readonly Word[],
+): UsedPath[] {
+  const places = { last: operands.slice(-1), sources: operands.slice(0, -1), rest: operands.slice(1) };
+  return removes.flatMap(({ options: names, operands: which }) =>
+    hasAny(names, options)
+      ? used(places[which], "remove").map((path): UsedPath => ({ ...path, below: "all" }))
+      : [],
+  );
 }
 
 /** Where the first operand ends the options, the value of a later one is a file that is read. */
