@@ -1,4 +1,3 @@
-// @io
 import { basename } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
