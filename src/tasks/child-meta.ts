@@ -1,4 +1,4 @@
-import { isRecord } from "../foundation/json-record.ts";
+import { isRecord, parseJson } from "../foundation/json-record.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
 
@@ -39,7 +39,7 @@ export interface KnownChild {
 
 /** What a sidecar says, however it was written; undefined when it names no agent type. */
 export function readChildMeta(text: string): KnownChild | undefined {
-  const value = parse(text);
+  const value = parseJson(text);
   if (!isRecord(value)) return undefined;
   const { agentType, description, name, model, provider, toolUseId, parentAgentId } = value;
   if (typeof agentType !== "string") return undefined;
@@ -53,12 +53,4 @@ export function readChildMeta(text: string): KnownChild | undefined {
       ? { model: typeof provider === "string" ? { id: model, provider } : { id: model } }
       : {}),
   };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
