@@ -121,7 +121,7 @@ const firstRun = [
   "src/runtime/runtime-context.ts",
   "src/runtime/servers/gather-mcp-servers.ts",
   "src/skills/skill-catalog.ts",
-  "src/tasks/recovery/cleanup.ts",
+  "src/tasks/cleanup.ts",
 ];
 const libraryGroups: readonly ChunkGroup[] = [
   { name: "index", roots: ["src/index.ts"] },

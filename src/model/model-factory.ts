@@ -1,4 +1,4 @@
-import type { WaitClock } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
 import { createHttpFetch } from "./create-http-fetch.ts";
 import type { LoadPackage } from "./create-package-loader.ts";

@@ -17,9 +17,9 @@ import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
-import { agentOutputFile, createAgentTaskSource } from "../tasks/agent-output-file.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
-import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
+import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
 import {
   type ChildLimits,
   createTaskManager,
@@ -34,13 +34,13 @@ import {
   recoverCommands,
 } from "../tools/command/recover-commands.ts";
 import { type AssembledTools, assembleTools, openSandboxes } from "./agent/assemble-tools.ts";
+import { openSkills } from "./agent/session-skills.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
 import { mayLoadIn, rulesOf, type SessionRules } from "./session-rules.ts";
-import { openSkills } from "./skills/session-skills.ts";
 
 export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
 
@@ -158,7 +158,7 @@ function toolsOf(
     sandboxes: openSandboxes(runtime, deny),
     taskSources: [
       createAgentTaskSource(tasks, {
-        outputFile: (id) => (runtime.keepsTranscripts ? agentOutputFile(files, id) : undefined),
+        outputFile: (id) => (runtime.keepsTranscripts ? files.agent(id).output : undefined),
         recall: (id) => findEndedTask(transcripts, { sessionId, id }),
       }),
     ],

@@ -4,16 +4,18 @@ import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.t
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { AgentDefinition, PromptContext } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { shown } from "../foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { mayLoadIn, type SessionRules } from "./session-rules.ts";
-import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
@@ -151,8 +153,30 @@ async function promptOf(
 ): Promise<string | undefined> {
   if (definition === undefined) return undefined;
   const { name, prompt, behaviour } = definition;
-  const text = (await behaviour?.computePrompt?.({ agent: name, task, directory })) ?? prompt;
-  return text.trim() === "" ? undefined : text;
+  const text = await computed(name, behaviour, { agent: name, task, directory });
+  return (text ?? prompt).trim() === "" ? undefined : (text ?? prompt);
+}
+
+/** What the program's function gives; a function that fails is a mistake of the program, which gets it with the agent's name. */
+async function computed(
+  name: string,
+  behaviour: AgentDefinition["behaviour"],
+  context: PromptContext,
+): Promise<string | undefined> {
+  if (behaviour?.computePrompt === undefined) return undefined;
+  const who = `The prompt function of the agent ${shown(name)}`;
+  let text: unknown;
+  try {
+    text = await behaviour.computePrompt(context);
+  } catch (error) {
+    if (isRetinueError(error)) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RetinueError("invalid-prompt", `${who} failed: ${reason.replace(/\.$/, "")}.`, {
+      cause: error,
+    });
+  }
+  if (text === undefined || typeof text === "string") return text;
+  throw new RetinueError("invalid-prompt", `${who} must return a text, but returned ${shown(text)}.`);
 }
 
 /** An agent that wants none of the people's instructions still gets those of the organisation. */

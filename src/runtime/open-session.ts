@@ -1,19 +1,25 @@
+import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
+import { outputFolder } from "../journal/session-files.ts";
+import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
+import { createStopwatch, type Stopwatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
-import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
+import { createTreeBudget } from "../tasks/tree-budget.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
+import { followersOf } from "./agent/child-record.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
+import { createForkSkill } from "./agent/fork-skill.ts";
+import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
-import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
+import type { SessionParts } from "./conversation.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
-import { withLiveText } from "./live-text.ts";
+import { createLiveText, liveFiles } from "./live/live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -33,7 +39,6 @@ import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
 import { decidePlan, findFolders, limitFacts } from "./session-rules.ts";
-import { createForkSkill } from "./skills/fork-skill.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
@@ -93,11 +98,12 @@ export async function openSession<Output>(
     ...reachOf(gathered),
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
+    partialText: services.liveText.partialText,
     ...promptFeatures(options),
-    ...(plan.memory === undefined ? {} : { begin: () => prepareMemory(plan, runtime.notice) }),
+    ...beginning(plan, runtime),
     ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: recordOf(services.runtime, plan, { transcript, children }),
+    sinks: sinksOf(plan, services, { transcript, children }),
     output,
     dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
   });
@@ -133,8 +139,8 @@ function childFacts(
 }
 
 /** What a session uses of its transcript. */
-function kept({ history, record, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
-  return { history, record, commit, rename };
+function kept({ history, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
+  return { history, commit, rename };
 }
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */
@@ -197,7 +203,7 @@ async function closeSession(
     await tools.dispose();
   } finally {
     inbox?.[Symbol.dispose]();
-    liveText?.close();
+    liveText.close();
     await transcript.close();
     await servers[Symbol.asyncDispose]();
   }
@@ -254,7 +260,7 @@ async function planMain(
     skills: preloaded.names,
     limits: limited,
     rules,
-    ...(await findFolders(runtime, files)),
+    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),
@@ -284,40 +290,41 @@ function openServices(
   const { approver } = runtime;
   const { projectRoot } = runtime.discovered.paths;
   const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
-  const seen = withLiveText(runtime, gathered.files);
   return {
     ...(inbox === undefined ? {} : { inbox }),
-    ...(seen === undefined ? {} : { liveText: seen.live }),
+    liveText: createLiveText(runtime.keepsTranscripts ? liveFiles(gathered.files) : undefined),
     ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    runtime: seen === undefined ? runtime : { ...runtime, observer: seen.observer },
+    runtime,
+    files: gathered.files,
     tools,
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
-    toolContext: createToolContexts(runtime, environment),
+    toolContext: createToolContexts(runtime, gathered.chosen.sessionId, environment),
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),
   };
 }
 
-/** What is written down is also reported to the team and to those who measure. */
-function recordOf(
-  { observer }: RuntimeContext,
-  plan: RunPlan,
-  {
-    transcript,
-    children,
-  }: { readonly transcript: Pick<OpenTranscript, "record">; readonly children: Children },
-): OpenTranscript["record"] {
-  const { team } = children;
-  if (observer === undefined && team === undefined) return transcript.record;
-  return (event) => {
-    observer?.event(plan, event);
-    transcript.record(event);
-    team?.recorded(event);
-  };
+function beginning({ memory }: RunPlan, { notice }: RuntimeContext): Pick<SessionParts, "begin"> {
+  return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
 }
+
+/** What is written down is also reported to the team. */
+function sinksOf(
+  plan: RunPlan,
+  services: AgentServices,
+  { transcript, children: { team } }: { readonly transcript: OpenTranscript; readonly children: Children },
+): readonly EventSink[] {
+  return [
+    ...followersOf(plan, services),
+    { types: transcriptEvents, take: transcript.record },
+    ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
+  ];
+}
+
+const mailEvents: ReadonlySet<RunEvent["type"]> = new Set(["user-added", "run-ended"]);
 
 function recoveryOf(
   heard: Awaited<ReturnType<typeof openTranscript>>["heard"],

@@ -1,9 +1,9 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { WaitClock } from "../foundation/stopwatch.ts";
 import { losesHook } from "../hooks/read-hooks.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
 import { findChoices } from "../journal/session-choices.ts";
@@ -87,6 +87,8 @@ export interface RuntimeContext {
   /** Models are wrapped by the program. */
   readonly wrapsModels?: true;
   readonly keepsTranscripts: boolean;
+  /** Where a session that keeps no transcript writes its outputs; removed with it. */
+  readonly scratch?: string;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
   /** What the program says about children, in place of settings. */

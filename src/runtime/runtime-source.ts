@@ -8,7 +8,7 @@ import {
   type DiscoveredAgents,
 } from "../definitions/discover-agents.ts";
 import { sleep } from "../foundation/abortable.ts";
-import { checkHome, checkWorkingFolder, findWorkingFolder } from "../foundation/find-working-folder.ts";
+import * as folders from "../foundation/find-working-folder.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
@@ -65,11 +65,11 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
   const agents = createAgentSearch(shared);
   return {
     async gather() {
-      await checkWorkingFolder(place.cwd);
+      await folders.checkWorkingFolder(place.cwd);
       return contextOf(shared, await agents.discover());
     },
     async look() {
-      await checkWorkingFolder(place.cwd);
+      await folders.checkWorkingFolder(place.cwd);
       const { discovered } = await agents.discover();
       return { discovered };
     },
@@ -111,6 +111,7 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
   let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function search() {
+    await folders.checkFolders(options, place.cwd);
     const trusted = options.trusted ?? (await isTrusted(place));
     const guide = async (found: Found) => {
       const [skills, servers] = await Promise.all([
@@ -311,9 +312,9 @@ function modelsOf(
 function findPlace(options: RuntimeSetup): Place {
   const environment = options.environment ?? process.env;
   const home = options.home ?? findHome(process.env);
-  checkHome(home);
+  folders.checkHome(home);
   return {
-    cwd: options.cwd === undefined ? findWorkingFolder() : resolve(options.cwd),
+    cwd: options.cwd === undefined ? folders.findWorkingFolder() : resolve(options.cwd),
     home,
     environment: withHome(environment, home),
     platform: options.platform ?? process.platform,
@@ -354,7 +355,7 @@ function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<str
 }
 
 function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
-  return "written" in agent ? agent : defineAgent(agent);
+  return typeof agent === "object" && agent !== null && "written" in agent ? agent : defineAgent(agent);
 }
 
 async function isTrusted(place: Place): Promise<boolean> {

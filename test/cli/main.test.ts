@@ -125,6 +125,12 @@ describe("retinue agents", () => {
     ["{bad", /--agents:1:2: The agents cannot be used: .*not valid JSON/],
     ["[]", /must be a JSON object/],
     ["", /--agents was given nothing/],
+    ['{"a": 5}', /--agents:1:\d+: The agents cannot be used: The agent "a" must be a JSON object/],
+    [
+      '{"ok": {"description": "Works.", "prompt": "Go."}, "a": {}}',
+      /The agents cannot be used: .*description/,
+    ],
+    ['{"a": {"description": "Works.", "prompt": "Go.", "tools": 5}}', /`tools` cannot be read/],
     ["nowhere.json", /neither JSON nor a file that can be read: "nowhere.json" \(ENOENT\)/],
   ])("ends with one clear error for --agents %j [DEF-9, CLI-6]", async (value, message) => {
     const { code, out, err } = await createFixture().run(["--agents", value, "agents"]);

@@ -1,8 +1,8 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import type { TaskState } from "../../tasks/drive-task.ts";
-import type { TaskEvent } from "../../tasks/task-manager.ts";
+import type { TaskState } from "../../index.ts";
+import type { TaskEvent } from "../../runtime/session.ts";
 import { describeCall } from "../cli/describe-call.ts";
 import { runningAgents } from "./background-commands.ts";
 import { failureMessage } from "./result-message.ts";

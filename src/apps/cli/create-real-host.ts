@@ -1,12 +1,12 @@
 import type { Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { isatty, type WriteStream } from "node:tty";
+import { errorCode, fileError } from "../../foundation/file-error.ts";
 import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { streamLines } from "../../foundation/stream-lines.ts";
 import { version } from "../../foundation/version.ts";
 import { findHome, withHome } from "../../settings/paths.ts";
-import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { type EndSignal, endSignals, interruptedBy } from "./end-signal.ts";
 import { misuse } from "./session-options.ts";

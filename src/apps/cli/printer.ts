@@ -23,8 +23,8 @@ import { harmlessLines, stripControlCharacters } from "./views/strip-control-cha
 export interface Printer {
   begin(): void;
   show(event: RunEvent): void;
-  /** What a child agent does. */
-  showChild(news: TaskEvent): void;
+  /** What a child agent does; absent where nothing of that is shown. */
+  showChild?(news: TaskEvent): void;
   end(ending: RunEnding): void;
   /** Something went wrong outside of the run; where JSON is printed, that is a result too. */
   fail(error: unknown): void;
@@ -124,7 +124,7 @@ function createTextPrinter(
   return {
     begin: () => progress.begin(session.plan),
     show: progress.show,
-    showChild: progress.showChild,
+    ...(progress.showChild === undefined ? {} : { showChild: progress.showChild }),
     fail: () => undefined,
     end(ending) {
       progress.end(ending);
@@ -149,7 +149,8 @@ export function answerText(text: string, { isTerminal }: CliOutput): string {
 interface ProgressView {
   begin(plan: RunPlan): void;
   show(event: RunEvent): void;
-  showChild(news: TaskEvent): void;
+  /** Absent where no one sees it. */
+  readonly showChild: ((news: TaskEvent) => void) | undefined;
   end(ending: RunEnding): void;
 }
 
@@ -159,6 +160,10 @@ export function createProgressView(
 ): ProgressView {
   const paint = createPaint(stderr.isColourAllowed);
   const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
+  const showChild = ({ event, state }: TaskEvent): void => {
+    const line = describeChild(event, state);
+    if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
+  };
   return {
     begin(plan) {
       for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
@@ -174,11 +179,7 @@ export function createProgressView(
       if (event.type === "call-finished" && event.denied !== undefined)
         say(`  refused: ${refusalForPeople(event.denied)}`);
     },
-    showChild({ event, state }) {
-      if (!stderr.isTerminal) return;
-      const line = describeChild(event, state);
-      if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
-    },
+    showChild: stderr.isTerminal ? showChild : undefined,
     end(ending) {
       if (ending.error !== undefined)
         stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);

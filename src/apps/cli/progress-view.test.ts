@@ -62,9 +62,9 @@ describe("what is shown on stderr", () => {
         call: call("Grep", { pattern: "foo" }),
         effect: "read",
       } as const;
-      view.showChild({ event: started, state });
-      view.showChild({ event: { type: "turn-started", turn: 2 }, state });
-      view.showChild({ event: { type: "run-ended", ending }, state });
+      view.showChild?.({ event: started, state });
+      view.showChild?.({ event: { type: "turn-started", turn: 2 }, state });
+      view.showChild?.({ event: { type: "run-ended", ending }, state });
       const lines = "[Explore look] · Grep foo\n[Explore look] completed: 1 call, 2.5 s\n";
       expect(text()).toBe(isTerminal ? lines : "");
     }

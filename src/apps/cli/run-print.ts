@@ -129,13 +129,14 @@ function refuseTakingNothing({ takeOver, resume, continue: continues, forkSessio
 }
 
 /** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */
-function watchChildren({ tasks }: Session, printer: Printer): () => void {
+function watchChildren({ tasks }: Session, { showChild }: Printer): () => void {
+  if (showChild === undefined) return () => undefined;
   const news = tasks.watch();
   let isOver = false;
   void (async () => {
     for await (const one of news) {
       if (isOver) return;
-      printer.showChild(one);
+      showChild(one);
     }
   })();
   return () => {

@@ -3,6 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { endSignals, exitCodeOf } from "../cli/end-signal.ts";
 import { type PrintOptions, readPrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
+import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
 import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
 import { TerminalDevice } from "./screen/terminal-device.ts";
@@ -153,10 +154,10 @@ async function disposeSoon(session: AsyncDisposable): Promise<void> {
 }
 
 function tellClosing(
-  { sessionId, runningAgents }: ReturnType<RuntimeSession["closing"]>,
+  { sessionId, running }: ReturnType<RuntimeSession["closing"]>,
   { host }: CommandContext,
 ): void {
-  const stopped = runningAgents.map((agent) => `Stopped: ${agent}\n`).join("");
+  const stopped = running.map((one) => `Stopped: ${stripControlCharacters(one)}\n`).join("");
   const how = sessionId === undefined ? "" : `Continue: retinue --resume ${sessionId}\n`;
   host.stdout.write(`${stopped}${how}`);
 }

@@ -4,7 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { makeMemoryDirectory } from "../../context/make-memory-directory.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type ToolName, toolTable } from "../../foundation/tool-table.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import { outputFolder } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
 import { decide } from "../../permissions/decide.ts";
 import { createCopyFinder } from "../../permissions/find-copies.ts";
@@ -218,8 +218,13 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
 }
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
+export function createToolContexts(
+  runtime: RuntimeContext,
+  sessionId: string,
+  added: ReadonlyMap<string, string>,
+) {
   const { paths } = runtime.discovered;
+  const outputDirectory = outputFolder(runtime, sessionId);
   const sessionLedger = createSessionFiles();
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
   // `~` must mean to the tools what it means to the rules.
@@ -243,7 +248,7 @@ export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<s
       files,
       host: runtime.host,
       environment: environment(),
-      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      outputDirectory,
       writeInTurn,
       ...(runtime.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
@@ -347,8 +352,10 @@ function createMemoryTurns({ memory }: RunPlan, { agentMemory }: Pick<Paths, "ag
 }
 
 /** Makes the memory directory of an agent that starts; one that cannot be made is said and hinders nothing else. */
-export async function prepareMemory({ memory }: RunPlan, notice?: (text: string) => void): Promise<void> {
-  if (memory === undefined) return;
+export async function prepareMemory(
+  memory: NonNullable<RunPlan["memory"]>,
+  notice?: (text: string) => void,
+): Promise<void> {
   try {
     await makeMemoryDirectory(memory);
   } catch (error) {

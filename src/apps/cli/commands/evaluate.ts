@@ -1,9 +1,9 @@
 import { readFileSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
+import { fileError } from "../../../foundation/file-error.ts";
 import { refuseSystemPath } from "../../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { writeNewFile } from "../../../runtime/project/write-new-file.ts";
-import { fileError } from "../../../storage/file-error.ts";
 import { checkSessionOptions } from "../check-session-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import { displayPath } from "../display-path.ts";
