@@ -53,19 +53,25 @@ export function keepReading<Value>(
     return value;
   }
 
+  async function readAlone(): Promise<Value> {
+    try {
+      return await readIfChanged();
+    } finally {
+      running = undefined;
+    }
+  }
+
   function start(): Promise<Value> {
     next = undefined;
-    const current = readIfChanged().finally(() => {
-      if (running === current) running = undefined;
-    });
-    running = current;
-    return current;
+    running = readAlone();
+    return running;
   }
 
   return {
     read() {
+      if (next !== undefined) return next;
       if (running === undefined) return start();
-      next ??= running.then(start, start);
+      next = running.then(start, start);
       return next;
     },
     forget() {
