@@ -260,7 +260,6 @@ async function planMain(
     skills: preloaded.names,
     limits: limited,
     rules,
-    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),
@@ -269,6 +268,7 @@ async function planMain(
       ...preloaded.notes,
       ...servers.notes,
     ],
+    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
   });
   return runtime.wrapPlan?.(plan) ?? plan;
 }
