@@ -165,12 +165,17 @@ async function* takeTurn(
   signal.throwIfAborted();
   yield* compactor.makeRoom(request);
   yield { type: "turn-started", turn: tally.turns() + 1 };
+  const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
+  const order = { model: ports.model, request, signal, onLost };
   let start = ports.now();
-  const answer = yield* compactor.retryAfterCompaction(() => {
+  let answer: ModelAnswer;
+  try {
+    answer = yield* takeModelTurn(order);
+  } catch (error) {
+    if (!(yield* compactor.rescueFrom(error))) throw error;
     start = ports.now();
-    const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
-    return takeModelTurn({ model: ports.model, request, signal, onLost });
-  });
+    answer = yield* takeModelTurn(order);
+  }
   const { price } = ports.model.facts;
   const cost = price === undefined ? undefined : costOf(answer.usage, price);
   const durationMs = ports.now() - start;

@@ -330,10 +330,9 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     const seconds = Math.round(event.silentMs / 1000);
     return { ...state, silentMs: event.silentMs, activity: `silent for ${seconds} s` };
   }
-  const { silentMs: _silent, ...heard } = state;
-  const team =
-    state.team === undefined ? {} : { team: { ...state.team, isIdle: event.type === "run-idled" } };
-  const alive = { ...heard, ...team, lastSignAt: at };
+  // By far the most events are pieces of answers: they are only a sign of life.
+  const alive = state.silentMs === undefined ? { ...state, lastSignAt: at } : awake(state, at);
+  if (state.team !== undefined) alive.team = { ...state.team, isIdle: event.type === "run-idled" };
   switch (event.type) {
     case "turn-started":
       return { ...alive, activity: "thinking" };
@@ -374,6 +373,10 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     default:
       return alive;
   }
+}
+
+function awake({ silentMs: _silent, ...heard }: TaskState, at: number) {
+  return { ...heard, lastSignAt: at };
 }
 
 /** The reason of an ending that came because the session ended: by a signal, by its program, or because its process died. */
