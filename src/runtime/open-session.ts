@@ -1,15 +1,15 @@
 import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
-import type { RunWatch } from "../loop/watch-run.ts";
-import { createStopwatch, type Stopwatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
+import type { RunWatch } from "../tasks/watch-run.ts";
+import { createStopwatch, type Stopwatch } from "../tasks/watch-run.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
-import { followersOf } from "./agent/child-record.ts";
+import { followersOf } from "./agent/create-child-source.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
 import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";

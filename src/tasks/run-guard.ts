@@ -1,12 +1,12 @@
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { type LimitReached, type LoopLimits, limitError } from "../loop/loop-ports.ts";
-import type { Stopwatch } from "../loop/watch-run.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { RunLimits } from "../planning/plan-tools.ts";
 import { type Amount, actualAmount, createNeedEstimator } from "./need-estimator.ts";
 import type { AgentBudget, TreeBudget } from "./tree-budget.ts";
+import type { Stopwatch } from "./watch-run.ts";
 
 /** Keeps the limits of one agent wherever it spends something. */
 export interface RunGuard {

@@ -1,12 +1,15 @@
 import type { Message } from "../../conversation/message.ts";
+import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { withinSession } from "../../planning/plan-tools.ts";
+import type { ChildRecord } from "../../tasks/child-record.ts";
 import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
 import { describeDefinition } from "../../tasks/spawner.ts";
 import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/task-manager.ts";
-import type { ChildRecord } from "./child-record.ts";
+import { liveTextEvents } from "../live-text.ts";
 import {
   type ChildSourceParts,
   decideChild,
@@ -17,6 +20,7 @@ import {
   prepareModel,
   refused,
 } from "./decide-child.ts";
+import type { AgentServices } from "./equip-agent.ts";
 
 /** Facts, plan, and a child that is ready to run: the same for new, forked and resumed ones, and for plans made elsewhere. */
 export function createChildSource(parts: ChildSourceParts): ChildSource {
@@ -224,4 +228,18 @@ async function unlessOpened<Outcome extends { readonly type: string }>(
       await held.worktree?.finish();
     }
   }
+}
+
+/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
+export function followersOf(
+  plan: RunPlan,
+  { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,
+): readonly EventSink[] {
+  const agentId = "task" in plan ? plan.agent.id : "main";
+  return [
+    ...(liveText === undefined
+      ? []
+      : [{ types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) }]),
+    ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
+  ];
 }

@@ -23,6 +23,7 @@ import {
   withEarlier,
   withModel,
 } from "../../planning/spawn-request.ts";
+import type { ChildRecord } from "../../tasks/child-record.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import type {
@@ -38,7 +39,6 @@ import { isServed, modelLimits } from "../gather-session.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers, ConnectChildOptions } from "../servers/session-servers.ts";
-import type { ChildRecord } from "./child-record.ts";
 import type { AgentServices } from "./equip-agent.ts";
 import { programFunctions } from "./program-functions.ts";
 
