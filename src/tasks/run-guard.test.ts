@@ -23,7 +23,9 @@ function request(effect: Tool["effect"]): CallRequest {
 test("[LIM-3] a call that starts a child has no limit of its own; any other is stopped by the run's clock", async () => {
   const clock = createManualClock();
   const stopwatch = createStopwatch(clock);
-  const { limits } = createRunGuard({
+  const {
+    capability: { limits },
+  } = createRunGuard({
     limits: { toolTimeMs: { value: 2000, from } },
     tree: createTreeBudget(undefined),
     stopwatch,

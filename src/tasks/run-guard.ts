@@ -13,7 +13,8 @@ export interface RunGuard {
   readonly stopwatch: Stopwatch;
   /** The model, with every call of it paid from this agent's budget. */
   readonly pay: (model: Model) => Model;
-  readonly limits: LoopLimits;
+  /** What it adds to the agent; nothing goes around the model of one that has no budget. */
+  readonly capability: { readonly limits: LoopLimits; readonly model?: (model: Model) => Model };
 }
 
 export interface RunGuardOptions {
@@ -25,23 +26,25 @@ export interface RunGuardOptions {
 export function createRunGuard({ limits, tree, stopwatch }: RunGuardOptions): RunGuard {
   const budget = tree.agent(limits);
   let shortened: LimitReached | undefined;
+  const pay = (model: Model): Model =>
+    withBudget(model, {
+      budget,
+      whileWaiting: stopwatch.hold,
+      onReserved(limit) {
+        shortened = limit;
+      },
+    });
+  const loopLimits = createLoopLimits({
+    budget,
+    shortened: () => shortened,
+    toolTimeMs: limits?.toolTimeMs?.value,
+    maxRepeats: limits?.repeatedCalls?.value,
+    stopwatch,
+  });
   return {
     stopwatch,
-    pay: (model) =>
-      withBudget(model, {
-        budget,
-        whileWaiting: stopwatch.hold,
-        onReserved(limit) {
-          shortened = limit;
-        },
-      }),
-    limits: createLoopLimits({
-      budget,
-      shortened: () => shortened,
-      toolTimeMs: limits?.toolTimeMs?.value,
-      maxRepeats: limits?.repeatedCalls?.value,
-      stopwatch,
-    }),
+    pay,
+    capability: { limits: loopLimits, ...(budget.isLimited ? { model: pay } : {}) },
   };
 }
 

@@ -36,8 +36,6 @@ export function createChildSource(parts: ChildSourceParts): ChildSource {
       return planWith(gathered, servers);
     },
     async open(request, options) {
-      const full = parts.budget?.refusal()?.error;
-      if (full !== undefined) return refused(full);
       const held: Held = {};
       return unlessOpened(held, async () => {
         const decided = await decideChild(request, { parts, held, options });
@@ -46,8 +44,8 @@ export function createChildSource(parts: ChildSourceParts): ChildSource {
       });
     },
     async openPlan(made, options) {
-      const plan = withinSession(made, parts.parent().plan);
-      const refusal = parts.refuse?.(plan) ?? parts.budget?.refusal()?.error;
+      const plan = withinSession(made, parts.parent());
+      const refusal = parts.refuse?.(plan);
       if (refusal !== undefined) return refused(refusal);
       const held: Held = {};
       return unlessOpened(held, async () => {
@@ -171,7 +169,7 @@ async function forkedHistory(
   { parts, isElsewhere }: { readonly parts: ChildSourceParts; readonly isElsewhere: boolean },
 ): Promise<readonly Message[]> {
   if (!plan.task.forksContext) return [];
-  if (!isElsewhere || plan.history === undefined) return parts.parent().messages;
+  if (!isElsewhere || plan.history === undefined) return parts.messages();
   return (await parts.loadHistory?.(plan.history)) ?? [];
 }
 

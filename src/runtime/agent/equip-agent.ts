@@ -164,7 +164,7 @@ function capabilitiesOf(
   const { runtime, inbox } = services;
   const tooling: Capability = { tools: granted };
   const behind: readonly Capability[] = [
-    { model: guard.pay, limits: guard.limits },
+    guard.capability,
     ...(inbox === undefined ? [] : [{ model: inbox.count }]),
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),

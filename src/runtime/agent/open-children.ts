@@ -135,6 +135,7 @@ export function openChildren(parts: ChildrenParts): Children {
   const facts = spawnFacts(parts);
   const spawner = createSpawner({
     tasks,
+    budget: parts.services.tree,
     children: openSource(parts, facts),
     report: runtime.notice,
     notify: mail.put,
@@ -202,7 +203,8 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
   };
   return createChildSource({
     facts,
-    parent: () => ({ plan: planNow(parts), messages: parts.messages() }),
+    parent: () => planNow(parts),
+    messages: parts.messages,
     look: parts.look,
     recall: async (agentId) =>
       keepsTranscripts ? loadEarlierRun(files.agent(agentId)) : foldEarlierRun(memory.records(agentId)),
