@@ -46,6 +46,20 @@ export function sessionFiles(transcripts: string, sessionId: string): SessionFil
   };
 }
 
+/** Where a session writes outputs that are too long for the conversation; `scratch` is set where it keeps no transcript. */
+export function outputFolder(
+  {
+    scratch,
+    discovered,
+  }: {
+    readonly scratch?: string;
+    readonly discovered: { readonly paths: { readonly transcripts: string } };
+  },
+  sessionId: string,
+): string {
+  return scratch ?? sessionFiles(discovered.paths.transcripts, sessionId).toolResults;
+}
+
 export interface TaskPlaces {
   readonly platform: string;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -94,7 +94,7 @@ async function createAnthropic(
   const wireId = overrides.names.get(id);
   return createAnthropicModel({
     id,
-    facts: lookUpModel(id, overrides.facts).facts,
+    known: lookUpModel(id, overrides.facts),
     ...(wireId === undefined ? {} : { wireId }),
     ...accessOf(options),
     fetch,

@@ -45,6 +45,8 @@ export interface SessionParts {
   readonly mcpServers: SessionServers["states"];
   /** Moves the commands that the main agent waits for to the background; returns their descriptions. */
   readonly moveCommands: () => readonly string[];
+  /** What the model of an agent has said of the answer that it is giving. */
+  readonly partialText: (agentId: string) => string;
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Whether files that a prompt names as `@path` are attached to it. */

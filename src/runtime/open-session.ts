@@ -1,5 +1,7 @@
 import type { EventSink, RunEvent } from "../conversation/run-event.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
+import { outputFolder } from "../journal/session-files.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
@@ -17,7 +19,7 @@ import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import type { SessionParts } from "./conversation.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
-import { createLiveText, liveFiles } from "./live-text.ts";
+import { createLiveText, liveFiles } from "./live/live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -45,6 +47,7 @@ import {
 } from "./session-rules.ts";
 
 export interface OpenSessionParts {
+  readonly definition: AgentDefinition | undefined;
   /** Reads the agents again. */
   readonly look: () => Promise<Pick<RuntimeContext, "discovered">>;
   readonly servers: Promise<SessionServers>;
@@ -55,10 +58,10 @@ export interface OpenSessionParts {
 export async function openSession<Output>(
   runtime: RuntimeContext,
   options: SessionSetup<Output>,
-  { look, servers: connecting, signal }: OpenSessionParts,
+  { look, signal, ...found }: OpenSessionParts,
 ): Promise<Session<Output>> {
   const output = openOutput(runtime, options);
-  const gathered = await gatherSession(runtime, options, connecting);
+  const gathered = await gatherSession(runtime, options, found);
   const { servers, tools } = gathered;
   const limited = limitFacts(runtime, options);
   const plan = await planMain(runtime, options, { gathered, limited });
@@ -101,6 +104,7 @@ export async function openSession<Output>(
     ...reachOf(gathered),
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
+    partialText: services.liveText.partialText,
     ...promptFeatures(options),
     ...beginning(plan, runtime),
     ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
@@ -205,7 +209,7 @@ async function closeSession(
     await tools.dispose();
   } finally {
     inbox?.[Symbol.dispose]();
-    liveText?.close();
+    liveText.close();
     await transcript.close();
     await servers[Symbol.asyncDispose]();
   }
@@ -248,7 +252,12 @@ async function planMain(
   options: SessionSetup,
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
-  const { definition, system, servers, preloaded, model, files } = gathered;
+  const { definition, rules, system, servers, preloaded, model, files } = gathered;
+  const [workingDirectories, outputRules, teamRules] = await Promise.all([
+    findWorkingDirectories(runtime),
+    findOutputRules(files, outputFolder(runtime, gathered.chosen.sessionId)),
+    runtime.teams === undefined ? undefined : findTeamRules(runtime.discovered.paths),
+  ]);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
@@ -260,9 +269,10 @@ async function planMain(
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     limits: limited,
-    workingDirectories: await findWorkingDirectories(runtime),
-    outputRules: await findOutputRules(files),
-    ...(runtime.teams === undefined ? {} : { teamRules: await findTeamRules(runtime.discovered.paths) }),
+    rules,
+    workingDirectories,
+    outputRules,
+    ...(teamRules === undefined ? {} : { teamRules }),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),
@@ -294,19 +304,15 @@ function openServices(
   const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
   return {
     ...(inbox === undefined ? {} : { inbox }),
-    ...(runtime.keepsTranscripts
-      ? {
-          liveText: createLiveText(liveFiles(gathered.files)),
-          recordRequest: createRequestRecorder(gathered.files.directory),
-        }
-      : {}),
+    liveText: createLiveText(runtime.keepsTranscripts ? liveFiles(gathered.files) : undefined),
+    ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
     runtime,
     files: gathered.files,
     tools,
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
-    toolContext: createToolContexts(runtime, gathered.files, environment),
+    toolContext: createToolContexts(runtime, gathered.chosen.sessionId, environment),
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),

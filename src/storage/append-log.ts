@@ -1,6 +1,7 @@
 import {
   close,
   closeSync,
+  existsSync,
   fdatasync,
   fstatSync,
   fsync,
@@ -14,10 +15,10 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import type { Durability } from "./durability.ts";
-import { fileError } from "./file-error.ts";
 import {
   fenceFile,
   type LockAnswer,
@@ -75,7 +76,20 @@ function makeFolder(file: string): readonly string[] {
       holders.push(dirname(folder));
     return holders;
   } catch (error) {
-    throw fileError("make the folder of", file, error);
+    throw fileError("make the folder of", file, causeOf(dirname(file), error));
+  }
+}
+
+/** Node says ENOENT of a folder with its parents where the disk is read-only; the first missing one alone says why. */
+function causeOf(folder: string, error: unknown): unknown {
+  if (errorCode(error) !== "ENOENT" || existsSync(folder)) return error;
+  const parent = dirname(folder);
+  if (parent !== folder && !existsSync(parent)) return causeOf(parent, error);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return error;
+  } catch (cause) {
+    return cause;
   }
 }
 

@@ -23,8 +23,8 @@ import {
 } from "../journal/transcript-writer.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
+import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import type { Durability } from "../storage/durability.ts";
-import { replaceWholeFile } from "../storage/file-error.ts";
 import { openAgentOutput } from "./open-agent-output.ts";
 import type { TaskControl } from "./task-manager.ts";
 import { openQueueMark, queueMarkFile } from "./watch-control.ts";

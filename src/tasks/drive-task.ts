@@ -14,14 +14,21 @@ import { endingOfCause } from "../loop/loop-ports.ts";
 import type { Feed } from "./feed.ts";
 import type { TaskControl, TaskEvent, TaskRun } from "./task-manager.ts";
 
+/** What `Promise.withResolvers` gives, spelt out so that the published types need no newer library than ES2022. */
+interface Resolvers<Value> {
+  readonly promise: Promise<Value>;
+  readonly resolve: (value: Value | PromiseLike<Value>) => void;
+  readonly reject: (reason?: unknown) => void;
+}
+
 /** One child, from its start until enough others have ended after it. */
 export interface TaskEntry {
   state: TaskState;
   run: TaskRun;
   readonly controller: AbortController;
   readonly mail: UserMessage[];
-  readonly done: PromiseWithResolvers<TaskState>;
-  readonly detached: PromiseWithResolvers<void>;
+  readonly done: Resolvers<TaskState>;
+  readonly detached: Resolvers<void>;
   readonly moved: AbortController;
   /** Set while one that was idle waits for a place. */
   resume?: () => void;

@@ -9,7 +9,7 @@ import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
 import { describeDefinition } from "../../tasks/spawner.ts";
 import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/task-manager.ts";
-import { liveTextEvents } from "../live-text.ts";
+import { liveTextEvents } from "../live/live-text.ts";
 import {
   type ChildSourceParts,
   decideChild,
@@ -235,9 +235,7 @@ export function followersOf(
 ): readonly EventSink[] {
   const agentId = "task" in plan ? plan.agent.id : "main";
   return [
-    ...(liveText === undefined
-      ? []
-      : [{ types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) }]),
+    { types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) },
     ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
   ];
 }

@@ -14,7 +14,7 @@ import {
   planRun,
   type SpawnFacts,
 } from "../../planning/plan-run.ts";
-import { allowsSearch, type RunPlan, refusedTools, startableAgents } from "../../planning/plan-tools.ts";
+import { allowsSearch, type RunPlan, startableAgents } from "../../planning/plan-tools.ts";
 import {
   type EarlierRun,
   runsInBackground,
@@ -343,35 +343,15 @@ export function listedAgents(
   parent: RunPlan,
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
-  const models = new Map<string | undefined, ChosenModel>();
-  const allowed = new Map<string, boolean>();
-  const known = new Map<string, ReadonlyMap<string, string>>();
-  const maySearch = ({ permissionMode: mode, source }: AgentDefinition): boolean => {
-    const { scope } = source;
-    const projectMayWiden = mayWiden(source, facts.trusted);
-    const key = JSON.stringify([mode, scope, projectMayWiden]);
-    const wishes = { definition: { mode, scope }, projectMayWiden };
-    const may = allowed.get(key) ?? allowsSearch(childPolicy(parent.policy, wishes));
-    allowed.set(key, may);
-    return may;
-  };
-  const refusedOf = (definition: AgentDefinition): ReadonlyMap<string, string> => {
-    const { model: written } = definition;
-    const model = models.get(written) ?? selectChildModel({}, { ...facts, definition }).model;
-    models.set(written, model);
-    const may = maySearch(definition);
-    const key = JSON.stringify([model.id, model.provider, may]);
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const canSearch = facts.canSearch?.(model) !== false;
-    const made = refusedTools({ maySearch: may, model: model.id, canSearch });
-    known.set(key, made);
-    return made;
+  const canSearch = (definition: AgentDefinition): boolean => {
+    const { permissionMode: mode, source } = definition;
+    const wishes = {
+      definition: { mode, scope: source.scope },
+      projectMayWiden: mayWiden(source, facts.trusted),
+    };
+    if (!allowsSearch(childPolicy(parent.policy, wishes))) return false;
+    return facts.canSearch?.(selectChildModel({}, { ...facts, definition }).model) !== false;
   };
   const definitions = registry.list().map(({ definition }) => definition);
-  return startableAgents(definitions, {
-    parent,
-    available: facts.available,
-    refused: (spawnable) => spawnable.map(refusedOf),
-  });
+  return startableAgents(definitions, { parent, available: facts.available, canSearch });
 }

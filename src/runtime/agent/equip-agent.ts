@@ -16,7 +16,7 @@ import type { Stopwatch } from "../../tasks/watch-run.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
-import type { LiveText } from "../live-text.ts";
+import type { LiveText } from "../live/live-text.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   type CallServer,
@@ -54,8 +54,8 @@ export interface AgentServices {
   readonly asking?: ReturnType<typeof openAsking>;
   /** Keeps questions until somebody answers them; absent: where no one can be asked, calls are refused. */
   readonly inbox?: SessionInbox;
-  /** Passes what models write to viewers in other processes; absent where the session keeps no files. */
-  readonly liveText?: LiveText;
+  /** What models of the session are writing now. */
+  readonly liveText: LiveText;
 }
 
 /** What one agent has of its own. */

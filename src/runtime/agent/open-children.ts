@@ -32,7 +32,7 @@ import { type ChildOutputs, childOutputCapability } from "../options/typed-outpu
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
-import { createParentMail, openTeamOf } from "../teams/create-parent-mail.ts";
+import { createParentMail, defaultBackgroundWaitMs, openTeamOf } from "../teams/create-parent-mail.ts";
 import type { SessionTeamParts } from "../teams/found-team.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
@@ -125,8 +125,6 @@ export function childrenCapability(
   };
 }
 
-const defaultWaitMs = 600_000;
-
 export function openChildren(parts: ChildrenParts): Children {
   const { tasks, parent } = parts;
   const { runtime } = parts.services;
@@ -179,7 +177,7 @@ export function openChildren(parts: ChildrenParts): Children {
       team,
       isBusy: () => spawner.owesNotices() || tasks.list().some((task) => task.background && !hasEnded(task)),
       hasQuestions: () => parts.services.inbox?.isAsking(isRunning) === true,
-      limitMs: options.printBackgroundWaitMs ?? defaultWaitMs,
+      limitMs: options.printBackgroundWaitMs ?? defaultBackgroundWaitMs,
       notice: runtime.notice,
       interactive: parts.interactive,
     }),

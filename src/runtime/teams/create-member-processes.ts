@@ -56,10 +56,17 @@ async function answerFor(
     signal,
     agentId: plan.agent.id,
     callId,
+    toolUseID: callId,
     reason,
     suggestedRules: () => [],
     outsidePaths: () => [],
   });
+  if (said?.behavior === "allow" && (said.updatedPermissions?.length ?? 0) > 0)
+    return {
+      behavior: "deny",
+      message:
+        "canUseTool cannot add rules for a teammate in a process of its own; answer without updatedPermissions",
+    };
   if (said !== undefined && said.behavior !== "ask")
     return said.behavior === "allow"
       ? { behavior: "allow", ...(said.updatedInput === undefined ? {} : { updatedInput: said.updatedInput }) }
