@@ -68,7 +68,8 @@ export async function driveTask(table: TaskTable, entry: TaskEntry): Promise<voi
   const settled = new AbortController();
   await Promise.race([finished, abandoned(entry.controller.signal, settled.signal)]);
   settled.abort();
-  concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
+  if (!hasEnded(entry.state))
+    concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
   await releaseTask(table, entry);
 }
 

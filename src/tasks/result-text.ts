@@ -64,8 +64,8 @@ function headline({ ending, description }: ResultInput): string {
 
 function boundedText(text: string, { file }: ResultInput): string {
   if (text === "") return "(it said nothing)";
+  if (text.length <= maxResult) return text;
   const page = pageOf(text);
-  if (page.next === undefined) return text;
   const where = file === undefined ? "" : ` The whole text is in ${file}.`;
   return `${page.text}\n\n[cut at ${page.next} of ${text.length} characters.${where} TaskOutput with its id and offset ${page.next} reads on.]`;
 }

@@ -64,7 +64,7 @@ export async function* watchRun(
       next = iterator.next();
     }
   } finally {
-    over.abort(new RetinueError("run-over", "The run is over."));
+    over.abort();
     watch.stopwatch.stop();
     const closing = iterator.return?.();
     closing?.catch(() => undefined);

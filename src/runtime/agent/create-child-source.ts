@@ -146,7 +146,8 @@ async function openProcess(
     sinks: [],
     news: [],
     async close(state) {
-      if (state !== undefined && definition !== undefined) await reportEnd(state, definition, parts.report);
+      if (state !== undefined && definition?.behaviour?.onEnd !== undefined)
+        await reportEnd(state, definition, parts.report);
       await parts.release(plan.agent.id);
       return undefined;
     },
@@ -189,7 +190,8 @@ async function close(
     readonly definition: AgentDefinition | undefined;
   },
 ): Promise<KeptWorktree | undefined> {
-  if (state !== undefined && definition !== undefined) await reportEnd(state, definition, parts.report);
+  if (state !== undefined && definition?.behaviour?.onEnd !== undefined)
+    await reportEnd(state, definition, parts.report);
   record.leaveQueue?.();
   // A caller that learns of its end must not find it cut off later, and have it do its work again.
   await record.close();

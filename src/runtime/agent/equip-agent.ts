@@ -116,7 +116,7 @@ export async function equipAgent(
     model,
     capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
     serverTools: tools.serverTools(plan, model.facts),
-    ...peopleToAsk(plan, services, own),
+    ...peopleToAsk(plan, services, { ...own, directory }),
     // Once it is moved to the background, it has no more tools of servers.
     ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
       ? {}

@@ -20,10 +20,9 @@ import type { AgentParts } from "./open-agent.ts";
 /** The people and programs that can be asked; clocks stop while they are. */
 export function peopleToAsk(
   plan: RunPlan,
-  { runtime, toolContext, asking, tools, inbox }: AgentServices,
-  { stopwatch, child }: AgentOwn,
+  { runtime, toolContext, asking, inbox }: AgentServices,
+  { stopwatch, child, directory }: AgentOwn & Pick<AgentParts, "directory">,
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
-  const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
   const context = toolContext(plan, directory);
   const { canUseTool } = runtime;
   const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
