@@ -52,7 +52,8 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
     {
       code: "read-only-disk",
       reason: "the file system is mounted read-only",
-      advice: "Set CLAUDE_CONFIG_DIR to a folder that can be written.",
+      advice:
+        "Set CLAUDE_CONFIG_DIR to a folder that can be written, or keep no transcript (--no-session-persistence).",
     },
   ],
   ["EACCES", noAccess],

@@ -1,5 +1,9 @@
+// @io
+import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { sessionFiles } from "../journal/session-files.ts";
-import { agentOutputFile } from "../tasks/agent-output-file.ts";
 import type { Session } from "./session.ts";
 
 /** Where a session is written down. */
@@ -16,6 +20,22 @@ export function sessionRecord({ discovered, plan }: Pick<Session, "discovered" |
   return {
     transcript: files.transcript,
     directory: files.directory,
-    outputOf: (agentId) => agentOutputFile(files, agentId),
+    outputOf: (agentId) => files.agent(agentId).output,
+  };
+}
+
+/**
+ * A session that keeps no transcript writes nothing below the home folder: its outputs go to a temporary folder that no one can
+ * guess, which is made with the first of them and removed with the session.
+ */
+export function withScratch<Facts extends { readonly keepsTranscripts: boolean; readonly scratch?: string }>(
+  facts: Facts,
+): { readonly facts: Facts; remove(): Promise<void> } {
+  if (facts.keepsTranscripts) return { facts, remove: async () => undefined };
+  const scratch = join(tmpdir(), `retinue-${randomUUID()}`);
+  return {
+    facts: { ...facts, scratch },
+    // What cannot be removed is left to the system, like anything in its temporary folder.
+    remove: () => rm(scratch, { recursive: true, force: true }).catch(() => undefined),
   };
 }

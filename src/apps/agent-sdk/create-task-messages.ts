@@ -3,7 +3,7 @@ import { contextTokens } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { TaskState } from "../../index.ts";
 import type { TaskEvent } from "../../runtime/session.ts";
-import { describeCall } from "../cli/print/describe-call.ts";
+import { describeCall } from "../cli/describe-call.ts";
 import { runningAgents } from "./background-commands.ts";
 import { failureMessage } from "./result-message.ts";
 import { type SdkMessage, type SdkMessageContext, sdkMessages } from "./sdk-messages.ts";

@@ -12,8 +12,8 @@ import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runti
 import type { Session, TaskEvent } from "../../runtime/session.ts";
 import { sessionRecord } from "../../runtime/session-record.ts";
 import { loadAgentsOption } from "../cli/load-agents-option.ts";
-import { createPrintRuntime, openPrintSession } from "../cli/print/open-print-session.ts";
-import type { PrintOptions } from "../cli/print/print-options.ts";
+import { createPrintRuntime, openPrintSession } from "../cli/open-print-session.ts";
+import type { PrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";

@@ -2,7 +2,7 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import type { TaskManager, TaskState } from "../../index.ts";
-import { describeCall } from "../cli/print/describe-call.ts";
+import { describeCall } from "../cli/describe-call.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 
 /** Clients give a silent call up after a minute; so much more often they hear that it still runs. */

@@ -4,8 +4,6 @@ import { join } from "node:path";
 import type { ModelEvent } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { RuntimeContext, SessionObserver } from "../runtime-context.ts";
 
 /** An answer that a model is giving. */
 export interface OpenAnswer {
@@ -219,20 +217,11 @@ function createViewerCheck({ attached }: LiveFiles, now: () => number): () => bo
   };
 }
 
-/** The live text of a session, and an observer through which its agents are heard. */
-export function openLiveText(
-  { keepsTranscripts, observer }: RuntimeContext,
-  files: SessionFiles,
-): { readonly observer: SessionObserver; readonly live: LiveText } {
-  const live = createLiveText(keepsTranscripts ? liveFiles(files) : undefined);
-  return {
-    live,
-    observer: {
-      event(plan: RunPlan, event: RunEvent) {
-        live.hear("task" in plan ? plan.agent.id : "main", event);
-        observer?.event(plan, event);
-      },
-      hook: (plan, event, run) => (observer === undefined ? run() : observer.hook(plan, event, run)),
-    },
-  };
-}
+/** The events that `hear` needs. */
+export const liveTextEvents: ReadonlySet<RunEvent["type"]> = new Set([
+  "model-streamed",
+  "model-retried",
+  "assistant-answered",
+  "answer-lost",
+  "run-ended",
+]);

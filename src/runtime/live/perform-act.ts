@@ -9,7 +9,7 @@ import { findSession } from "../../journal/find-sessions.ts";
 import { forkSession } from "../../journal/fork-session.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { controlFiles } from "../../tasks/watch-control.ts";
 import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
 import { answerQuestion } from "../approvals/answer-question.ts";

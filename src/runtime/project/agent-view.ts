@@ -3,7 +3,7 @@ import type { RunEnding } from "../../conversation/run-event.ts";
 import { contextTokens, noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
-import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
+import type { FoundTask } from "../../tasks/find-tasks.ts";
 import { maxResult, resultText } from "../../tasks/result-text.ts";
 import { messageIn } from "./project-tasks.ts";
 

@@ -9,14 +9,14 @@ import { describeDamage, type TranscriptDamage } from "../../journal/transcript-
 import type { Paths } from "../../settings/paths.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readNewLines } from "../../storage/read-lines.ts";
-import { callText, inFlightText } from "../../tasks/recovery/child-run.ts";
-import { findInterrupted, type Interrupted } from "../../tasks/recovery/find-interrupted.ts";
-import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { callText, inFlightText } from "../../tasks/child-run.ts";
+import { findInterrupted, type Interrupted } from "../../tasks/find-interrupted.ts";
+import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 
 export { continuePrompt } from "../../planning/spawn-request.ts";
-export type { Interrupted } from "../../tasks/recovery/find-interrupted.ts";
-export type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
+export type { Interrupted } from "../../tasks/find-interrupted.ts";
+export type { FoundTask } from "../../tasks/find-tasks.ts";
 
 export interface ListedTask extends FoundTask {
   /** What it does right now, where it runs and has told so. */

@@ -3,7 +3,7 @@ import { readEnvironment } from "../../settings/read-environment.ts";
 import type { MergedSettings } from "../../settings/settings-layer.ts";
 import type { ChildMail } from "../../tasks/messenger.ts";
 import { readTeamSettings } from "../../teams/team-settings.ts";
-import type { Children, ChildrenParts } from "../children/open-children.ts";
+import type { Children, ChildrenParts } from "../agent/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionTeamParts } from "./found-team.ts";
 import { openSessionTeam, type SessionTeam } from "./session-team.ts";

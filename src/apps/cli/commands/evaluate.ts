@@ -11,7 +11,7 @@ import { exitCodeOf } from "../end-signal.ts";
 import { type EvalReport, type EvalResult, renderEvalPage, summarize } from "../eval/eval-results.ts";
 import { type EvalPlan, readEvalFile } from "../eval/read-eval-file.ts";
 import { runEval } from "../eval/run-eval.ts";
-import { createPrintRuntime, refuseKeyless, refuseOffline } from "../print/open-print-session.ts";
+import { createPrintRuntime, refuseKeyless, refuseOffline } from "../open-print-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderTable } from "../views/render-table.ts";

@@ -1,7 +1,7 @@
 import type { Message } from "../../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { messageIn } from "../../../runtime/project/project-tasks.ts";
-import { describeCall } from "../print/describe-call.ts";
+import { describeCall } from "../describe-call.ts";
 import type { Paint } from "./paint.ts";
 import { stripControlCharacters } from "./strip-control-characters.ts";
 

@@ -5,6 +5,7 @@ import { contextTokens } from "../../../conversation/usage.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { commandEndNotice, type TaskView } from "../../../runtime/session.ts";
 import { endingAdvice } from "../../cli/views/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
 import { planReminder } from "./create-plan-tool.ts";
@@ -35,6 +36,12 @@ export class LiveConversation implements AsyncDisposable {
   readonly #forgetMail: () => void;
   /** What the person did beside the conversation; the agent reads it with the next message. */
   #asides: string[] = [];
+  /** Commands of the main agent and of the person that run in the background. */
+  readonly #commands = new Map<string, TaskView>();
+  /** Tasks of commands that the person ran. */
+  readonly #personal = new Set<string>();
+  /** Ends of commands that the agent has not read yet. */
+  #reports: UserMessage[] = [];
 
   constructor(options: LiveConversationOptions) {
     this.session = options.session;
@@ -63,6 +70,43 @@ export class LiveConversation implements AsyncDisposable {
       .map(({ agentType, description }) => `${agentType}: ${description}`);
   }
 
+  /** Commands in the background, as a few words each. */
+  runningCommands(): readonly string[] {
+    return [...this.#commands.values()].map(
+      ({ command = "", description }) => `Bash: ${command || description}`,
+    );
+  }
+
+  /** A command in the background was started or has ended. */
+  commandChanged(view: TaskView): void {
+    // Those of a child end with it, and it reads what becomes of them.
+    if (this.#isClosed || this.session.tasks.get(view.owner) !== undefined) return;
+    const { id, state, command = view.description, exitCode, startedAt, endedAt = view.lastSignAt } = view;
+    if (state === "running") return void this.#commands.set(id, view);
+    if (!this.#commands.delete(id)) return;
+    this.#options.report({
+      type: "command-ended",
+      command: {
+        command,
+        state,
+        durationMs: endedAt - startedAt,
+        ...(exitCode === undefined ? {} : { exitCode }),
+      },
+    });
+    if (state === "stopped") return;
+    const notice = commandEndNotice(view);
+    if (this.#personal.delete(id)) this.#asides.push(...blocksOf(notice).flatMap(textIn));
+    else {
+      this.#reports.push(notice);
+      this.continue();
+    }
+  }
+
+  /** Ends of commands that have not been read. */
+  takeReports(): readonly UserMessage[] {
+    return this.#reports.splice(0);
+  }
+
   addAside(text: string): void {
     this.#asides.push(text);
   }
@@ -71,8 +115,12 @@ export class LiveConversation implements AsyncDisposable {
   continue(): void {
     if (this.#turn !== undefined || this.#isClosed) return;
     const text = this.#options.queue.takeFirst();
-    const content = text === undefined ? this.session.takeNotices().flatMap(blocksOf) : this.#contentOf(text);
+    const content = text === undefined ? this.#news().flatMap(blocksOf) : this.#contentOf(text);
     if (content.length > 0) void this.#runTurn(content);
+  }
+
+  #news(): readonly UserMessage[] {
+    return [...this.session.takeNotices(), ...this.takeReports()];
   }
 
   interrupt(reason = new RetinueError("aborted", "The person interrupted the turn.")): void {
@@ -152,6 +200,7 @@ export class LiveConversation implements AsyncDisposable {
       this.#shells.delete(stop);
       this.addAside(`${shellAside}\n$ ${command}\n${text}`);
       const task = isRecord(data) ? data["backgroundTaskId"] : undefined;
+      if (typeof task === "string") this.#personal.add(task);
       const shown = task === undefined ? text : `It continues in the background as task ${String(task)}.`;
       report({ type: "call-finished", call, result: { text: shown, isError, durationMs } });
     });
@@ -230,6 +279,10 @@ export class LiveConversation implements AsyncDisposable {
 
 /** Precedes a command that a person ran at the prompt. */
 export const shellAside = "I ran this command at the prompt:";
+
+function textIn(block: Exclude<UserMessage["content"], string>[number]): readonly string[] {
+  return block.type === "text" ? [block.text] : [];
+}
 
 function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], string> {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;

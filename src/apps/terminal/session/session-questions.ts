@@ -180,11 +180,17 @@ function askingAgent(path: readonly { readonly id: string; readonly name: string
   return { path: names, ...(last === undefined || last.id === "main" ? {} : { agentId: last.id }) };
 }
 
-/** Exactly what would run: the command, the address, or the whole input. */
+/** Exactly what would run: the command, address or file first, then every other field; what only describes it is left out. */
 export function subjectOf(input: Readonly<Record<string, unknown>>): string {
-  for (const key of ["command", "url", "file_path", "notebook_path", "query"]) {
+  const main = ["command", "url", "file_path", "notebook_path", "query"].find((key) => {
     const value = input[key];
-    if (typeof value === "string" && value !== "") return value;
-  }
-  return JSON.stringify(input, undefined, 2);
+    return typeof value === "string" && value !== "";
+  });
+  if (main === undefined) return JSON.stringify(input, undefined, 2);
+  const others = Object.entries(input).filter(
+    ([key, value]) => key !== main && key !== "description" && value !== undefined,
+  );
+  return [String(input[main]), ...others.map(([key, value]) => `${key}: ${JSON.stringify(value)}`)].join(
+    "\n",
+  );
 }

@@ -106,6 +106,9 @@ export class WatchedConversation implements Disposable {
 
   #ownerLeft(): void {
     this.#isOwned = false;
+    // An answer that broke off is never finished.
+    if (this.#streaming !== undefined && !this.#complete.includes(this.#streaming))
+      this.#options.report({ type: "text", text: "\n\n" });
     const text = "The other terminal has closed this conversation. Write a message to continue it here.";
     this.#options.report({ type: "notice", level: "info", text });
   }
