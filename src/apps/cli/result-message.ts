@@ -3,12 +3,7 @@ import { noUsage, wireUsage } from "../../conversation/usage.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { ModelFacts } from "../../runtime/session.ts";
 import { apiFailureOf, isApiFailure } from "../agent-sdk/api-failure.ts";
-import {
-  modelStops,
-  permissionDenials,
-  resultText,
-  terminalReasons,
-} from "../agent-sdk/result-message.ts";
+import { modelStops, permissionDenials, resultText, terminalReasons } from "../agent-sdk/result-message.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
 import type { MessageContext, OutputMessage } from "./output-messages.ts";
 
