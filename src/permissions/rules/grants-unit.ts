@@ -57,29 +57,6 @@ function isInterpreted(head: string): boolean {
   return !head.includes(" ");
 }
 
-/** Whether a rule that restricts speaks of a command, under any of its names and with its options in any order. */
-export function restrictsUnit(
-  specifier: CommandSpecifier,
-  texts: readonly string[],
-  started: readonly (readonly string[])[] = [],
-): boolean {
-  const matches = (text: string): boolean =>
-    matchesText(specifier, text) || matchesInAnyOrder(specifier, text);
-  return texts.some(matches) || started.some((words) => startedTexts(specifier, words).some(matches));
-}
-
-/** What a program may start, from every word on that is the program a rule speaks of. */
-function startedTexts({ text }: CommandSpecifier, words: readonly string[]): readonly string[] {
-  const [program = ""] = text.split(/[\s*]/, 1);
-  if (program === "") return [];
-  return words.flatMap((word, at) => {
-    const base = word.slice(word.lastIndexOf("/") + 1);
-    return base === program || (text.startsWith(`${program}*`) && base.startsWith(program))
-      ? [[base, ...words.slice(at + 1)].join(" ")]
-      : [];
-  });
-}
-
 export function matchesText({ match, text }: CommandSpecifier, command: string): boolean {
   switch (match) {
     case "exact":
@@ -91,38 +68,3 @@ export function matchesText({ match, text }: CommandSpecifier, command: string):
       return matchesPattern(text, command) || (text.endsWith(" *") && matchesPattern(text, `${command} `));
   }
 }
-
-/** `rm -rf *` also speaks of `rm -f -r x` and `rm x -rf`. */
-function matchesInAnyOrder({ match, text }: CommandSpecifier, command: string): boolean {
-  if (match === "wildcard" || !/ -/.test(text)) return false;
-  const wanted = sortWords(text);
-  const given = sortWords(command);
-  if (![...wanted.options].every((option) => given.options.has(option))) return false;
-  if (match === "exact" && wanted.options.size !== given.options.size) return false;
-  const hasWords = wanted.words.every((word, at) => given.words[at] === word);
-  return hasWords && (match === "prefix" || wanted.words.length === given.words.length);
-}
-
-function sortWords(text: string): {
-  readonly words: readonly string[];
-  readonly options: ReadonlySet<string>;
-} {
-  const words: string[] = [];
-  const options = new Set<string>();
-  for (const word of text.split(/\s+/)) {
-    if (!word.startsWith("-") || word === "-") words.push(word);
-    else for (const option of splitOption(word)) options.add(sameOptions.get(option) ?? option);
-  }
-  return { words, options };
-}
-
-/** Short options are alone or together; a longer word after one hyphen is an option of its own. */
-function splitOption(word: string): readonly string[] {
-  return /^-[A-Za-z]{2,4}$/.test(word) ? [...word.slice(1)].map((letter) => `-${letter}`) : [word];
-}
-
-const sameOptions: ReadonlyMap<string, string> = new Map([
-  ["-R", "-r"],
-  ["--recursive", "-r"],
-  ["--force", "-f"],
-]);

@@ -14,8 +14,9 @@ import {
 import { coversPath } from "../covers-path.ts";
 import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
 import { matchesDomain } from "../web-target.ts";
-import { grantsUnit, matchesText, restrictsUnit, saysWholeCall } from "./grants-unit.ts";
+import { grantsUnit, saysWholeCall } from "./grants-unit.ts";
 import type { PermissionRule, RuleSpecifier } from "./parse-rule.ts";
+import { restrictsLine, restrictsUnit } from "./restricts-unit.ts";
 
 /** A rule that restricts matches when in doubt; one that grants does not. */
 export type RuleUse = "grant" | "restrict";
@@ -210,25 +211,15 @@ function matchesShell(
     if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
     return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
   }
-  // A rule with an operator in it, such as `curl * | sh`, speaks of the line and not of one command.
-  const isAboutLine = /[|;&]/.test(specifier.text) && matchesText(specifier, analysis.exactText);
-  if (isAboutLine || saysWholeCall(specifier, analysis)) return true;
-  const spellings = foldsCase(policy)
-    ? (text: string) => [text, withPlainProgram(text)]
-    : (text: string) => [text];
+  if (restrictsLine(specifier, analysis.exactText) || saysWholeCall(specifier, analysis)) return true;
   return analysis.units.some((unit, at) =>
     restrictsUnit(
       specifier,
-      [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])].flatMap(spellings),
+      [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])],
       unit.started,
+      policy.workingDirectories[0],
     ),
   );
-}
-
-/** Where file names have no case, `RM` starts the same program as `rm`. */
-function withPlainProgram(text: string): string {
-  const [program = ""] = text.split(" ", 1);
-  return program.toLowerCase() + text.slice(program.length);
 }
 
 function foldsCase({ platform }: MatchOptions["policy"]): boolean {

@@ -206,6 +206,9 @@ function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): v
   const plain = withoutGitGlobals(words);
   add(plain);
   const [git, push, ...rest] = plain;
+  // `-n` of a commit is `--no-verify`.
+  if (git !== undefined && push?.text === "commit" && rest.some(({ text }) => /^-[aeiopqsvz]*n/.test(text)))
+    add([git, push, { ...push, text: "--no-verify" }, ...rest]);
   if (git === undefined || push?.text !== "push") return;
   const forced = rest.some(({ text }) => /^(?:--force(?:$|[-=])|-[a-zA-Z]*f)/.test(text));
   const others = rest.filter(({ text }) => !text.startsWith("-"));

@@ -22,7 +22,8 @@ const expanding = (options: string): ProgramSpec => ({
 
 /** Programs that show archives, object files and the machine. */
 export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
-  ["zcat", expanding("f q v force quiet verbose")],
+  // It is a script that starts gzip.
+  ["zcat", { ...expanding("f q v force quiet verbose"), runsAs: "gzip -cd" }],
   ["bzcat", expanding("f q s small quiet force")],
   ["xzcat", expanding("f q force quiet")],
   ["zipinfo", { options: "1 2 s m l v h t T z", operands: "read", readOnly: true, maxOperands: 1 }],
@@ -79,15 +80,10 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     ),
   ],
   ["cal", text("1 3 j y m s one three julian year monday sunday help version")],
-  ["locale", text(`a m c k all-locales charmaps category-name keyword-name ${question}`)],
+  ["locale", text(`a c k all-locales category-name keyword-name ${question}`)],
   // `-v` names a program that it starts.
   ["getconf", text("a")],
-  [
-    "lscpu",
-    text(
-      "a b c B C? e? p? x y J all online offline bytes caches? extended? parse? hex physical json output-all h V help version",
-    ),
-  ],
+  ["lscpu", text("B C? e? p? x y J bytes caches? extended? parse? hex physical json h V help version")],
   [
     "lsblk",
     text(
@@ -95,7 +91,7 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
         "noheadings output: output-all paths pairs raw inverse scsi topology sort: zoned h V help version",
     ),
   ],
-  ["whereis", text("b m s u l h V help version")],
+  ["whereis", text("b m s u l")],
   [
     "pgrep",
     text(

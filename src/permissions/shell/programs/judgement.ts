@@ -272,7 +272,7 @@ export interface ProgramSpec {
   readonly readOnlyNeeds?: string;
   /** An option that is added when it only reads. */
   readonly added?: string;
-  /** The program that runs in its place, with the operands alone, when it only reads. */
+  /** The program, with options, that runs in its place, with the operands alone, when it only reads. */
   readonly runsAs?: string;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
@@ -319,7 +319,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
       ...judged,
       ...(spec.added !== undefined && { rendered: withOption(words, spec.added) }),
       ...(spec.runsAs !== undefined && {
-        rendered: [spec.runsAs, "--", ...operands.map(({ rendered }) => rendered)],
+        rendered: [...spec.runsAs.split(" "), "--", ...operands.map(({ rendered }) => rendered)],
       }),
       ...(hidden !== undefined && { readOnly: false }),
       anywhere: spec.obeysDirectory !== true,
