@@ -8,7 +8,7 @@ import {
   type DiscoveredAgents,
 } from "../definitions/discover-agents.ts";
 import { sleep } from "../foundation/abortable.ts";
-import { checkHome, checkWorkingFolder, findWorkingFolder } from "../foundation/find-working-folder.ts";
+import * as folders from "../foundation/find-working-folder.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
@@ -25,7 +25,7 @@ import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
 import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import { approvalsOf, withoutWebhookKey } from "./approvals/open-inbox.ts";
+import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -58,18 +58,18 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
     readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
+    openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
-    openTeam: createTeamStores(),
   };
   const agents = createAgentSearch(shared);
   return {
     async gather() {
-      await checkWorkingFolder(place.cwd);
+      await folders.checkWorkingFolder(place.cwd);
       return contextOf(shared, await agents.discover());
     },
     async look() {
-      await checkWorkingFolder(place.cwd);
+      await folders.checkWorkingFolder(place.cwd);
       const { discovered } = await agents.discover();
       return { discovered };
     },
@@ -111,6 +111,7 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
   let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function search() {
+    await folders.checkFolders(options, place.cwd);
     const trusted = options.trusted ?? (await isTrusted(place));
     const guide = async (found: Found) => {
       const [skills, servers] = await Promise.all([
@@ -212,11 +213,11 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
-  const environment = withoutWebhookKey(whole, plain.approvals);
+  const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
   const variables = readEnvironment(environment).options;
   return {
     ...givenParts(options),
-    ...approvalsOf(options.approvals, plain.approvals, whole),
+    ...questions,
     ...teamsOf({ option: options.teams, environment, variables, settings: plain }, shared.openTeam),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
@@ -238,7 +239,6 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     ids: { uuid: randomUUID },
     clock,
     now: clock.now,
-    today: () => new Date(),
     epochMs: Date.now,
   };
 }
@@ -315,9 +315,9 @@ function teamsOf(input: TeamSettingsInput, open: OpenTeam): Pick<RuntimeContext,
 function findPlace(options: RuntimeSetup): Place {
   const environment = options.environment ?? process.env;
   const home = options.home ?? findHome(process.env);
-  checkHome(home);
+  folders.checkHome(home);
   return {
-    cwd: options.cwd === undefined ? findWorkingFolder() : resolve(options.cwd),
+    cwd: options.cwd === undefined ? folders.findWorkingFolder() : resolve(options.cwd),
     home,
     environment: withHome(environment, home),
     platform: options.platform ?? process.platform,
@@ -358,7 +358,7 @@ function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<str
 }
 
 function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
-  return "written" in agent ? agent : defineAgent(agent);
+  return typeof agent === "object" && agent !== null && "written" in agent ? agent : defineAgent(agent);
 }
 
 async function isTrusted(place: Place): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
-import type { WaitClock } from "../../foundation/stopwatch.ts";
+import type { WaitClock } from "../../foundation/abortable.ts";
 import type { FiredEvent, HookInput, HookOutput } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";
@@ -36,7 +36,13 @@ type HookCallback<Event extends FiredEvent> = (
 ) => HookReturn | Promise<HookReturn>;
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
-type HookReturn = HookOutput | undefined | void;
+type HookReturn = HookOutput | AsyncHookOutput | undefined | void;
+
+/** What a hook of the Agent SDK answers that decides nothing; what it then does is its own matter. */
+interface AsyncHookOutput {
+  readonly async: true;
+  readonly asyncTimeout?: number;
+}
 
 type HooksByEvent = {
   readonly [Event in FiredEvent]?: readonly (
