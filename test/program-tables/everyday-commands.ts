@@ -3,6 +3,18 @@
  * `package.json` and a git repository. All of them only read.
  */
 export const everydayCommands: readonly string[] = readList(String.raw`
+ps aux | head -5
+ps -ef | grep node
+ps -eo pid,ppid,args | head
+npm ls --depth=0
+npm run
+echo $PATH
+echo "$OSTYPE"
+make --version | head -1
+curl --version
+case "$OSTYPE" in linux*) echo linux;; *) echo other ;; esac
+for f in src/*.ts; do case "$f" in *.test.ts) echo test;; *) echo source;; esac; done
+numfmt --to=iec 1048576
 ls
 ls -la
 ls -la src/ test/ 2>/dev/null
@@ -366,7 +378,6 @@ export const askingCommands: readonly string[] = readList(`
 find src -name '*.ts' | xargs wc -l
 wc -l $(find src -name '*.ts')
 cat $(git ls-files 'src/*.ts' | head -1)
-ps aux | head -5
 env | grep -i node
 find . -name '*.ts' -not -path '*/node_modules/*' | xargs grep -ln value
 find src -name '*.ts' -print0 | xargs -0 grep -n value

@@ -36,7 +36,12 @@ export function isSteeringVariable(name: string): boolean {
   return steeringNames.has(name) || steeringStart.test(name) || steeringEnd.test(name);
 }
 
-const publicNames = new Set("HOME PWD USER LOGNAME SHELL LANG TZ HOSTNAME TRACEPARENT TRACESTATE".split(" "));
+const publicNames = new Set(
+  (
+    "HOME PWD USER LOGNAME SHELL LANG TZ HOSTNAME TRACEPARENT TRACESTATE PATH OSTYPE HOSTTYPE MACHTYPE BASH_VERSION " +
+    "SHLVL UID EUID RANDOM SECONDS"
+  ).split(" "),
+);
 
 /** Whether the value of a variable of the environment may be shown without a question. */
 export function isPublicVariable(name: string): boolean {

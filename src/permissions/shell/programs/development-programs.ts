@@ -201,16 +201,28 @@ const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, sp
 }, new Map<string, readonly Tool[]>());
 
 /** Programs that print their version without obeying a file of the folder. */
-const versioned: ReadonlyMap<string, string> = new Map(
-  ["docker", "tsc", "gcc", "g++", "cc", "clang", "cmake"].map((name) => [name, "--version"]),
-).set("go", "version");
+const versioned: ReadonlyMap<string, string> = new Map([
+  ..."docker tsc gcc g++ cc clang cmake make ninja curl wget sqlite3 psql mysql gdb gh npx pip pip3 ruff uv"
+    .split(" ")
+    .map((name): [string, string] => [name, "--version"]),
+  ["go", "version"],
+  ["openssl", "version"],
+  ["ssh", "-V"],
+  ["java", "-version"],
+  ["javac", "-version"],
+]);
+
+/** A question for a version, which does nothing else. */
+export function judgeVersion([program, question, ...rest]: readonly Word[]): Judgement | undefined {
+  const isQuestion =
+    rest.length === 0 && question?.literal === true && versioned.get(program?.text ?? "") === question.text;
+  return isQuestion ? judgement(true, []) : undefined;
+}
 
 /** Reads a call of a tool of developers; undefined for one that is not listed. */
 export function judgeDevelopment(words: readonly Word[]): Judgement | undefined {
   const [program, command] = words;
   const name = program?.text ?? "";
-  if (words.length === 2 && command?.literal === true && versioned.get(name) === command.text)
-    return judgement(true, []);
   const tool = known
     .get(name)
     ?.find(({ names }) => names === undefined || (command?.literal === true && names.has(command.text)));

@@ -3,11 +3,12 @@ import {
   type OptionTable,
   optionTable,
   plainWord,
+  type ScannedWords,
   scanOptions,
   valuesOf,
   type Word,
 } from "../word.ts";
-import { judgeDevelopment } from "./development-programs.ts";
+import { judgeDevelopment, judgeVersion } from "./development-programs.ts";
 import { judgeBuiltin } from "./judge-builtin.ts";
 import { judgeFind } from "./judge-find.ts";
 import { judgeGit } from "./judge-git.ts";
@@ -35,6 +36,7 @@ export function judgeCommand(words: readonly Word[], place: Place): Judgement | 
   const name = words[0]?.text ?? "";
   return (
     judgeBuiltin(words) ??
+    judgeVersion(words) ??
     judges.get(name)?.(words, place) ??
     judgeDevelopment(words) ??
     judgeInterpreter(words)
@@ -60,7 +62,27 @@ const judges: ReadonlyMap<string, JudgeCommand> = new Map<string, JudgeCommand>(
   ...["tar", "gtar", "bsdtar"].map((name): [string, JudgeCommand] => [name, judgeTar]),
   ...["npm", "pnpm", "yarn"].map((name): [string, JudgeCommand] => [name, judgeManager]),
   ["dd", judgeDd],
+  ["ps", judgePs],
 ]);
+
+/** Reads a call of ps: which processes, and what of them. Their environment is not among it (`e`, or a format of its own). */
+function judgePs(words: readonly Word[]): Judgement {
+  const isKnown = words.slice(1).every(({ text, literal }, at, all) => {
+    if (!literal) return false;
+    if (/^-[eA]?o$/.test(all[at - 1]?.text ?? "")) return isPlainFormat(text);
+    if (/^(?:-[pCuUGgt]|--(?:pid|ppid|user|sort))$/.test(all[at - 1]?.text ?? ""))
+      return /^[\w.,+%-]+$/.test(text);
+    return psWord.test(text) || (/^-o/.test(text) && isPlainFormat(text.slice(2)));
+  });
+  return judgement(true, [], [isKnown ? undefined : "an argument of ps is not understood"]);
+}
+
+const psWord =
+  /^(?:[axufwlrTjsv]{1,6}|\d+|-(?:[eA]|e?f|ef|e?F|e?l|ely|[eA]?o|[pCuUGgtHLTwad]|ww|efww)|--(?:forest|no-headers|headers|pid|ppid|user|sort)(?:=[\w.,+%-]+)?)$/;
+
+function isPlainFormat(text: string): boolean {
+  return /^[a-z%_,=:0-9-]+$/i.test(text) && !/env/i.test(text);
+}
 
 function judgeDd(words: readonly Word[]): Judgement {
   const files = (prefix: string): Word[] =>
@@ -160,9 +182,10 @@ function judgeManager(words: readonly Word[]): Judgement {
   const leading = isStrict ? [] : scanOptions(own, managerOptions).options;
   const changes = command?.text === "config" && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list");
   const isQuestion = words.length === 2 && /^(?:--version|-v)$/.test(words[1]?.text ?? "");
+  const lists = program === "npm" && before.taken === 0 && listsPackages(command?.text, after);
   const judged = judgement(
-    isQuestion && program === "npm",
-    [],
+    (isQuestion && program === "npm") || (lists && environmentReason(words) === undefined),
+    lists ? used([plainWord(".")], "read") : [],
     [
       optionRisk(program, { options: [...before.options, ...after.options, ...leading] }),
       before.unclear ?? after.unclear,
@@ -179,6 +202,15 @@ function judgeManager(words: readonly Word[]): Judgement {
     anywhere: false,
   };
 }
+
+/** `npm ls` and the like read what is installed here and run no script. */
+function listsPackages(command: string | undefined, { options, operands, unclear }: ScannedWords): boolean {
+  if (unclear !== undefined || !options.every(({ name }) => listingOptions.has(name))) return false;
+  if (command === "run") return operands.length === 0;
+  return /^(?:ls|list|ll|why|explain)$/.test(command ?? "");
+}
+
+const listingOptions = new Set("depth json long all a parseable omit include production prod dev".split(" "));
 
 /** A tool of developers that a package manager starts is judged as if it were called by itself. */
 function judgeStarted(

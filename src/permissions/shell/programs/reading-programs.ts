@@ -10,6 +10,17 @@ const sums: ProgramSpec = {
 };
 const text = (options: string): ProgramSpec => ({ options, operands: "text", readOnly: true });
 
+/** They take a name without its ending for one with it, so that it must be there. */
+const unpacking: ProgramSpec = {
+  options: "",
+  operands: "read",
+  readOnly: true,
+  caution: ({ operands }) =>
+    operands.every(({ text: word }) => /\.(?:t?gz|bz2|tbz2?|t?xz|lzma|Z)$/.test(word))
+      ? undefined
+      : "the ending of a packed file is missing",
+};
+
 /** Programs that only read, with every option that is understood. What is missing here asks. */
 export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   ...searchingPrograms,
@@ -310,6 +321,16 @@ export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
           : undefined,
     },
   ],
+  ...["zcat", "bzcat", "xzcat"].map((name): readonly [string, ProgramSpec] => [name, unpacking]),
+  ["factor", text(question)],
+  [
+    "numfmt",
+    text(
+      "d: to: from: suffix: padding: round: grouping header? format: invalid: field: delimiter: help version",
+    ),
+  ],
+  ["lscpu", { options: "e? p? J b c x", operands: "none", readOnly: true }],
+  ["getconf", { options: "a", operands: "text", maxOperands: 1, readOnly: true }],
   [
     "hostname",
     {
