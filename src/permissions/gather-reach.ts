@@ -4,10 +4,10 @@ import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { copyFinderOf, gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
-import type { PolicyRule } from "./permission-policy.ts";
+import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import type { PathOperand } from "./shell/shell-analysis.ts";
+import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 
 const maxEntries = 4_000;
 const maxLinks = 50;
@@ -66,6 +66,24 @@ export async function findEmptied(command: string, paths: readonly PathFact[]): 
   });
   return (await Promise.all(emptied)).flat();
 }
+
+/** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
+export function emptiedByFind(
+  { words }: ShellUnit,
+  paths: readonly PathFact[],
+  { directory }: PathEnvironment,
+): readonly PathFact[] {
+  if (posix.basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete"))
+    return [];
+  const isWhole = words.every(({ text }) => !text.startsWith("-") || unselecting.has(text));
+  const outside = paths.filter(({ forms }) => isWhole || !forms.every((form) => isInside(form, [directory])));
+  return outside.map((path) => ({ ...path, use: "remove" }));
+}
+
+/** Options of `find` that choose no files, or all that are no folders, so that everything is deleted. */
+const unselecting: ReadonlySet<string> = new Set(
+  "-delete -depth -mindepth -type -xdev -mount -print -H -L -P".split(" "),
+);
 
 function isFolder(path: string): boolean {
   try {
@@ -166,20 +184,24 @@ function canMatchInTrees(rule: PolicyRule, folder: string, environment: PathEnvi
     ...finder.of(folder).map(({ path }) => path),
     ...(main === undefined ? [] : [main]),
   ];
-  return folders.some((place) => canMatchBelow(rule, place, environment));
+  return folders.some((place) =>
+    (environment.policy.workingDirectories.length === 0
+      ? [place]
+      : environment.policy.workingDirectories
+    ).some((start) => canMatchBelow(rule, place, { environment, start })),
+  );
 }
 
-/** Whether a rule about files can speak of one below a folder. */
-function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, environment: PathEnvironment): boolean {
+/** Whether a rule about files can speak of one below a folder, where its relative paths begin at `start`. */
+function canMatchBelow(
+  { rule, anchor }: PolicyRule,
+  folder: string,
+  { environment, start: cwd }: { readonly environment: PathEnvironment; readonly start: string },
+): boolean {
   const { specifier } = rule;
   if (specifier.type !== "path") return false;
-  const literal = literalPath({ rule, anchor }, environment);
-  const base = {
-    root: "/",
-    home: environment.home,
-    settings: anchor,
-    cwd: environment.policy.workingDirectories[0] ?? folder,
-  }[specifier.anchor];
+  const literal = literalPath({ rule, anchor }, { ...environment, directory: cwd });
+  const base = { root: "/", home: environment.home, settings: anchor, cwd }[specifier.anchor];
   const segments = specifier.pattern.split("/");
   const first = segments.findIndex((segment) => /[*?[\\]/.test(segment));
   // A name alone is meant at any depth below its base.

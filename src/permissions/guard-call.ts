@@ -153,6 +153,7 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
       const why = protectionOf(form, policy);
       if (why !== undefined) return `${form} is protected: ${why}`;
     }
+    if (path.isBehindLink === true) return `${path.forms[0]} is not known: ${path.unknown}`;
     if (path.isRepositoryPart === true)
       return `${path.forms[0]} is protected: git takes its folder for a repository and obeys it`;
     if (path.hasOtherNames === true)

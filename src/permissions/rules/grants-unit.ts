@@ -2,7 +2,7 @@ import { matchesPattern } from "../../foundation/match-pattern.ts";
 import type { ShellAnalysis, ShellUnit } from "../shell/shell-analysis.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
 
-type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
+export type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 
 /** Whether a rule for one command text says exactly this whole call. */
 export function saysWholeCall({ text }: CommandSpecifier, analysis: ShellAnalysis): boolean {
@@ -41,12 +41,13 @@ function hostOf(url: string): string | undefined {
  */
 function reachesFarEnough(
   { match, text }: CommandSpecifier,
-  { wildcardHead, pinnedHead }: ShellUnit,
+  { wildcardHead, pinnedHead, requiredHead }: ShellUnit,
 ): boolean {
   if (wildcardHead === undefined) return false;
   const before = `${(match === "prefix" ? text : (text.split("*")[0] ?? "")).trimEnd()} `;
   if (!before.startsWith(`${wildcardHead} `)) return false;
   if (!isInterpreted(wildcardHead) || before === `${wildcardHead} `) return true;
+  if (requiredHead !== undefined) return before.startsWith(`${requiredHead} `);
   return (
     pinnedHead !== undefined && (`${pinnedHead} `.startsWith(before) || before.startsWith(`${pinnedHead} `))
   );

@@ -93,7 +93,8 @@ function coversForms(
     root: ["/"],
     home: [policy.home, ...homes],
     settings: [anchor, ...otherAnchors],
-    cwd: policy.workingDirectories.slice(0, 1),
+    // What is forbidden by a name is forbidden in every working directory.
+    cwd: use === "restrict" ? policy.workingDirectories : policy.workingDirectories.slice(0, 1),
   }[specifier.anchor];
   const comparison = { foldsCase: use === "restrict" && foldsCase(policy), floats: use === "restrict" };
   const covered = (form: string): boolean =>
@@ -250,7 +251,8 @@ function matchesSkill(
   { input }: KnownCall,
   use: RuleUse,
 ): boolean {
-  if (String(input["skill"] ?? "") !== name) return false;
+  const called = String(input["skill"] ?? "");
+  if ((use === "restrict" ? called.trim().replace(/^\//, "") : called) !== name) return false;
   return use === "restrict" || anyArguments || String(input["args"] ?? "").trim() === "";
 }
 

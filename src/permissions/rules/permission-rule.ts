@@ -97,7 +97,7 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
     return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
   }
-  const refusal = restricts ? refuseColon(tool, written) : undefined;
+  const refusal = restricts ? (refuseExpression(tool, written) ?? refuseColon(tool, written)) : undefined;
   if (refusal !== undefined) return refusal;
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
@@ -107,6 +107,18 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     return accepted({ type: "command", match: "prefix", text: before });
   }
   return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text });
+}
+
+/** `^rm`, `rm|mv` and `rm.*` are regular expressions, and no program has such a name. */
+function refuseExpression(tool: string, written: string): SpecifierReading | undefined {
+  const [program = ""] = written.split(/[\s:]/, 1);
+  if (!/[\^$|[\]?;\\]|\.\*/.test(program)) return undefined;
+  const names = program.split("|").map((name) => name.replace(/[\^$[\]?;\\]|\.?\*/g, ""));
+  const meant = names.filter((name) => name !== "").map((name) => shown(`${tool}(${name}:*)`));
+  return rejected(
+    `${shown(`${tool}(${written})`)} matches no command: only \`*\` has a meaning in it, for any text`,
+    `Write ${meant.join(" and ") || shown(`${tool}(rm:*)`)}.`,
+  );
 }
 
 /** `touch:x` is no command, and `:*` means any arguments only at the end: such a rule would restrict nothing. */
@@ -181,7 +193,7 @@ function readPath(written: string): SpecifierReading {
 }
 
 function readDomain(tool: string, text: string): SpecifierReading {
-  const [, domain] = /^domain:\s*(\S+)$/i.exec(text) ?? [];
+  const [, domain] = /^domain:\s*(?:https?:\/\/)?(\S+?)\/?$/i.exec(text) ?? [];
   if (domain === undefined) return accepted({ type: "text", text });
   if (/[/@"'?#]/.test(domain)) {
     const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^/@]*@)?([^/?#]*)/i.exec(domain.replace(/["']/g, ""))?.[1];

@@ -69,6 +69,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(exactOnly !== undefined && { exactOnly }),
     ...(wildcardHead !== undefined && { wildcardHead }),
     ...(judged?.pinnedHead !== undefined && { pinnedHead: judged.pinnedHead }),
+    ...(judged?.requiredHead !== undefined && { requiredHead: judged.requiredHead }),
     ...(judged?.urls !== undefined && { urls: judged.urls }),
     ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
     ...(namesFiles !== undefined && { namesFiles }),

@@ -23,6 +23,8 @@ const cargo =
   "frozen message-format: color: ignore-rust-version no-deps help h";
 const maven: ToolSpec = {
   words: true,
+  operand: (text) =>
+    /^[^:]+:[^:]+:|^exec:/.test(text) ? "a goal with an address runs any plugin" : undefined,
   options:
     "q X e B o U T P pl am amd N ntp fae ff fn quiet debug errors batch-mode offline update-snapshots threads projects also-make " +
     "also-make-dependents non-recursive no-transfer-progress fail-at-end fail-fast fail-never show-version V version v help h",
@@ -72,6 +74,8 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "cov-fail-under: cov-branch no-cov timeout: color: disable-warnings sw stepwise markers fixtures version V h help " +
         "cache-clear cache-show setup-show ignore: ignore-glob: deselect: reruns: full-trace import-mode: runxfail cov-report:",
       plain: "cov-report",
+      operand: (text) =>
+        text.startsWith("@") ? "pytest takes further options from a file after @" : undefined,
     },
   ],
   [
@@ -101,6 +105,7 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "noEmit p: project: w watch strict pretty? incremental skipLibCheck t: target: m: module: listFiles showConfig v version h " +
         "help all noEmitOnError lib: jsx: esModuleInterop moduleResolution: allowJs checkJs noImplicitAny strictNullChecks types: " +
         "traceResolution diagnostics extendedDiagnostics preserveWatchOutput",
+      operand: (text) => (text.startsWith("@") ? "tsc takes further options from a file after @" : undefined),
     },
   ],
   [
@@ -172,6 +177,10 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "checkend nameopt issuer_hash subject_hash brief alpn tls1_2 tls1_3 port host",
     },
   ],
+  [
+    "openssl",
+    { commands: "engine", options: "c t v vv", operand: () => "an engine is a library that is loaded" },
+  ],
 ];
 
 interface Tool extends ToolSpec {
@@ -191,17 +200,10 @@ const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, sp
   return map.set(name, [...(map.get(name) ?? []), tool]);
 }, new Map<string, readonly Tool[]>());
 
-/** Programs that print their version without obeying a file of the folder. */
-const versioned: ReadonlyMap<string, string> = new Map(
-  ["docker", "tsc", "gcc", "g++", "cc", "clang", "cmake"].map((name) => [name, "--version"]),
-).set("go", "version");
-
 /** Reads a call of a tool of developers; undefined for one that is not listed. */
 export function judgeDevelopment(words: readonly Word[]): Judgement | undefined {
   const [program, command] = words;
   const name = program?.text ?? "";
-  if (words.length === 2 && command?.literal === true && versioned.get(name) === command.text)
-    return judgement(true, []);
   const tool = known
     .get(name)
     ?.find(({ names }) => names === undefined || (command?.literal === true && names.has(command.text)));

@@ -14,18 +14,26 @@ const withoutLists: Pick<ProgramSpec, "caution"> = {
       ? `${program?.text} takes more arguments from a file that is named with @`
       : undefined,
 };
-const expanding = (options: string): ProgramSpec => ({
+/** They take a name without its ending for one with it. */
+const expanding = (options: string, ...endings: readonly string[]): ProgramSpec => ({
   options: `${options} ${question}`,
   operands: "read",
   readOnly: true,
+  renames: (path) => endings.map((ending) => `${path}${ending}`),
 });
 
 /** Programs that show archives, object files and the machine. */
 export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   // It is a script that starts gzip.
-  ["zcat", { ...expanding("f q v force quiet verbose"), runsAs: "gzip -cd" }],
-  ["bzcat", expanding("f q s small quiet force")],
-  ["xzcat", expanding("f q force quiet")],
+  [
+    "zcat",
+    {
+      ...expanding("q v quiet verbose", ".gz", ".z", ".Z", "-gz", "-z", "_z", ".tgz", ".taz"),
+      runsAs: "gzip -cd",
+    },
+  ],
+  ["bzcat", expanding("q s small quiet", ".bz2", ".bz", ".tbz2", ".tbz")],
+  ["xzcat", expanding("q quiet", ".xz", ".lzma", ".txz", ".tlz")],
   ["zipinfo", { options: "1 2 s m l v h t T z", operands: "read", readOnly: true, maxOperands: 1 }],
   [
     "nm",
@@ -104,12 +112,14 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
 /** Programs of developers that print their version or a summary without obeying a file of the folder. */
 const questions: ReadonlyMap<string, RegExp> = new Map([
   ...(
-    "make ninja cmake gcc g++ cc c++ clang clang++ ld gh curl wget sqlite3 psql mysql pip pip3 deno bun uv ruff shellcheck tsc " +
+    "make ninja cmake gcc g++ cc c++ clang clang++ ld gdb gh curl wget sqlite3 psql mysql pip pip3 deno bun uv ruff shellcheck tsc " +
     "kubectl helm"
   )
     .split(" ")
     .map((name): [string, RegExp] => [name, /^--(?:version|help)$/]),
   // What they say with `--help` comes from plugins, which they start.
+  ["npx", /^--version$/],
+  ["go", /^version$/],
   ["docker", /^--version$/],
   ["podman", /^--version$/],
   ["kubectl", /^(?:--help|version --client(?:=true)?)$/],

@@ -17,12 +17,16 @@ import {
   type Place,
   receiving,
   revisionPath,
+  shown,
   starts,
   transport,
   type UsedPath,
   used,
 } from "./judgement.ts";
 import { namedPaths, strategyRisk, type TreeStep, treeSteps } from "./tree-steps.ts";
+
+/** Of the commands that start programs, those that print what version control holds. */
+const dumpers = new Set(["difftool", "fast-export", "checkout-index"]);
 
 /** Subcommands that change something, with the options that a wildcard in a rule covers. */
 export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
@@ -195,7 +199,10 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
     "for-each-repo receive-pack upload-pack maintenance send-email fast-import fast-export checkout-index"
   )
     .split(" ")
-    .map((name): [string, GitCommand] => [name, command("", { caution: starts(name) })]),
+    .map((name): [string, GitCommand] => [
+      name,
+      command("", { caution: starts(name), ...(dumpers.has(name) && { shows: always }) }),
+    ]),
 ];
 
 export const gitGlobals = optionTable(
@@ -261,6 +268,7 @@ export function judgeGit(words: readonly Word[], { isKnown, repository }: Place)
     ...used(command.writes(scanned), "write"),
     ...(subcommand.text === "mv" ? moved(scanned.operands) : []),
     ...used(files.paths, files.use),
+    ...used(pastPaths(scanned, repository), "read"),
   ];
   const judged = judgement(command.readOnly(scanned), paths, [
     ...outer,
@@ -280,12 +288,25 @@ export function judgeGit(words: readonly Word[], { isKnown, repository }: Place)
     ...(named !== undefined && { exactOnly: named, wildcardHead: `git ${subcommand.text}` }),
     ...(tree.length > 0 && { tree: pathspecOptions(before).length === 0 ? tree : withOptions(tree, before) }),
     ...(command.shows(scanned) && !namesPaths(scanned) && { showsTracked: true as const }),
+    ...(judged.exactOnly !== undefined && { namesFiles: "any" as const }),
     ...(readOnly && { rendered: harden(before, subcommand, rest, command) }),
     ...(readOnly &&
       isLimitable(subcommand.text, scanned) && {
         limited: harden(before, subcommand, rest.map(asCommit), command),
       }),
   };
+}
+
+/** Files of the past that words name, such as the object of a tag, which another command could show then. */
+function pastPaths(scanned: ScannedWords, repository: string | undefined): readonly Word[] {
+  if (repository === undefined) return [];
+  const values = scanned.options.flatMap(({ signs, value }) =>
+    value === undefined || signs.includes("-") ? [] : [value],
+  );
+  const operands = [...scanned.operands, ...values].filter(
+    ({ literal, text }) => literal && revisionPath.test(text),
+  );
+  return shown({ ...scanned, operands }, repository).filter((word) => !operands.includes(word));
 }
 
 /** Where the last operand is a folder, it receives the others by their names. */
@@ -318,11 +339,14 @@ function namesPaths({ operands }: ScannedWords): boolean {
 
 const limitable = new Set(["diff", "log", "show", "whatchanged", "diff-tree", "grep"]);
 
+/** Options with which it shows more than the paths it is limited to. */
+const unlimited = new Set(["no-index", "L", "full-diff"]);
+
 /** Whether paths can be left out of what it shows: no operand names an object in another way than as a commit. */
 function isLimitable(name: string, { operands, options }: ScannedWords): boolean {
   return (
     limitable.has(name) &&
-    !options.some((option) => option.name === "no-index" || option.name === "L") &&
+    !options.some((option) => unlimited.has(option.name)) &&
     operands.slice(name === "grep" ? 1 : 0).every(({ literal, text }) => literal && !/:|\^\{|^-/.test(text))
   );
 }
@@ -345,10 +369,21 @@ const numbered = new Set([
   "format-patch",
 ]);
 
+/** Commands without a table that print what version control holds. */
+const dumping = new Set("merge-tree range-diff unpack-file pack-objects".split(" "));
+
 function unknownCommand(name: string, reasons: readonly (string | undefined)[]): Judgement {
   const reason =
     reasons.find((found) => found !== undefined) ?? `git ${name} may be an alias or another program`;
-  return { readOnly: false, exactOnly: reason, wildcardHead: `git ${name}`, paths: [], anywhere: false };
+  return {
+    readOnly: false,
+    exactOnly: reason,
+    wildcardHead: `git ${name}`,
+    paths: [],
+    anywhere: false,
+    namesFiles: "any",
+    ...(dumping.has(name) && { showsTracked: true as const }),
+  };
 }
 
 function harden(

@@ -21,13 +21,14 @@ export interface Judgement {
   readonly wildcardHead?: string;
   /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
   readonly pinnedHead?: string;
+  readonly requiredHead?: string;
   readonly paths: readonly UsedPath[];
   /** It does the same in every directory. */
   readonly anywhere?: boolean;
   readonly urls?: UrlUse;
   readonly showsTracked?: true;
   /** Its use of the files among its words is not known: see the unit. */
-  readonly namesFiles?: "any" | "code";
+  readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that the words need not name. */
   readonly tree?: readonly TreeStep[];
   /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
@@ -328,7 +329,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
 }
 
 /** A program that writes the files it is given, called so that it only reads them. */
-function readingOnly({ renames: _, ...spec }: ProgramSpec): ProgramSpec {
+function readingOnly(spec: ProgramSpec): ProgramSpec {
   return { ...spec, operands: "read" };
 }
 
@@ -342,7 +343,10 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
     ...(spec.readOnly === true && spec.operands === "read" ? latePaths(scanned.options) : []),
     ...operandPaths(spec.operands, operands, scanned.options),
     ...operands.flatMap((word) =>
-      (spec.renames?.(word.path) ?? []).map((path) => ({ word: { ...word, path }, use: "write" as const })),
+      (spec.renames?.(word.path) ?? []).map((path) => ({
+        word: { ...word, path },
+        use: spec.operands === "read" ? ("read" as const) : ("write" as const),
+      })),
     ),
   ];
   paths.push(...removedPaths(spec, scanned.options, operands));

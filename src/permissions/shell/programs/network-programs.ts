@@ -98,11 +98,13 @@ function encodedFiles({ options }: ScannedWords): Word[] {
   });
 }
 
-/** A form may name several files, and more of them behind `;`. */
+/** A form may name several files, and more of them behind `;`; an upload a pattern; a text that is written out, where to. */
 function severalFiles({ options }: ScannedWords): string | undefined {
-  return options.some(({ name, value }) => /^(?:F|form)$/.test(name) && /=.*[,;"(]/.test(value?.text ?? ""))
-    ? "a form of curl may name further files"
-    : undefined;
+  const has = (names: RegExp, text: RegExp): boolean =>
+    options.some(({ name, value }) => names.test(name) && text.test(value?.text ?? ""));
+  if (has(/^(?:F|form)$/, /=.*[,;"(]/) || has(/^(?:T|upload-file)$/, /[{[]/))
+    return "an option of curl may name further files";
+  return has(/^(?:w|write-out)$/, /%output\{/) ? "an option of curl writes a file" : undefined;
 }
 
 export const wgetOptions = optionTable(
