@@ -15,7 +15,7 @@ import {
   reflogOptions,
   shown,
   walkOptions,
-} from "./judgement.ts";
+} from "./git-command.ts";
 
 const configNames =
   /^(?:user|core|remote|branch|init|push|pull|merge|rebase|commit|tag|diff|status|log)\.[\w./-]+$/i;
