@@ -87,21 +87,13 @@ export const requirements: readonly Requirement[] = [
   built("PRM-11", "Project files run nothing until the folder is trusted."),
   built("PRM-12", "A program can decide calls itself."),
 
-  partly(
-    "HKS-1",
-    "All sixteen hook events fire.",
-    "Those of tasks and teams are known to the runner and wait for what they show of.",
-  ),
+  built("HKS-1", "All sixteen hook events fire."),
   built("HKS-2", "Hooks of every source fire inside subagents, an agent's own only for itself."),
   built("HKS-3", "Frontmatter hooks live as long as their agent, and the flat form is accepted."),
   built("HKS-4", "Matchers are names, alternatives, expressions or everything."),
   built("HKS-5", "A command hook reads the event as JSON."),
   built("HKS-6", "Exit codes decide, and a broken guard lets nothing through."),
-  partly(
-    "HKS-7",
-    "Hooks are commands, requests, prompts, agents or functions.",
-    "An agent hook asks its model once, without tools.",
-  ),
+  built("HKS-7", "Hooks are commands, requests, prompts, agents or functions."),
   built("HKS-8", "Every start has exactly one stop, and a stop hook can send the agent on."),
   built("HKS-9", "Hooks of one event run together under a time limit."),
 
@@ -176,11 +168,7 @@ export const requirements: readonly Requirement[] = [
   built("CLI-2", "`retinue agents` lists, shows, makes and checks definitions, and rates descriptions."),
   built("CLI-3", "Plans and tasks can be seen and steered from any terminal."),
   built("CLI-4", "The terminal shows the tree of agents live."),
-  partly(
-    "CLI-5",
-    "`retinue doctor` checks the set-up and says what to do.",
-    "Models and sandbox are checked only as configured.",
-  ),
+  built("CLI-5", "`retinue doctor` checks the set-up and says what to do."),
   built("CLI-6", "Errors are one sentence and an exit code, without stack traces."),
   built("CLI-7", "An unknown command is an error with the nearest one, and a run without a key fails."),
   built(

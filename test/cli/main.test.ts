@@ -9,6 +9,8 @@ import {
   rmSync,
   writeFileSync,
 } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -469,7 +471,11 @@ describe("retinue agents new", () => {
 describe("retinue doctor", () => {
   it("says for each part whether it is well, and never shows a key [CLI-5]", async () => {
     const fixture = createFixture();
-    const environment = { PATH: process.env["PATH"], ANTHROPIC_API_KEY: "sk-secret" };
+    const environment = {
+      PATH: process.env["PATH"],
+      ANTHROPIC_API_KEY: "sk-secret",
+      ANTHROPIC_BASE_URL: "http://127.0.0.1:1",
+    };
     const { code, out } = await fixture.run(["doctor"], { environment });
     expect(code).toBe(0);
     for (const name of [
@@ -514,8 +520,49 @@ describe("retinue doctor", () => {
     expect((await fixture.run(["doctor"], { environment: off })).out).toMatch(
       /^note +local models +Not looked/m,
     );
-    const key = { ...environment, ANTHROPIC_API_KEY: "k" };
+    const key = { ...environment, ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: "http://127.0.0.1:1" };
     expect((await fixture.run(["doctor"], { environment: key })).out).not.toContain("local models");
+  });
+
+  it("tries the key, and compares the models that it can use [CLI-5]", async () => {
+    const models = { list: ["claude-sonnet-5-20260101", "claude-opus-5"] };
+    const server = createServer((request, response) => {
+      const isKnown =
+        request.headers["x-api-key"] === "good" && request.url?.startsWith("/v1/models?") === true;
+      if (request.headers.authorization === "Bearer other") response.writeHead(404);
+      else if (!isKnown) response.writeHead(401);
+      response.end(
+        JSON.stringify({ data: models.list.map((id) => ({ id, type: "model" })), has_more: false }),
+      );
+    });
+    await new Promise<void>((listening) => void server.listen(0, "127.0.0.1", listening));
+    onTestFinished(() => void server.close());
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const fixture = createFixture();
+    const check = async (access: Record<string, string>) => {
+      const environment = { PATH: process.env["PATH"], ANTHROPIC_BASE_URL: `http://${host}/`, ...access };
+      const { out, code } = await fixture.run(["doctor", "--json"], { environment });
+      const checks = JSON.parse(out).checks as { name: string; state: string; text: string }[];
+      return { code, of: (name: string) => checks.find((one) => one.name === name) };
+    };
+    const some = await check({ ANTHROPIC_API_KEY: "good" });
+    expect(some.of("keys")).toMatchObject({
+      state: "ok",
+      text: `Set: ANTHROPIC_API_KEY. ${host} accepts the key.`,
+    });
+    expect(some.of("models")).toMatchObject({ state: "warning" });
+    expect(some.of("models")?.text).toMatch(/does not list claude-haiku-[\d-]+\.$/);
+    models.list.push("claude-haiku-5-5");
+    expect((await check({ ANTHROPIC_API_KEY: "good" })).of("models")).toMatchObject({ state: "ok" });
+    const refused = await check({ ANTHROPIC_API_KEY: "bad" });
+    expect(refused.code).toBe(1);
+    expect(refused.of("keys")).toMatchObject({
+      state: "error",
+      text: `Set: ANTHROPIC_API_KEY. ${host} refuses the key (status 401).`,
+    });
+    const other = await check({ ANTHROPIC_AUTH_TOKEN: "other" });
+    expect(other).toMatchObject({ code: 0 });
+    expect(other.of("keys")).toMatchObject({ state: "note" });
   });
 
   it("exits with 1 when a settings file or a definition is broken, and says where [CLI-5]", async () => {

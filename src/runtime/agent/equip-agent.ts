@@ -182,6 +182,7 @@ async function openHooks(
     plan,
     model,
     pay,
+    looking: services,
     definition,
     source: main?.source ?? "startup",
     directory,

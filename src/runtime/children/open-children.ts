@@ -328,7 +328,7 @@ async function recover(
   options: { readonly signal?: AbortSignal | undefined; readonly definition?: PlannedDefinition },
 ): Promise<void> {
   const { plan, model } = parent;
-  return runChildRecovery(agentId, { runtime: services.runtime, look, plan, model, takeOver, ...options });
+  return runChildRecovery(agentId, { services, look, plan, model, takeOver, ...options });
 }
 
 /** A program's own model serves its children too, unless they name another. */

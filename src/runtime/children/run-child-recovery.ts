@@ -6,11 +6,12 @@ import type { PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import { loadEarlierRun } from "../../tasks/recovery/load-earlier-run.ts";
 import { writeRecovery } from "../../tasks/recovery/write-recovery.ts";
+import type { HookTools } from "../hooks/create-ask-model.ts";
 import { openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
 export interface ChildRecoveryParts {
-  readonly runtime: RuntimeContext;
+  readonly services: HookTools & { readonly runtime: RuntimeContext };
   /** Reads the agents again. */
   readonly look: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
   /** Its definition, where that was found already. */
@@ -27,7 +28,8 @@ const hookLimitMs = 60_000;
 
 /** Settles how the last run of a child ended whose process died: its stop hooks run once. */
 export async function runChildRecovery(agentId: string, parts: ChildRecoveryParts): Promise<void> {
-  const { runtime, plan } = parts;
+  const { plan } = parts;
+  const { runtime } = parts.services;
   if (!runtime.keepsTranscripts) return;
   const files = sessionFiles(runtime.discovered.paths.transcripts, plan.sessionId).agent(agentId);
   const known = await loadEarlierRun(files);
@@ -69,10 +71,11 @@ export async function runChildRecovery(agentId: string, parts: ChildRecoveryPart
 
 async function openStopHooks(
   child: { readonly agentId: string; readonly agentType: string; readonly transcript: string },
-  { runtime, look, plan, model, definition }: ChildRecoveryParts,
+  { services, look, plan, model, definition }: ChildRecoveryParts,
 ): Promise<SessionHooks | undefined> {
   return openSessionHooks({
-    runtime,
+    runtime: services.runtime,
+    looking: services,
     plan: { ...plan, agent: { id: child.agentId, name: child.agentType } },
     model,
     definition: definition ?? (await findDefinition(child.agentType, look)),

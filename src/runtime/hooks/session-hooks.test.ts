@@ -350,6 +350,72 @@ describe("where hooks come from", () => {
     expect(denials[0]?.reason).toBe("Read was refused by a hook: it peeks");
   });
 
+  describe("[HKS-7] an agent looks at the work before it answers", () => {
+    const asking = { type: "agent", prompt: "Checked? $ARGUMENTS" };
+
+    test("with tools that read, and its answer decides", async () => {
+      const hooks = { PreToolUse: [{ matcher: "Bash", hooks: [asking] }] };
+      await using sample = await setUp(
+        [
+          bash("touch made"),
+          read("a.txt"),
+          { match: "inside", text: '{"ok": false, "reason": "a.txt says inside"}' },
+          "Done.",
+        ],
+        { hooks },
+      );
+      const { denials } = await sample.runtime.run("Go.", allowBash).result;
+      expect(denials[0]?.reason).toBe("Bash was refused by a hook: a.txt says inside");
+      expect(sample.requests[1]?.tools.map(({ name }) => name).sort()).toEqual(["Glob", "Grep", "Read"]);
+      expect(await exists(sample, "made")).toBe(false);
+    });
+
+    test("deny rules hold for it, nothing outside is read, and hooks do not fire for its calls", async () => {
+      const hooks = { Stop: [{ hooks: [asking] }], ...on("PreToolUse", "touch heard; exit 2") };
+      await using sample = await setUp(
+        [
+          "Finished.",
+          {
+            calls: ["secret.txt", "/etc/hostname", "a.txt"].map((file_path) => ({
+              name: "Read",
+              input: { file_path },
+            })),
+          },
+          '{"ok": true}',
+        ],
+        { hooks, settings: { permissions: { deny: ["Read(secret.txt)"] } } },
+      );
+      await sample.workspace.write("secret.txt", "classified\n");
+      expect((await sample.runtime.run("Go.", { permissionMode: "bypassPermissions" }).result).text).toBe(
+        "Finished.",
+      );
+      const seen = lastReported(sample.requests);
+      expect(seen).toMatch(/inside/);
+      expect(seen).not.toMatch(/classified/);
+      expect(seen.match(/"is_error":true/g)).toHaveLength(2);
+      expect(await exists(sample, "heard")).toBe(false);
+    });
+
+    test("and may read the transcript that the event names", async () => {
+      const hooks = { Stop: [{ hooks: [asking] }] };
+      const transcript = { name: "Read", input: { file_path: "" } };
+      const program: readonly HookFunction[] = [
+        {
+          event: "Stop",
+          run: ({ transcript_path: path }) => {
+            transcript.input.file_path = String(path);
+          },
+        },
+      ];
+      await using sample = await setUp(["Finished.", { calls: [transcript] }, '{"ok": true}'], {
+        hooks,
+        runtime: { hooks: program },
+      });
+      await sample.runtime.run("Go with the marked words.").result;
+      expect(lastReported(sample.requests)).toMatch(/marked words/);
+    });
+  });
+
   test("can be switched off, but not an organisation's", async () => {
     const settings = { disableAllHooks: true };
     await using off = await setUp([read("a.txt"), "Done."], { hooks: on("PreToolUse", "exit 2"), settings });

@@ -1,11 +1,10 @@
 import { join } from "node:path";
-import { textOf, type UserMessage } from "../../conversation/message.ts";
+import type { UserMessage } from "../../conversation/message.ts";
 import { mayWiden } from "../../definitions/agent-definition.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { agentHooks, type SourcedHookRule } from "../../hooks/hook-rule.ts";
 import {
-  type AskModel,
   createHookRunner,
   type FireOptions,
   type HookRunner,
@@ -14,7 +13,6 @@ import {
 } from "../../hooks/hook-runner.ts";
 import { outputFolder, sessionFiles } from "../../journal/session-files.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
-import { takeModelTurn } from "../../loop/take-model-turn.ts";
 import type { Model } from "../../model/model.ts";
 import { withFacts } from "../../permissions/call-facts.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
@@ -36,6 +34,7 @@ import {
   createTeamHooks,
   type TeamHooks,
 } from "./call-hooks.ts";
+import { createAskModel, type HookTools } from "./create-ask-model.ts";
 import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
 import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
 import { withEnvironmentFile } from "./with-environment-file.ts";
@@ -118,6 +117,7 @@ interface SessionHookFacts {
   readonly directory: () => string;
   /** Set for a child: its start and end are reported instead of the session's. */
   readonly child?: ChildHookDependencies["child"];
+  readonly looking: HookTools;
   /** Around a model that a hook asks: its calls are the agent's. */
   readonly pay?: (model: Model) => Model;
   /** Calls a tool of a connected MCP server, for hooks of kind `mcp_tool`. */
@@ -189,7 +189,14 @@ function createRunner(
       ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
       ...(httpHookAllowedEnvVars === undefined ? {} : { allowedVariables: httpHookAllowedEnvVars }),
     },
-    ask: createAsk(facts),
+    ask: createAskModel({
+      plan,
+      modelFor: (name) => modelFor(facts, name),
+      directory: facts.directory,
+      now: runtime.now,
+      transcripts: [files.transcript, ...(facts.child === undefined ? [] : [facts.child.transcript])],
+      looking: facts.looking,
+    }),
     ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
     warnOnly: settings.extra.get("failingHooks") === "warn",
     outputDirectory: outputFolder(runtime, plan.sessionId),
@@ -330,22 +337,12 @@ function askServer(call: CallServer): NonNullable<HookRunnerOptions["callTool"]>
   };
 }
 
-/** One question and one answer, without tools. */
-function createAsk({ runtime, model, pay = (unpaid) => unpaid }: SessionHookFacts): AskModel {
-  return async (prompt, { model: named, signal }) => {
-    const asked = pay(
-      named === undefined ? model : (await chooseModel(runtime, { model: named }, undefined)).model,
-    );
-    const request = {
-      system: ["You judge one event in the work of a coding agent for the person who set up this check."],
-      tools: [],
-      messages: [{ role: "user", content: prompt } as const],
-    };
-    const turn = takeModelTurn({ model: asked, request, signal, onLost: () => undefined });
-    for (let step = await turn.next(); ; step = await turn.next()) {
-      if (step.done === true) return textOf(step.value.message);
-    }
-  };
+/** The model that a hook names, else the agent's; its calls are the agent's. */
+async function modelFor(
+  { runtime, model, pay = (unpaid) => unpaid }: SessionHookFacts,
+  name: string | undefined,
+): Promise<Model> {
+  return pay(name === undefined ? model : (await chooseModel(runtime, { model: name }, undefined)).model);
 }
 
 interface HookSources {

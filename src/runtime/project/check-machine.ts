@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
+import { type AccountModels, listAccountModels } from "../../model/anthropic/list-account-models.ts";
 import { resolveModelReference } from "../../model/select-subagent-model.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
@@ -18,11 +19,12 @@ export interface MachineCheckups {
   readonly programs: readonly Checkup[];
 }
 
-export async function checkMachine(facts: DoctorFacts): Promise<MachineCheckups> {
+export async function checkMachine(facts: DoctorFacts, signal?: AbortSignal): Promise<MachineCheckups> {
+  const account = await listAccountModels(facts.environment, signal);
   return {
     folder: checkConfigDirectory(facts),
-    keys: checkKeys(facts),
-    models: checkModels(facts),
+    keys: checkKeys(facts, account),
+    models: checkModels(facts, account),
     programs: [await checkGit(facts), await checkSandbox(facts), await checkReadOnlySandbox(facts)],
   };
 }
@@ -58,15 +60,31 @@ export const keyNames = [
   "OPENROUTER_API_KEY",
 ] as const;
 
-/** Whether keys are set; never what they are. */
-function checkKeys({ discovered, environment }: DoctorFacts): Checkup {
+/** Whether keys are set, and whether Anthropic's is accepted; never what they are. */
+function checkKeys({ discovered, environment }: DoctorFacts, account: AccountModels | undefined): Checkup {
   const { plain } = discovered.settings.settings;
   const found = [
     ...keyNames.filter((name) => (environment[name] ?? "").trim() !== ""),
     ...(plain.apiKeyHelper === undefined ? [] : ["apiKeyHelper of the settings"]),
   ];
   const name = "keys";
-  if (found.length > 0) return { name, state: "ok", text: `Set: ${found.join(", ")}.` };
+  const set = `Set: ${found.join(", ")}.`;
+  if (account?.type === "refused")
+    return {
+      name,
+      state: "error",
+      text: `${set} ${account.host} refuses the key (status ${account.status}).`,
+      advice: "Check that the key is whole, not revoked, and meant for this address.",
+    };
+  if (account?.type === "unknown")
+    return {
+      name,
+      state: "note",
+      text: `${set} Whether the key is accepted is not known; ${account.host}: ${account.why}.`,
+    };
+  if (account?.type === "listed")
+    return { name, state: "ok", text: `${set} ${account.host} accepts the key.` };
+  if (found.length > 0) return { name, state: "ok", text: set };
   return {
     name,
     state: "warning",
@@ -75,7 +93,7 @@ function checkKeys({ discovered, environment }: DoctorFacts): Checkup {
   };
 }
 
-function checkModels({ aliases, environment }: DoctorFacts): Checkup {
+function checkModels({ aliases, environment }: DoctorFacts, account: AccountModels | undefined): Checkup {
   const name = "models";
   const { issues } = readEnvironment(environment);
   const [issue] = issues;
@@ -95,7 +113,20 @@ function checkModels({ aliases, environment }: DoctorFacts): Checkup {
   const words = resolved.map(
     ({ alias, model }) => `${alias} = ${model.type === "model" ? model.id : "inherit"}`,
   );
-  return { name, state: "ok", text: `${words.join(", ")}.` };
+  const text = `${words.join(", ")}.`;
+  if (account?.type !== "listed" || !account.isWhole) return { name, state: "ok", text };
+  const isListed = (id: string): boolean =>
+    account.ids.some((listed) => listed === id || listed.startsWith(`${id}-`));
+  const missing = resolved.flatMap(({ model }) =>
+    model.type === "model" && model.provider === undefined && !isListed(model.id) ? [model.id] : [],
+  );
+  if (missing.length === 0) return { name, state: "ok", text: `${text} The key can use them.` };
+  return {
+    name,
+    state: "warning",
+    text: `${text} ${account.host} does not list ${missing.join(", ")}.`,
+    advice: "Set ANTHROPIC_DEFAULT_SONNET_MODEL, _OPUS_MODEL or _HAIKU_MODEL to a model that it has.",
+  };
 }
 
 async function checkGit({ environment }: DoctorFacts): Promise<Checkup> {

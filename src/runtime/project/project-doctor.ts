@@ -55,7 +55,7 @@ export function projectDoctor(gather: () => Promise<ProjectFacts>): ProjectDocto
       const read = await gather();
       const facts = { ...read, nameOf, diagnostics: [...given, ...read.discovered.diagnostics] };
       const servers = projectMcp(async () => read);
-      const { folder, keys, models, programs } = await checkMachine(facts);
+      const { folder, keys, models, programs } = await checkMachine(facts, signal);
       return [
         folder,
         ...checkSettings(facts),
