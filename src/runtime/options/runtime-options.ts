@@ -281,6 +281,8 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   /** The key under which a call is known outside this process. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly settings?: string;
+  /** The program wrote its settings itself, so what is wrong with them is a mistake of the call. */
+  readonly ownSettings?: boolean;
   /** Of the settings files of the person and the project, only what restricts counts. */
   readonly restrictionsOnly?: boolean;
   readonly mcpServers?: Readonly<Record<string, unknown>>;
