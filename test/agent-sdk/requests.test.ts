@@ -135,7 +135,7 @@ test("a host asks for files and hooks, and registers a folder whose skills are t
       known["own"] = await refusalOf(running, "register_repo_root", { directory: "." });
       await ask(running, "register_repo_root", { directory: "app", reload_skills: true });
       known["again"] = await refusalOf(running, "register_repo_root", { directory: "app" });
-      known["commands"] = (await running.supportedCommands()).map(({ name }) => name);
+      known["skills"] = await ask(running, "reload_skills");
       known["rules"] = await ask(running, "list_permission_rules");
       prompts.end();
     },
@@ -167,7 +167,9 @@ test("a host asks for files and hooks, and registers a folder whose skills are t
   expect(known["missing"]).toContain("there is no folder");
   expect(known["own"]).toContain("already");
   expect(known["again"]).toContain("already");
-  expect(known["commands"]).toContain("ship");
+  expect(known["skills"]).toMatchObject({
+    skills: expect.arrayContaining([expect.objectContaining({ name: "ship" })]),
+  });
   expect(known["rules"]).toMatchObject({
     state: { workspaceDirectories: expect.arrayContaining([{ path: join(stage.cwd, "app") }]) },
   });
