@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
+import type { Options } from "@anthropic-ai/claude-agent-sdk";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
@@ -234,6 +235,35 @@ describe("what a program's own functions do wrong is a sentence, and never takes
     expect(denials).toEqual([]);
     expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("apple");
   });
+});
+
+it("hooks and agents with the types of the Agent SDK are taken as they are [SDK-1]", async () => {
+  const events: string[] = [];
+  const foreign: Required<Pick<Options, "hooks" | "agents">> = {
+    hooks: {
+      PreToolUse: [
+        {
+          hooks: [
+            async ({ hook_event_name: event }) => {
+              events.push(event);
+              return { async: true };
+            },
+          ],
+        },
+      ],
+    },
+    agents: { clerk: { description: "Works.", prompt: "Work." } },
+  };
+  const { hooks, agents } = foreign;
+  await using sample = await createSampleRuntime(
+    [{ calls: [{ name: "Glob", input: { pattern: "*" } }] }, "Done."],
+    {
+      hooks,
+      agents,
+    },
+  );
+  expect((await sample.runtime.run("Go.", { agent: "clerk" }).result).denials).toEqual([]);
+  expect(events).toEqual(["PreToolUse"]);
 });
 
 describe("canUseTool adds rules as in the Agent SDK [SDK-1]", () => {

@@ -36,13 +36,12 @@ type HookCallback<Event extends FiredEvent> = (
 ) => HookReturn | Promise<HookReturn>;
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
-type HookReturn = HookOutput | AsyncHookOutput | undefined | void;
+type HookReturn = HookOutput | SdkHookOutput | undefined | void;
 
-/** What a hook of the Agent SDK answers that decides nothing; what it then does is its own matter. */
-interface AsyncHookOutput {
-  readonly async: true;
-  readonly asyncTimeout?: number;
-}
+/** What the Agent SDK types as an answer: one for any event, or that of a hook that decides nothing. */
+type SdkHookOutput =
+  | (Omit<HookOutput, "hookSpecificOutput"> & { readonly hookSpecificOutput?: object })
+  | { readonly async: true; readonly asyncTimeout?: number };
 
 type HooksByEvent = {
   readonly [Event in FiredEvent]?: readonly (
