@@ -176,7 +176,8 @@ async function refuse(
     heldBack.add(realPath);
     return heldBackDiagnostic(realPath, origin.spot, candidate.file);
   }
-  const writers = candidate.kind === "managed" ? await findForeignWriters(candidate.file, userId) : undefined;
+  const writers =
+    candidate.kind === "managed" ? await findForeignWriters(candidate.file, { userId }) : undefined;
   return writers === undefined ? undefined : unsafeManagedDiagnostic(candidate.file, writers, "is not used");
 }
 

@@ -8,7 +8,7 @@ import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import { isAgentId } from "../journal/session-files.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
-import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
+import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
@@ -213,7 +213,7 @@ function createQueries({
     skills: Object.assign(async () => (await gather()).skills(), project.skills),
     async interrupted() {
       const [{ findInterrupted }, facts] = await Promise.all([
-        import("../tasks/recovery/find-interrupted.ts"),
+        import("../tasks/find-interrupted.ts"),
         gather(),
       ]);
       return findInterrupted(facts.discovered.paths.transcripts);
@@ -227,8 +227,8 @@ function createQueries({
         gather(),
       ]);
       const { paths } = facts.discovered;
-      const now = (): number => facts.today().getTime();
-      return withTeam(await loadInspection({ transcripts: paths.transcripts, written: id, now }), paths);
+      const search = { transcripts: paths.transcripts, written: id, now: facts.epochMs };
+      return withTeam(await loadInspection(search), paths);
     },
   };
 }
@@ -316,7 +316,7 @@ async function findSessionOf(
 ): Promise<string | undefined> {
   if (agentId === undefined || (await pool.hosts(agentId))) return undefined;
   const [{ findTasks }, facts] = await Promise.all([
-    import("../tasks/recovery/find-tasks.ts"),
+    import("../tasks/find-tasks.ts"),
     program.gather(),
   ]);
   if (!facts.keepsTranscripts || !isAgentId(agentId)) return undefined;
@@ -355,7 +355,7 @@ export function createTidying(signal: AbortSignal, now: () => number): Tidying {
     environment,
     trusted,
   }: Parameters<Tidying["begin"]>[0]): Promise<void> {
-    const { cleanUp } = await import("../tasks/recovery/cleanup.ts");
+    const { cleanUp } = await import("../tasks/cleanup.ts");
     const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
     const cleanup = { ...paths, olderThanDays, now: now(), dryRun: false, environment, trusted, signal };
     await cleanUp(cleanup);

@@ -14,11 +14,12 @@ import {
   refuseModel,
   selectMainModel,
 } from "../model/select-subagent-model.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
-import { agentOutputFile, createAgentTaskSource } from "../tasks/agent-output-file.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
-import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
+import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
 import {
   type ChildLimits,
   createTaskManager,
@@ -33,13 +34,13 @@ import {
   recoverCommands,
 } from "../tools/command/recover-commands.ts";
 import { type AssembledTools, assembleTools, openSandboxes } from "./agent/assemble-tools.ts";
+import { openSkills } from "./agent/session-skills.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
-import { denyRules, mayLoadIn } from "./session-rules.ts";
-import { openSkills } from "./skills/session-skills.ts";
+import { mayLoadIn, rulesOf, type SessionRules } from "./session-rules.ts";
 
 export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
 
@@ -47,43 +48,32 @@ export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
 export async function gatherSession(
   runtime: RuntimeContext,
   options: SessionSetup,
-  connecting: Promise<SessionServers>,
+  {
+    definition,
+    servers: connecting,
+  }: { readonly definition: AgentDefinition | undefined; readonly servers: Promise<SessionServers> },
 ) {
   const { paths } = runtime.discovered;
-  const definition = findMainAgent(runtime.discovered, options.agent);
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(runtime, options, definition);
   // A plan may be carried out elsewhere, by a process that has a key.
   if (options.planOnly !== true) refuseUnserved(runtime, options.model, chosenModel);
   const chosen = await chooseSession(options, paths.transcripts, runtime.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const { tasks, control } = openTasks(runtime, files);
-  const mayLoad = mayLoadIn(runtime, options);
-  const skills = await openSkills(runtime, {
-    sessionId: chosen.sessionId,
-    contextWindow: model.facts.contextWindow,
-    deny: denyRules(runtime, options),
-    mayLoad,
-  });
-  const preloaded = skills.preload(definition);
-  const system = await gatherSystemPrompt({
-    runtime,
-    options,
-    definition,
-    modelId: model.facts.id,
-    skills,
-    preloaded,
-    mayLoad,
-  });
+  const rules = rulesOf(runtime, options);
+  const { sessionId } = chosen;
+  const prompted = await gatherPrompt(runtime, options, { definition, model, sessionId, rules });
   const servers = await connecting;
   if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
   const commands = await openSessionCommands(runtime, files, options);
   const tools = toolsOf(runtime, options, {
     servers,
     commands,
-    hasSkills: skills.areOffered,
+    deny: rules.deny,
+    hasSkills: prompted.skills.areOffered,
     tasks,
     files,
-    sessionId: chosen.sessionId,
+    sessionId,
   });
   return {
     definition,
@@ -95,13 +85,36 @@ export async function gatherSession(
     files,
     tasks,
     control,
-    skills,
-    preloaded,
-    system,
+    rules,
+    ...prompted,
     servers,
     commands,
     tools,
   };
+}
+
+/** The skills there are, and what the main agent is shown at the start. */
+async function gatherPrompt(
+  runtime: RuntimeContext,
+  options: SessionSetup,
+  {
+    definition,
+    model,
+    sessionId,
+    rules,
+  }: {
+    readonly definition: AgentDefinition | undefined;
+    readonly model: Model;
+    readonly sessionId: string;
+    readonly rules: SessionRules;
+  },
+) {
+  const mayLoad = mayLoadIn(runtime, rules);
+  const { id: modelId, contextWindow } = model.facts;
+  const skills = await openSkills(runtime, { sessionId, contextWindow, deny: rules.deny, mayLoad });
+  const preloaded = skills.preload(definition);
+  const shared = { runtime, options, definition, modelId, skills, preloaded, rules, mayLoad };
+  return { skills, preloaded, system: await gatherSystemPrompt(shared) };
 }
 
 /** The children of the session; where something is written down, other processes reach them and the main agent. */
@@ -118,6 +131,7 @@ function toolsOf(
   {
     servers,
     commands,
+    deny,
     hasSkills,
     tasks,
     files,
@@ -125,6 +139,7 @@ function toolsOf(
   }: {
     readonly servers: SessionServers;
     readonly commands: SessionCommands;
+    readonly deny: readonly PolicyRule[];
     readonly hasSkills: boolean;
     readonly tasks: TaskManager;
     readonly files: SessionFiles;
@@ -137,10 +152,10 @@ function toolsOf(
     commands,
     promptTool: options.permissionPromptTool,
     hasSkills,
-    sandboxes: openSandboxes(runtime, options),
+    sandboxes: openSandboxes(runtime, deny),
     taskSources: [
       createAgentTaskSource(tasks, {
-        outputFile: (id) => (runtime.keepsTranscripts ? agentOutputFile(files, id) : undefined),
+        outputFile: (id) => (runtime.keepsTranscripts ? files.agent(id).output : undefined),
         recall: (id) => findEndedTask(transcripts, { sessionId, id }),
       }),
     ],
@@ -178,16 +193,6 @@ export async function chooseModel(
     };
   }
   const selection = select(runtime, options, definition);
-  const refusal = refuseModel(
-    selection.model,
-    modelLimits(runtime),
-    aliasTable({ environment: runtime.environment }),
-  );
-  if (refusal !== undefined) {
-    throw new RetinueError("model-denied", refusal, {
-      advice: "Choose another with --model, or change the setting.",
-    });
-  }
   const served = await findServing(runtime, selection);
   return {
     ...served,
@@ -293,18 +298,26 @@ function select(
   options: SessionSetup,
   definition: AgentDefinition | undefined,
 ): ModelSelection {
+  const limits = modelLimits(runtime);
+  const aliases = aliasTable({ environment: runtime.environment });
   const selection = selectMainModel({
     flag: options.model,
     definition: definition?.model,
     variable: runtime.environment["ANTHROPIC_MODEL"],
     settings: runtime.discovered.settings.settings.plain.model,
-    aliases: aliasTable({ environment: runtime.environment }),
+    aliases,
     isPlanning: options.permissionMode === "plan",
   });
+  const refusal = refuseModel(selection.model, limits, aliases);
   const unclear = selection.unclear.find(({ origin }) => origin === "flag");
-  if (unclear === undefined) return selection;
-  const advice = unclear.nearest === undefined ? {} : { advice: `Did you mean ${unclear.nearest}?` };
-  throw new RetinueError("unclear-model", `The model cannot be used: ${unclear.why}.`, advice);
+  if (unclear !== undefined) {
+    const advice = unclear.nearest === undefined ? {} : { advice: `Did you mean ${unclear.nearest}?` };
+    throw new RetinueError("unclear-model", `The model cannot be used: ${unclear.why}.`, advice);
+  }
+  if (refusal === undefined) return selection;
+  throw new RetinueError("model-denied", refusal, {
+    advice: "Choose another with --model, or change the setting.",
+  });
 }
 
 function unclearNotes({ unclear }: ModelSelection): readonly string[] {

@@ -32,7 +32,7 @@ import type { RunPlan } from "../planning/plan-tools.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/owner-lock.ts";
-import { findChildAnswers } from "../tasks/recovery/interrupted-outcome.ts";
+import { findChildAnswers } from "../tasks/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -177,7 +177,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     observer: options.observer,
   });
   try {
-    writeUnrecorded(writer, loaded);
+    if (loaded !== undefined) writeUnrecorded(writer, loaded);
   } catch (error) {
     log.close();
     throw error;
@@ -225,10 +225,10 @@ export function reportDamage(
 /** The conversation already answers calls that a crash cut off; now the file does so too. */
 export function writeUnrecorded(
   writer: Pick<TranscriptWriter, "record">,
-  loaded: Pick<LoadedSession, "unrecorded"> | undefined,
+  { unrecorded }: Pick<LoadedSession, "unrecorded">,
 ): void {
-  if (loaded === undefined || loaded.unrecorded.length === 0) return;
-  const message = { role: "user", content: loaded.unrecorded } as const;
+  if (unrecorded.length === 0) return;
+  const message = { role: "user", content: unrecorded } as const;
   writer.record({ type: "user-added", message, origin: "tool-results" });
 }
 

@@ -1,8 +1,8 @@
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { WaitClock } from "../foundation/stopwatch.ts";
 import { losesHook } from "../hooks/read-hooks.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
 import { findChoices } from "../journal/session-choices.ts";
@@ -103,7 +103,6 @@ export interface RuntimeContext {
   /** The time by which runs are limited. */
   readonly clock: WaitClock;
   readonly now: () => number;
-  readonly today: () => Date;
   /** Milliseconds since 1970. */
   readonly epochMs: () => number;
 }
@@ -119,7 +118,7 @@ export interface SessionObserver {
 export async function beginSession<Output>(
   runtime: RuntimeContext,
   given: SessionSetup<Output>,
-  { look, signal }: Omit<OpenSessionParts, "servers">,
+  { look, signal }: Pick<OpenSessionParts, "look" | "signal">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(runtime.discovered.settings);
   const options = await withEarlierChoices(runtime, given);
@@ -139,7 +138,7 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? runtime : { ...runtime, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, { look, servers, signal });
+    return await openSession(around, options, { definition, look, servers, signal });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();

@@ -25,7 +25,7 @@ import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
 import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import { approvalsOf, withoutWebhookKey } from "./approvals/open-inbox.ts";
+import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -58,9 +58,9 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
     readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
+    openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
-    openTeam: createTeamStores(),
   };
   const agents = createAgentSearch(shared);
   return {
@@ -213,11 +213,11 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
-  const environment = withoutWebhookKey(whole, plain.approvals);
+  const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
   const variables = readEnvironment(environment).options;
   return {
     ...givenParts(options),
-    ...approvalsOf(options.approvals, plain.approvals, whole),
+    ...questions,
     ...teamsOf({ option: options.teams, environment, variables, settings: plain }, shared.openTeam),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
@@ -239,7 +239,6 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     ids: { uuid: randomUUID },
     clock,
     now: clock.now,
-    today: () => new Date(),
     epochMs: Date.now,
   };
 }

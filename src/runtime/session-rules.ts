@@ -16,7 +16,7 @@ import type { RunPlan } from "../planning/plan-tools.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { Paths } from "../settings/paths.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
-import { findRealPath } from "../tools/find-real-path.ts";
+import { findRealPaths } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/grants/tool-entry.ts";
 import { sandboxRights } from "../tools/sandbox/sandbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -57,23 +57,17 @@ export async function findOutputRules(
   { directory, toolResults }: Pick<SessionFiles, "directory" | "toolResults">,
   outputs: string,
 ): Promise<readonly PolicyRule[]> {
-  return Promise.all(
-    [...new Set([toolResults, outputs, join(directory, "tasks")])].map(
-      async (folder): Promise<PolicyRule> => {
-        const real = await findRealPath(folder);
-        return {
-          rule: {
-            tool: "Read",
-            canonicalTool: "Read",
-            specifier: { type: "path", anchor: "settings", pattern: "**" },
-          },
-          anchor: folder,
-          ...(real === folder ? {} : { otherAnchors: [real] }),
-          from: folder,
-        };
-      },
-    ),
-  );
+  const folders = await findRealPaths([...new Set([toolResults, outputs, join(directory, "tasks")])]);
+  return folders.map(([folder, real]) => ({
+    rule: {
+      tool: "Read",
+      canonicalTool: "Read",
+      specifier: { type: "path", anchor: "settings", pattern: "**" },
+    },
+    anchor: folder,
+    ...(real === folder ? {} : { otherAnchors: [real] }),
+    from: folder,
+  }));
 }
 
 /** Team files are for the team's tools alone: whoever could write them could speak for others. */
@@ -81,10 +75,8 @@ export async function findTeamRules({
   teams,
   tasks,
 }: Pick<Paths, "teams" | "tasks">): Promise<readonly PolicyRule[]> {
-  const folders = await Promise.all(
-    [teams, tasks].map(async (folder) => ({ folder, real: await findRealPath(folder) })),
-  );
-  return folders.flatMap(({ folder, real }) =>
+  const folders = await findRealPaths([teams, tasks]);
+  return folders.flatMap(([folder, real]) =>
     ["Read", "Edit"].map(
       (tool): PolicyRule => ({
         rule: { tool, canonicalTool: tool, specifier: { type: "path", anchor: "settings", pattern: "**" } },
@@ -98,14 +90,16 @@ export async function findTeamRules({
   );
 }
 
-/** What is forbidden whatever the plan says. */
-export function denyRules(
+export type SessionRules = ReturnType<typeof sessionRules>;
+
+/** The same for a session of a runtime, whose own deny rules hold for all of them. */
+export function rulesOf(
   { discovered, disallowedTools }: Pick<RuntimeContext, "discovered" | "disallowedTools">,
   options: RuleFlags,
-) {
+): SessionRules {
   const { paths, settings } = discovered;
-  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
-  return sessionRules(settings, flags, paths.cwd).deny;
+  const denied = [...disallowedTools, ...(options.disallowedTools ?? [])];
+  return sessionRules(settings, { ...options, disallowedTools: denied }, paths.cwd);
 }
 
 function fromSettings({ rule, source }: SourcedRule): PolicyRule {
@@ -165,24 +159,17 @@ export async function findWorkingDirectories(
       : resolve(source.anchor, directory),
   );
   const folders = [paths.cwd, ...runtime.additionalDirectories, ...fromSettings].filter(isAbsolute);
-  const real = await Promise.all(folders.map((folder) => findRealPath(folder)));
+  const real = (await findRealPaths(folders)).map(([, found]) => found);
   return [...new Set([...folders, ...real])];
 }
 
 /** Whether rules of a session let a file be loaded into a prompt; `more` are deny rules of the agent it is loaded for. */
 export function mayLoadIn(
-  {
-    discovered,
-    disallowedTools,
-    platform,
-  }: Pick<RuntimeContext, "discovered" | "disallowedTools" | "platform">,
-  options: RuleFlags,
+  { discovered, platform }: Pick<RuntimeContext, "discovered" | "platform">,
+  { deny, ask }: SessionRules,
   more: readonly PolicyRule[] = [],
 ): MayLoad | undefined {
-  const { paths, settings } = discovered;
-  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
-  const { deny, ask } = sessionRules(settings, flags, paths.cwd);
-  return createMayLoad({ deny: [...deny, ...more], ask }, { ...paths, platform });
+  return createMayLoad({ deny: [...deny, ...more], ask }, { ...discovered.paths, platform });
 }
 
 /** The same by the rules of settings alone, where no session is started. */
@@ -202,13 +189,13 @@ interface PolicySource {
 /** What settings and options say about rights and the mode: the same for a run, a plan and an explanation. */
 export function policyFacts(
   { discovered: { paths, settings }, trusted, platform }: PolicySource,
-  flags: RuleFlags,
+  rules: SessionRules,
 ): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeWishes, "settingsMode" | "bypassForbidden"> {
   const { permissions, sources, plain } = settings.settings;
   const sandbox = sandboxRights(plain.sandbox);
   const mode = permissions.defaultMode;
   return {
-    rules: sessionRules(settings, flags, paths.cwd),
+    rules,
     ...(mode === undefined
       ? {}
       : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
@@ -244,19 +231,19 @@ export function decidePlan(
   options: SessionSetup,
   sessionId: string,
   found: FactsFound & {
+    readonly rules: SessionRules;
     readonly outputRules: readonly PolicyRule[];
     readonly teamRules?: readonly PolicyRule[];
     readonly limits: LimitFacts;
   },
 ): RunPlan {
-  const disallowedTools = [...runtime.disallowedTools, ...(options.disallowedTools ?? [])];
-  const rights = policyFacts(runtime, { ...options, disallowedTools });
+  const rights = policyFacts(runtime, found.rules);
   const planned = planSession(
     { ...options, sessionId, agentId: "main" },
     {
       ...rights,
-      rules: { ...rights.rules, deny: [...rights.rules.deny, ...(found.teamRules ?? [])] },
       ...found,
+      rules: { ...rights.rules, deny: [...rights.rules.deny, ...(found.teamRules ?? [])] },
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
     },
   );

@@ -19,8 +19,10 @@ import type { SessionServer } from "./servers/session-servers.ts";
 
 export type { ModelFacts } from "../model/model.ts";
 export type { RunPlan } from "../planning/plan-tools.ts";
-export { type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
+export type { TaskView } from "../tools/task-source.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
@@ -47,6 +49,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
   compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
+  /** What the main agent, or a child, has said of the answer that its model is giving; empty between answers. */
+  partialText(agentId?: string): string;
   /** Gives the session a title by which it can be resumed. */
   rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
@@ -106,9 +110,10 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     plan,
     model: agentParts.model.facts,
     discovered: parts.discovered,
-    skills: skills.all,
+    skills: skills?.all ?? [],
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
+    partialText: (agentId = "main") => parts.partialText(agentId),
     rename: renameOf(parts),
     tasks,
     moveCommands: parts.moveCommands,

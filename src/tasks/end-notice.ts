@@ -2,6 +2,7 @@ import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import { contextTokens } from "../conversation/usage.ts";
 import type { CommandRecord } from "../tools/command/command-record.ts";
+import type { TaskView } from "../tools/task-source.ts";
 import type { TaskState } from "./drive-task.ts";
 
 /** What a parent is shown when a child in the background has ended. */
@@ -42,6 +43,28 @@ export function commandNotice({ id, description, outputFile, end }: CommandRecor
     ...(outputFile === undefined ? [] : [`<output-file>${outputFile}</output-file>`]),
     "<status>stopped</status>",
     `<summary>Background command ${JSON.stringify(escapeControlTags(description))} no longer runs. ${end?.note ?? ""}</summary>`,
+    "</task-notification>",
+  ];
+  return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+/** What an agent is shown when a command that it started in the background has ended by itself. */
+export function commandEndNotice({
+  id,
+  description,
+  outputFile,
+  state,
+  exitCode,
+  note,
+}: TaskView): UserMessage {
+  const how =
+    state === "timed-out" ? "was ended at its time limit" : `ended with the code ${exitCode ?? "unknown"}`;
+  const lines = [
+    "<task-notification>",
+    `<task-id>${id}</task-id>`,
+    ...(outputFile === undefined ? [] : [`<output-file>${outputFile}</output-file>`]),
+    `<status>${state === "completed" ? "completed" : "failed"}</status>`,
+    `<summary>Background command ${JSON.stringify(escapeControlTags(description))} ${how}.${note === undefined ? "" : ` ${note}`}</summary>`,
     "</task-notification>",
   ];
   return { role: "user", content: [{ type: "text", text: lines.join("\n") }] };

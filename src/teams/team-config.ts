@@ -1,5 +1,6 @@
 import { refuseAgentName } from "../definitions/refuse-agent-name.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { isSessionId } from "../journal/session-files.ts";
 
 /** A member as the team's file names it. */
 export interface TeamMember {
@@ -53,7 +54,8 @@ export interface TeamConfig {
 export function readTeamConfig(value: unknown, name: string): TeamConfig | string {
   if (!isRecord(value)) return "expected an object";
   const { description, createdAt, leadAgentId, leadSessionId, members, teamName: _old, ...rest } = value;
-  if (typeof leadSessionId !== "string") return "expected leadSessionId, the id of a session";
+  if (typeof leadSessionId !== "string" || !isSessionId(leadSessionId))
+    return "expected leadSessionId, the id of a session";
   if (members !== undefined && !Array.isArray(members)) return "expected a list of members";
   return {
     ...rest,

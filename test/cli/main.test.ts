@@ -47,7 +47,7 @@ function createFixture(): Fixture {
         host: {
           stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
           platform: "linux",
-          version: () => "9.9.9",
+          version: "9.9.9",
           ...changes,
         },
       }),
@@ -738,10 +738,15 @@ describe("the command line itself", () => {
   });
 
   it("makes a sentence even of an error no one expected [CLI-6]", async () => {
-    const broken = () => {
-      throw new TypeError("x is not a function");
-    };
-    const { code, err } = await createFixture().run(["doctor"], { version: broken });
+    const environment = new Proxy<Record<string, string>>(
+      {},
+      {
+        get() {
+          throw new TypeError("x is not a function");
+        },
+      },
+    );
+    const { code, err } = await createFixture().run(["doctor"], { environment });
     expect(code).toBe(1);
     expect(err).toMatch(
       /^retinue: Something went wrong that should not: x is not a function\nRun it again with --debug/,

@@ -17,15 +17,18 @@ import { createSharedBudget } from "../../src/cluster/limits/shared-budget.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { postgres as connect } from "../../src/cluster/postgres.ts";
 import { serveSessions } from "../../src/cluster/serve-sessions.ts";
+import { createTranscriptFiles } from "../../src/cluster/session/transcript-files.ts";
 import { withinWorker } from "../../src/cluster/session/within-worker.ts";
 import { startAgent, waitForEnd } from "../../src/cluster/start-agent.ts";
 import { startPlan, startSession } from "../../src/cluster/start-session.ts";
 import type { Store } from "../../src/cluster/store.ts";
 import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
+import { sessionFiles } from "../../src/journal/session-files.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { Approver } from "../../src/permissions/approver.ts";
 import type { RunPlan } from "../../src/planning/plan-tools.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { becomes } from "../../src/testing/becomes.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
@@ -122,7 +125,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     await becomes(async () => (await run(cwd, "logs", id)).out.includes("user: Again, please."));
   });
 
-  test("a session whose worker died before the first line of its transcript begins again [CLU-3]", async () => {
+  test("a session whose worker died before the first line of its transcript begins again, also where a frozen one holds the file [CLU-3]", async () => {
     respond = writeFiles(1);
     const directory = createProject("first-line");
     const plan = {
@@ -139,11 +142,33 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       { type: "entry", entry: { type: "prompted" } },
     ];
     const copy = crypto.randomUUID();
+    // As a worker with the same home does that was stopped in the middle; who may write is decided by the log.
+    const folder = join(worker.home, ".claude/projects", directory.replace(/[^a-zA-Z0-9]/g, "-"));
+    mkdirSync(folder, { recursive: true });
+    const held = takeOwnerLock(sessionFiles(folder, copy).transcript);
     await store.log.append(agentLog(copy), JSON.parse(JSON.stringify(begun).replaceAll(id, copy)), 0);
     expect(await startAgent(store, { agent: copy, plan: null })).toBe("exists");
     const ending = await waitForEnd(store, copy, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "All files are written." } });
     expect(readFileSync(join(directory, "file-1.txt"), "utf8")).toBe("text 1");
+    expect(held.type === "taken" && held.lock.isHeld()).toBe(false);
+  });
+
+  test("a worker that wakes up again leaves the files of the one that took over alone [CLU-3]", () => {
+    const folder = createProject("transcripts");
+    const session = crypto.randomUUID();
+    const file = sessionFiles(folder, session).transcript;
+    const [frozen, successor] = [
+      createTranscriptFiles(folder, session),
+      createTranscriptFiles(folder, session),
+    ];
+    const entries = [{ type: "file", path: `${session}.jsonl`, from: 0, text: "{}\n" }];
+    frozen.restore(entries);
+    successor.restore(entries);
+    frozen.remove();
+    expect(readFileSync(file, "utf8")).toBe("{}\n");
+    successor.remove();
+    expect([existsSync(file), existsSync(sessionFiles(folder, session).directory)]).toEqual([false, false]);
   });
 
   /** The plan of a child for a folder, made here as JSON. */

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
@@ -50,12 +50,17 @@ test("retinue teams lists, shows, writes to, stops and removes a team that anoth
   const running = runCommand(place, ["-p", "go", ...settings], { environment });
   await working.promise;
   const teams = (...words: readonly string[]) => runInProcess(place, ["teams", ...words]);
+  // A file that names no session as its lead costs only its own team.
+  mkdirSync(join(place.home, ".claude/teams/broken"), { recursive: true });
+  writeFileSync(join(place.home, ".claude/teams/broken/config.json"), '{"leadSessionId":"x","members":[]}');
   const list = await teams();
+  rmSync(join(place.home, ".claude/teams/broken"), { recursive: true });
   const show = await teams("show", "squad");
   const board = await teams("board", "squad");
   const sent = await teams("send", "squad", "ada", "Hurry", "up.");
   const clean = await teams("clean");
   expect(list.out).toMatch(/squad\s+running\s+1 working\s+0\/1/);
+  expect(list.err).toContain("expected leadSessionId, the id of a session");
   expect(show.out).toMatch(/Finds things.*ada\s+working, general-purpose/s);
   expect(board.out).toBe("#1 [in_progress] look around (ada)\n");
   expect(sent).toMatchObject({ code: 0, out: "Sent to ada.\n" });

@@ -53,6 +53,9 @@ test("a question waits as a line until it is opened, never takes keys of the dra
   pty.type(`${keys.tab}1\rxyz`);
   await pty.shows("> a draft 1 yes pleasexyz", "tab to answer");
   expect(existsSync(join(place.cwd, "other"))).toBe(false);
+  // Ctrl+C leaves the question as a line and the draft as it is, whenever it comes.
+  pty.type(`${keys.tab}${keys.ctrlC}`);
+  await pty.shows("> a draft 1 yes pleasexyz", "tab to answer", "ctrl+c again ends");
   pty.type(keys.tab);
   await pty.shows("4 no, and say what");
   await afterGuard();
@@ -84,7 +87,7 @@ test("an edit is shown as a diff before it is made, and a rule can be granted fo
   );
   await pty.shows("tab to answer");
   pty.type(keys.tab);
-  await pty.shows("- two", "+ zwei", "yes, and do not ask again");
+  await pty.shows("asks to use Edit\n    a.txt\n", "- two", "+ zwei", "yes, and do not ask again");
   await afterGuard();
   pty.type("\u001b[C\u001b[C2");
   await pty.shows("Edited.", "+ zwei");
@@ -211,14 +214,20 @@ test("the tree shows what each agent does; ctrl+b frees the caller, who hears of
   expect(provider.requests.slice(-2).map(({ status }) => status)).toEqual(["abandoned", "abandoned"]);
 });
 
-test("ctrl+b moves a running command to the background, the agent's and the person's own; after ! the same rules hold, and the agent hears of it [BGR-3, CLI-4]", async () => {
+test("ctrl+b moves a running command to the background, the agent's and the person's own; its end is shown and reported; after ! the same rules hold, and the agent hears of it [BGR-2, BGR-3, CLI-4]", async () => {
   const untilThere = (file: string): string =>
     `echo begun; while [ ! -e ${file} ]; do sleep 0.05; done; touch late-${file}`;
   const { pty, place, provider } = await openConversation(
-    [{ calls: [{ name: "Bash", input: { command: untilThere("one") } }] }, "I continue.", "I saw it."],
+    [
+      { calls: [{ name: "Bash", input: { command: untilThere("one") } }] },
+      "I continue.",
+      { match: "task-notification", text: "It has ended." },
+      "I saw it.",
+    ],
     {
       words: ["run it", "--allowedTools", "Bash(echo *),Bash(while *),Bash(sleep *),Bash(touch late-*)"],
       files: { "note.txt": "the first line\nthe content of the note\n" },
+      columns: 130,
     },
   );
   const isThere = (name: string): boolean => existsSync(join(place.cwd, name));
@@ -233,9 +242,15 @@ test("ctrl+b moves a running command to the background, the agent's and the pers
   await pty.shows("It continues in the background as task");
   await pty.isMissing("esc to interrupt");
   expect([isThere("late-one"), isThere("late-two")]).toEqual([false, false]);
-  place.write("one", "");
   place.write("two", "");
-  await expect.poll(() => isThere("late-one") && isThere("late-two")).toBe(true);
+  await pty.shows("late-two  ended in the background");
+  // What the person ran is read with the next message, what the agent ran begins a turn.
+  expect(provider.requests).toHaveLength(2);
+  place.write("one", "");
+  await pty.shows("late-one  ended in the background", "It has ended.");
+  expect([isThere("late-one"), isThere("late-two")]).toEqual([true, true]);
+  expect(userTexts(provider)).toContain("ended with the code 0");
+  await pty.isMissing("esc to interrupt");
 
   pty.type(`!cat note.txt${keys.enter}`);
   await pty.shows("Bash cat note.txt", "  the first line", "  the content of the note");
@@ -252,12 +267,14 @@ test("ctrl+b moves a running command to the background, the agent's and the pers
   expect(userTexts(provider)).toContain("the content of the note");
 });
 
-test("a command of the person outlives a turn that ends meanwhile [CLI-4]", async () => {
+test("a command and a change of mode from before the conversation is open count; the command outlives a turn that ends meanwhile [CLI-4]", async () => {
   const { pty, place } = await openConversation(["Answered."], {
     words: ["--dangerously-skip-permissions"],
   });
-  await pty.shows("bypassPermissions");
+  // Four modes: after four changes it is the one of the start.
+  pty.type(keys.shiftTab.repeat(4));
   pty.type(`!echo begun; while [ ! -e go ]; do sleep 0.05; done; echo over$((1+1))${keys.enter}`);
+  await pty.shows("bypassPermissions");
   await pty.shows("  begun", "esc to interrupt");
   pty.type(`meanwhile${keys.enter}`);
   await pty.shows("Answered.", "○ Bash echo begun");

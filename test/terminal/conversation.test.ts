@@ -13,6 +13,10 @@ test("a person types prompts of lines and pastes of any size, reads the streamed
   ]);
   pty.type("say hello");
   await pty.shows("> say hello");
+  // No shell started it, so nothing stops it: it continues.
+  pty.type("\u001a");
+  await expect.poll(() => pty.bytes().split("\u001b[?2004h").length).toBe(3);
+  await pty.shows("> say hello");
   pty.type(keys.enter);
   await pty.shows("Hello there.", "- two", "claude-sonnet-5");
   pty.type("one\u001b[13;2utwo\\\rthree\r");

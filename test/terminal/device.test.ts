@@ -61,6 +61,24 @@ describe("the terminal is given back", () => {
   });
 });
 
+test("ctrl+z gives the terminal to the shell, also at rest, and fg comes back to the draft [CLI-4]", async () => {
+  const { pty } = await openConversation(["Answered."], {
+    shell: 'set -m; "$@"; echo "stopped with $?"; fg >/dev/null; echo "ended with $?"',
+  });
+  await pty.shows("default");
+  pty.type("half a draft");
+  await pty.shows("> half a draft");
+  pty.type("\u001a");
+  await pty.hasShown("stopped with 148");
+  await pty.shows("> half a draft", "default");
+  pty.type(`, whole now${keys.enter}`);
+  await pty.shows("> half a draft, whole now", "Answered.");
+  pty.type(keys.ctrlD);
+  await pty.exited;
+  expect(modesLeft(pty)).toEqual([]);
+  expect((await pty.all()).at(-1)).toBe("ended with 0");
+});
+
 test("finished text is in the scrollback once and in order, through resizes while it streams; a paste of 10,000 lines leaves the keys alive [CLI-4]", async () => {
   const lines = Array.from({ length: 300 }, (_, at) => `line number ${at} of the long answer`);
   const { pty } = await openConversation([lines.join("\n\n")], {

@@ -6,12 +6,15 @@ import { afterGuard, keys, openConversation } from "./pty-stage.ts";
 
 test("with --plain the conversation is lines alone, and questions are answered by name [CLI-4]", async () => {
   const { pty, place } = await openConversation(
-    [{ text: "I **make** it.", calls: [{ name: "Bash", input: { command: "touch made" } }] }, "Done."],
+    [
+      { text: "I **make** it.", calls: [{ name: "Bash", input: { command: "touch made '\u001b[2Jsafe'" } }] },
+      "Done.",
+    ],
     { words: ["--plain"] },
   );
   await pty.shows("The mode is default.");
   pty.type(`make it${keys.enter}`);
-  await pty.shows("I make it.", "Question: main asks to use Bash:", "touch made", "/yes");
+  await pty.shows("I make it.", "Question: main asks to use Bash:", "touch made '\\u001b[2Jsafe'", "/yes");
   // A line that was meant as a message is one.
   pty.type(`1${keys.enter}`);
   pty.type(`/yes${keys.enter}`);

@@ -14,6 +14,8 @@ export interface PtyOptions {
   readonly environment?: Readonly<Record<string, string>>;
   readonly columns?: number;
   readonly rows?: number;
+  /** A script of bash that starts the command, which is in `"$@"`. */
+  readonly shell?: string;
 }
 
 /** The command in a real pseudo terminal, whose output goes through a terminal emulator. */
@@ -41,10 +43,12 @@ const patienceMs = 25_000;
 export function openPty(
   { cwd, home }: Pick<Place, "cwd" | "home">,
   words: readonly string[],
-  { environment = {}, columns = 100, rows = 30 }: PtyOptions = {},
+  { environment = {}, columns = 100, rows = 30, shell }: PtyOptions = {},
 ): PtyStage {
+  const command = [process.execPath, join(projectRoot, "bin/retinue.js"), ...words];
+  const [file = "", ...rest] = shell === undefined ? command : ["bash", "-c", shell, "bash", ...command];
   const terminal = new Terminal({ cols: columns, rows, scrollback: 50_000, allowProposedApi: true });
-  const child = spawn(process.execPath, [join(projectRoot, "bin/retinue.js"), ...words], {
+  const child = spawn(file, rest, {
     cols: columns,
     rows,
     cwd,

@@ -2,7 +2,7 @@ import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import type { ModelFacts } from "../../model/model.ts";
+import type { ModelFacts } from "../../model.ts";
 import { apiFailureOf, isApiFailure } from "./api-failure.ts";
 import type { DeferredCall } from "./host-hooks.ts";
 import { type SdkMessage, sdkUsage } from "./sdk-messages.ts";

@@ -1,9 +1,9 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { setFlagsFromString } from "node:v8";
-import { checkSessionOptions } from "../cli/check-session-options.ts";
 import { endSignals, exitCodeOf } from "../cli/end-signal.ts";
-import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
+import { type PrintOptions, readPrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
+import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
 import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
 import { TerminalDevice } from "./screen/terminal-device.ts";
@@ -21,7 +21,6 @@ export async function runTerminal(
 ): Promise<number> {
   const { host } = context;
   keepMemorySmall();
-  checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   const capabilities = findCapabilities(host.environment, {
     plain: options.plain === true,
@@ -35,7 +34,7 @@ export async function runTerminal(
     isOnce,
     asks: options.ask !== false,
     async createRuntime(more) {
-      const { createPrintRuntime } = await import("../cli/print/open-print-session.ts");
+      const { createPrintRuntime } = await import("../cli/open-print-session.ts");
       return createPrintRuntime(context, options, more);
     },
   });
@@ -155,10 +154,10 @@ async function disposeSoon(session: AsyncDisposable): Promise<void> {
 }
 
 function tellClosing(
-  { sessionId, runningAgents }: ReturnType<RuntimeSession["closing"]>,
+  { sessionId, running }: ReturnType<RuntimeSession["closing"]>,
   { host }: CommandContext,
 ): void {
-  const stopped = runningAgents.map((agent) => `Stopped: ${agent}\n`).join("");
+  const stopped = running.map((one) => `Stopped: ${stripControlCharacters(one)}\n`).join("");
   const how = sessionId === undefined ? "" : `Continue: retinue --resume ${sessionId}\n`;
   host.stdout.write(`${stopped}${how}`);
 }

@@ -68,7 +68,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
       const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
       // The mode was decided with the plan; whether it is allowed here is decided here.
       const mode = decided === undefined ? {} : { permissionMode: decided.policy.mode };
-      const session = await runtime.open({ ...options, ...mode, ...own });
+      const session = await runtime.open({ ...options, ...mode, ...own, takeOver });
       publishOpened(work.context, session);
       return session.stream(work.prompt.text, signal);
     },
@@ -82,7 +82,7 @@ function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWor
     sessionId,
     maxBudgetUsd: tree.usd,
     async start(runtime, signal) {
-      const session = await runtime.open({ sessionId, childrenOnly: true, limits: { tree } });
+      const session = await runtime.open({ sessionId, childrenOnly: true, limits: { tree }, takeOver });
       const placed = inWorkspace(plan, workspace, work.workspace);
       const handle = session.runPlan({ ...withPrompt(placed, work), sessionId });
       // Not as if somebody had stopped the agent itself: another worker continues it.
@@ -93,6 +93,9 @@ function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWor
     },
   });
 }
+
+/** Who runs an agent is decided by its log, so files that another worker of this machine holds, frozen perhaps, are taken. */
+const takeOver = true;
 
 function withPrompt(plan: ChildPlan, { progress, prompt }: SessionWork): ChildPlan {
   if (!progress.hasTranscript) return plan;

@@ -1,5 +1,6 @@
 // @io
 import { isUtf8 } from "node:buffer";
+import { randomUUID } from "node:crypto";
 import {
   closeSync,
   mkdirSync,
@@ -12,9 +13,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { errorCode, fileError } from "../../foundation/file-error.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { JsonValue } from "../store.ts";
 
 /** A piece of a session's files, as it is kept in the agent's log. */
@@ -33,6 +34,7 @@ export interface TranscriptFiles {
   restore(entries: readonly JsonValue[]): void;
   /** What was written since the last time. */
   takeNews(): readonly FilePiece[];
+  /** Removes them, unless another worker of this machine has taken the session over and put its own there. */
   remove(): void;
 }
 
@@ -40,15 +42,21 @@ export function createTranscriptFiles(transcripts: string, sessionId: string): T
   const files = sessionFiles(transcripts, sessionId);
   const lengths = new Map<string, number>();
   const versions = new Map<string, string>();
+  const mark = join(files.directory, ".worker");
+  const own = randomUUID();
   const remove = (): void => {
     rmSync(files.transcript, { force: true });
     rmSync(files.directory, { recursive: true, force: true });
   };
   return {
-    remove,
+    remove() {
+      if (textOf(mark) === own) remove();
+    },
     restore(entries) {
       remove();
       lengths.clear();
+      mkdirSync(files.directory, { recursive: true, mode: 0o700 });
+      writeFileSync(mark, own, { mode: 0o600 });
       for (const [path, text] of joinPieces(entries.flatMap(readPiece), sessionId)) {
         const file = join(transcripts, path);
         mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -99,6 +107,15 @@ function namesIn(folder: string): readonly string[] {
   } catch (error) {
     if (errorCode(error) === "ENOENT") return [];
     throw fileError("read the folder", folder, error);
+  }
+}
+
+function textOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw fileError("read", file, error);
   }
 }
 

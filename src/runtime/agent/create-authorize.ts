@@ -14,7 +14,7 @@ import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { TurnRights } from "../skills/agent-skills.ts";
+import type { TurnRights } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 
 /** A program's own answer to a call that rules leave open. */

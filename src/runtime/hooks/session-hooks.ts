@@ -134,7 +134,10 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const { discovered } = runtime;
   const { settings } = discovered.settings;
   const notify = createReport(runtime.notice);
-  const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
+  const plugins =
+    discovered.plugins.length === 0
+      ? { hooks: [], diagnostics: [] }
+      : await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
   for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
@@ -370,9 +373,9 @@ export function collectHookRules(sources: HookSources): readonly SourcedHookRule
       return { hook, origin: { type: "settings", ...file } };
     });
   if (isOff || managedOnly) return written;
-  const mayRun = definition !== undefined && mayWiden(definition.source, trusted);
+  const mayRun = definition?.hooks !== undefined && mayWiden(definition.source, trusted);
   const own = mayRun
-    ? agentHooks(definition.hooks ?? [], {
+    ? agentHooks(definition.hooks, {
         id: agentId,
         name: definition.name,
         isSubagent: sources.isSubagent === true,

@@ -1,6 +1,6 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
-import type { WaitClock } from "../../foundation/stopwatch.ts";
+import type { WaitClock } from "../../foundation/abortable.ts";
 import type { FiredEvent, HookInput, HookOutput } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";

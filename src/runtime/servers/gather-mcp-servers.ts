@@ -71,9 +71,10 @@ export async function gatherMcpServers(options: GatherMcpOptions): Promise<Gathe
     exclusive: loaded.isExclusive,
     lookup: createLookup(options.environment, paths.projectRoot),
   };
-  const answered = await askAll(chooseMcpServers(entries, facts), options);
-  const decided = { ...facts, answers: answered.answers };
-  const chosen = chooseMcpServers(entries, decided);
+  const first = chooseMcpServers(entries, facts);
+  const answered = await askAll(first, options);
+  const decided = answered.answers.size === 0 ? facts : { ...facts, answers: answered.answers };
+  const chosen = decided === facts ? first : chooseMcpServers(entries, decided);
   return {
     ...chosen,
     entries,

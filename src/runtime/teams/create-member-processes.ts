@@ -2,11 +2,10 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TeamMembership } from "../../planning/spawn-request.ts";
-import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
+import type { MemberProcesses } from "../agent/decide-child.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
-import type { MemberProcesses } from "../children/decide-child.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   type MemberAnswer,
@@ -24,7 +23,7 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
   const canAsk = runtime.canUseTool !== undefined || asking !== undefined;
   return {
     refuse: (plan) => refuseMemberProcess(plan) ?? refusePorting(runtime) ?? refusePane(runtime),
-    outputFile: (agentId) => agentOutputFile(files, agentId),
+    outputFile: (agentId) => files.agent(agentId).output,
     run: (plan, control, signal) =>
       runMemberProcess(plan, {
         control,

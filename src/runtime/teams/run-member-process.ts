@@ -11,8 +11,8 @@ import { runProcess } from "../../foundation/run-process.ts";
 import { spawnProcess } from "../../foundation/spawn-process.ts";
 import { streamLines } from "../../foundation/stream-lines.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { type BudgetRequest, serveBudget } from "./create-remote-budget.ts";
 import type { PortableOptions } from "./portable-options.ts";
 

@@ -8,7 +8,7 @@ import { isInside } from "../../../permissions/permission-policy.ts";
 import { loadPluginHooks } from "../../../plugins/load-plugin.ts";
 import type { SettingsScope } from "../../../settings/settings.ts";
 import { stripControlCharacters } from "../../cli/views/strip-control-characters.ts";
-import { findProjectFiles } from "../../terminal/session/find-project-files.ts";
+import { findProjectFiles } from "../../../runtime/project/find-project-files.ts";
 import { refused } from "../control-channel.ts";
 import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
 

@@ -6,7 +6,7 @@ import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.
 import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rule.ts";
 import { type AgentSdkOptions, addAgentSdkOptions } from "../../agent-sdk/agent-sdk-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import type { PrintOptions } from "../print/print-options.ts";
+import type { PrintOptions } from "../print-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 import {
   addCommands,
@@ -66,7 +66,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     })
     .helpCommand(false)
     .argument("[prompt...]")
-    .version(host.version(), "-v, --version");
+    .version(host.version, "-v, --version");
   program.helpInformation = () => helpText;
   addOptions(program, [...sessionOptions, ...runOptions]);
   addAgentSdkOptions(program);
@@ -104,7 +104,7 @@ function createRunPrompt(host: CliHost, invoke: Invoke) {
       ? invoke(async (context) =>
           (await import("../../terminal/run-terminal.ts")).runTerminal(context, words, options),
         )
-      : invoke(async (context) => (await import("../print/run-print.ts")).runPrint(context, words, options));
+      : invoke(async (context) => (await import("../run-print.ts")).runPrint(context, words, options));
 }
 
 /** `--bare`: nothing counts but what the command line names, and what the organisation says. */
@@ -214,7 +214,7 @@ export function gatherLists(arguments_: readonly string[], cwd: string): readonl
 
 export interface HelpParts {
   readonly write: (text: string) => void;
-  readonly version: () => string;
+  readonly version: string;
   readonly columns: number;
   /** Runs a prompt as `-p` does. */
   readonly runPrompt: (words: readonly string[], options: PrintOptions) => Promise<void> | void;
@@ -235,7 +235,7 @@ export function addHelpCommands(program: Command, parts: HelpParts): void {
     .action(async (words: readonly string[], { man = false }: { man?: boolean }) => {
       if (!man) return parts.write(findCommand(program, words).helpInformation());
       const { renderManual } = await import("../views/render-manual.ts");
-      parts.write(renderManual(outlineProgram(program), { version: parts.version() }));
+      parts.write(renderManual(outlineProgram(program), { version: parts.version }));
     });
   describe(
     program.command("completion <shell>"),

@@ -100,7 +100,7 @@ function addAgentCommands(program: Command, run: Run): void {
     .option("--host <address>", "listen on another address than 127.0.0.1; needs --token")
     .option("--token <text>", "the token of the link; a random one when left out")
     .action((options) =>
-      run(async (context) => (await import("../../studio/mirror-store.ts")).studioOfStore(context, options)),
+      run(async (context) => (await import("../../studio/studio.ts")).studioOfStore(context, options)),
     );
   describe(program.command("stop <id>"), "Ends an agent and its children, on whichever worker.").action(
     (id: string) => run(async (context) => (await load()).stop(context, id)),

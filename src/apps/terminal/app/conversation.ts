@@ -9,7 +9,13 @@ import type {
   TurnOutcome,
 } from "../session/terminal-session.ts";
 import { endedAgentRows } from "../text/agent-rows.ts";
-import { callSubject, finishedCallRows, runningCallRow, shellRows } from "../text/finished-call-rows.ts";
+import {
+  callSubject,
+  endedCommandRow,
+  finishedCallRows,
+  runningCallRow,
+  shellRows,
+} from "../text/finished-call-rows.ts";
 import { formatDuration, plural } from "../text/format.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
 
@@ -103,6 +109,9 @@ export class Conversation {
       }
       case "call-finished":
         this.#endCall(event);
+        break;
+      case "command-ended":
+        this.add([endedCommandRow(event.command, this.#width())], "calls");
         break;
       case "compaction":
         this.#compact(event);
@@ -333,5 +342,6 @@ const hiddenTools: ReadonlySet<string> = new Set(["Agent", "TodoWrite", "AskUser
 
 const noticeStyles = { info: dim, warning: colours.warning, error: colours.error } as const;
 
-export const spinnerMs = 200;
+/** Seldom enough that waiting costs next to nothing. */
+export const spinnerMs = 320;
 const spinner = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇"];

@@ -12,6 +12,8 @@ export class KeyRouter {
   readonly #actions: AppActions;
   #escapedAt = Number.NEGATIVE_INFINITY;
   #leaveAt = Number.NEGATIVE_INFINITY;
+  /** How often the mode was to be changed before there were modes. */
+  #owedModes = 0;
 
   constructor(state: AppState, actions: AppActions) {
     this.#state = state;
@@ -31,6 +33,19 @@ export class KeyRouter {
       if (this.#commands.get(key.name)?.() === true) return;
     }
     this.#pressBox(key);
+  }
+
+  /** Ctrl+C in an open question: it waits as a line again, the draft stays, and the next Ctrl+C counts as the second. */
+  leaveQuestion(): void {
+    this.#state.desk.leave();
+    this.#announceLeaving();
+  }
+
+  /** The conversation has been opened. */
+  modesKnown(): void {
+    const owed = this.#owedModes;
+    this.#owedModes = 0;
+    for (let at = 0; at < owed; at += 1) this.#nextMode();
   }
 
   /** Each says whether it took the key. */
@@ -70,18 +85,15 @@ export class KeyRouter {
 
   #clearOrLeave(): boolean {
     const { box, session, conversation } = this.#state;
-    const now = this.#state.now();
-    if (!box.isEmpty) {
-      box.set(emptyDraft);
-      this.#leaveAt = now + leaveMs;
-      this.#actions.hint("ctrl+c again ends the session", leaveMs);
-      return true;
-    }
-    if (now < this.#leaveAt) return this.#do(() => this.#actions.exit());
-    if (conversation.isBusy) session.interrupt();
-    this.#leaveAt = now + leaveMs;
+    if (!box.isEmpty) box.set(emptyDraft);
+    else if (this.#state.now() < this.#leaveAt) return this.#do(() => this.#actions.exit());
+    else if (conversation.isBusy) session.interrupt();
+    return this.#do(() => this.#announceLeaving());
+  }
+
+  #announceLeaving(): void {
+    this.#leaveAt = this.#state.now() + leaveMs;
     this.#actions.hint("ctrl+c again ends the session", leaveMs);
-    return true;
   }
 
   #leaveWhenEmpty(): boolean {
@@ -108,6 +120,7 @@ export class KeyRouter {
 
   #nextMode(): boolean {
     const { mode, modes = [] } = this.#state.status;
+    if (modes.length === 0) this.#owedModes += 1;
     const next = modes[(modes.indexOf(mode ?? "") + 1) % Math.max(1, modes.length)];
     if (next !== undefined) this.#state.session.setMode(next);
     return true;

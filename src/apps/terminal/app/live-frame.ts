@@ -148,7 +148,7 @@ interface FooterFacts {
 function footerRow({ status, agents, questions, isBusy, hint }: FooterFacts, width: number): Row {
   const { model, mode, contextFill, costUsd } = status;
   const parts: (readonly [text: string, rank: number, style?: Style])[] = [
-    ...(model === undefined ? [] : [[model, 2] as const]),
+    ...(model === undefined || model === "" ? [] : [[model, 2] as const]),
     ...(mode === undefined ? [] : [[mode, 1, modeStyles.get(mode) ?? dim] as const]),
     ...(contextFill === undefined || contextFill === 0
       ? []

@@ -36,6 +36,8 @@ const frameMs = 100;
 /** A window is resized in many steps; nothing is painted until it has kept its size for so long, or for the longer time. */
 const settleMs = 60;
 const maxSettleMs = 1_000;
+/** A stopped process has no timers: one that hears this one was not stopped, or runs again. */
+const stoppedMs = 20;
 
 /** What is said where a sign is sent with nothing after it. */
 const loneSigns: ReadonlyMap<string, string> = new Map([
@@ -121,13 +123,15 @@ export class TerminalApp implements DeviceListener {
       if (view.press(key) === "close") this.#closeView(view);
       return;
     }
-    if (this.#state.desk.press(key)) return;
     if (this.#state.isOnce) this.#pressOnce(key);
-    else this.#keys.press(key);
+    else if (key.name === "ctrl+c" && this.#state.desk.isOpen) this.#keys.leaveQuestion();
+    else if (!this.#state.desk.press(key)) this.#keys.press(key);
   }
 
-  #pressOnce({ name }: KeyPress): void {
+  #pressOnce(key: KeyPress): void {
+    const { name } = key;
     const { desk, session } = this.#state;
+    if (name !== "ctrl+c" && desk.press(key)) return;
     if (name === "tab" || name === "enter") desk.open();
     if (name === "escape" || name === "ctrl+c") session.interrupt();
     if (name === "ctrl+b") session.moveToBackground();
@@ -228,7 +232,7 @@ export class TerminalApp implements DeviceListener {
     else if (text.startsWith("!") && text.length > 1) {
       conversation.addPrompt(text);
       session.runShell(text.slice(1).trim());
-    } else if (text.startsWith("#") && !text.startsWith("##") && text.trim().length > 1) {
+    } else if (/^#(?![#\d])/.test(text)) {
       void this.#attempt(async () => {
         const file = await session.addMemory(text.slice(1).trim(), "project");
         conversation.note(`Added to ${file}.`);
@@ -246,6 +250,7 @@ export class TerminalApp implements DeviceListener {
         break;
       case "status-changed":
         state.status = { ...state.status, ...event.status };
+        if (event.status.modes !== undefined) this.#keys.modesKnown();
         break;
       case "queue-changed":
         state.queue = event.messages;
@@ -330,7 +335,14 @@ export class TerminalApp implements DeviceListener {
     this.#inline.clear();
     this.#isAway = true;
     device.close();
-    process.once("SIGCONT", () => this.#comeBack());
+    const back = (): void => {
+      clearTimeout(timer);
+      process.off("SIGCONT", back);
+      this.#comeBack();
+    };
+    // Nothing else keeps an idle process alive when it continues, and one without a shell above it is never stopped.
+    const timer = setTimeout(back, stoppedMs);
+    process.once("SIGCONT", back);
     process.kill(process.pid, "SIGTSTP");
   }
 

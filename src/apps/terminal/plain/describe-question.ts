@@ -11,7 +11,9 @@ export function describeQuestion(question: Question): string {
     case "permission": {
       const { call, subject, diff, reason, rules } = question;
       const what =
-        diff === undefined ? subject : diffRows(diff, { width, maxLines: 100 }).map(rowText).join("\n");
+        diff === undefined
+          ? subject
+          : [diff.path, ...diffRows(diff, { width, maxLines: 100 }).map(rowText)].join("\n");
       const always = rules.length === 0 ? "" : `, /always to store ${rules.join(", ")} for this session`;
       return `Question: ${who} asks to use ${call.tool}:\n${what}\n${reason}\nWrite /yes${always}, or /no with what to do instead.`;
     }

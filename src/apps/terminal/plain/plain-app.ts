@@ -1,7 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import { Conversation } from "../app/conversation.ts";
 import { guardMs } from "../questions/question-desk.ts";
-import { rowText } from "../screen/row.ts";
+import { cleanText, rowText } from "../screen/row.ts";
 import {
   type AgentSnapshot,
   type Question,
@@ -175,6 +175,7 @@ export class PlainApp {
   }
 
   #say(text: string): void {
-    this.#options.write(`${text.trimEnd()}\n`);
+    // What is said here may be a command or a question of an agent.
+    this.#options.write(`${text.trimEnd().split("\n").map(cleanText).join("\n")}\n`);
   }
 }

@@ -81,7 +81,10 @@ export class PermissionPanel implements Panel {
     const subject =
       diff === undefined
         ? this.#subjectRows(width, room)
-        : diffRows(diff, { width, maxLines: room - 1, indent: 4 });
+        : [
+            cutRow([span(`    ${diff.path}`, bold)], width),
+            ...diffRows(diff, { width, maxLines: Math.max(1, room - 2), indent: 4 }),
+          ];
     const whole = [...head, ...subject, ...below];
     const above = whole.length + written > height ? this.#shortRows(head, width, height - written) : whole;
     if (input === undefined) return { rows: above };

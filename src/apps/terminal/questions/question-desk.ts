@@ -173,6 +173,6 @@ function headline(question: Question): string {
 /** Equal calls of several agents get one answer; anything else is a question of its own. */
 function keyOf(question: Question): string {
   if (question.kind !== "permission") return question.id;
-  const { call, subject, rules } = question;
-  return JSON.stringify([call.tool, subject, rules]);
+  const { call, subject, diff, rules } = question;
+  return JSON.stringify([call.tool, subject, diff?.hunks, rules]);
 }

@@ -21,7 +21,9 @@ function userEntries(content: Extract<Message, { role: "user" }>["content"]): re
 
 /** What the runtime itself says to the model is not what a person wrote. */
 function promptEntries(text: string): readonly AgentEntry[] {
-  const own = text.replace(/<(system-reminder|task-notification|agent-message)>[\s\S]*?<\/\1>/g, "").trim();
+  const own = text
+    .replace(/<(system-reminder|task-notification|agent-message|teammate-message)\b[^>]*>[\s\S]*?<\/\1>/g, "")
+    .trim();
   return own === "" ? [] : [{ type: "prompt", text: own }];
 }
 

@@ -5,9 +5,9 @@ import { contextTokens } from "../../../conversation/usage.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
+import { commandEndNotice, type TaskView } from "../../../runtime/session.ts";
 import { endingAdvice } from "../../cli/views/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
-import { AnswerRelay } from "./answer-relay.ts";
 import { planReminder } from "./create-plan-tool.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import { RunEvents } from "./run-events.ts";
@@ -17,8 +17,6 @@ export interface LiveConversationOptions {
   readonly session: Session;
   readonly queue: MessageQueue;
   readonly report: (event: SessionEvent) => void;
-  /** The session's own folder. */
-  readonly directory: string;
   /** The permission mode now. */
   readonly mode: () => string;
   /** What an agent has said and done so far, from its file. */
@@ -30,7 +28,6 @@ export class LiveConversation implements AsyncDisposable {
   readonly session: Session;
   readonly #options: LiveConversationOptions;
   readonly #tracker: AgentTracker;
-  readonly #relay: AnswerRelay;
   #turn: AbortController | undefined;
   /** Commands that the person runs at the prompt. */
   readonly #shells = new Set<AbortController>();
@@ -39,6 +36,12 @@ export class LiveConversation implements AsyncDisposable {
   readonly #forgetMail: () => void;
   /** What the person did beside the conversation; the agent reads it with the next message. */
   #asides: string[] = [];
+  /** Commands of the main agent and of the person that run in the background. */
+  readonly #commands = new Map<string, TaskView>();
+  /** Tasks of commands that the person ran. */
+  readonly #personal = new Set<string>();
+  /** Ends of commands that the agent has not read yet. */
+  #reports: UserMessage[] = [];
 
   constructor(options: LiveConversationOptions) {
     this.session = options.session;
@@ -51,7 +54,6 @@ export class LiveConversation implements AsyncDisposable {
       clockOffset: Date.now() - performance.now(),
       changed: (agent) => options.report({ type: "agent-changed", agent }),
     });
-    this.#relay = new AnswerRelay(options.directory);
     void this.#followAgents();
     this.#forgetMail = this.session.onTeamMail(() => this.continue());
   }
@@ -68,6 +70,43 @@ export class LiveConversation implements AsyncDisposable {
       .map(({ agentType, description }) => `${agentType}: ${description}`);
   }
 
+  /** Commands in the background, as a few words each. */
+  runningCommands(): readonly string[] {
+    return [...this.#commands.values()].map(
+      ({ command = "", description }) => `Bash: ${command || description}`,
+    );
+  }
+
+  /** A command in the background was started or has ended. */
+  commandChanged(view: TaskView): void {
+    // Those of a child end with it, and it reads what becomes of them.
+    if (this.#isClosed || this.session.tasks.get(view.owner) !== undefined) return;
+    const { id, state, command = view.description, exitCode, startedAt, endedAt = view.lastSignAt } = view;
+    if (state === "running") return void this.#commands.set(id, view);
+    if (!this.#commands.delete(id)) return;
+    this.#options.report({
+      type: "command-ended",
+      command: {
+        command,
+        state,
+        durationMs: endedAt - startedAt,
+        ...(exitCode === undefined ? {} : { exitCode }),
+      },
+    });
+    if (state === "stopped") return;
+    const notice = commandEndNotice(view);
+    if (this.#personal.delete(id)) this.#asides.push(...blocksOf(notice).flatMap(textIn));
+    else {
+      this.#reports.push(notice);
+      this.continue();
+    }
+  }
+
+  /** Ends of commands that have not been read. */
+  takeReports(): readonly UserMessage[] {
+    return this.#reports.splice(0);
+  }
+
   addAside(text: string): void {
     this.#asides.push(text);
   }
@@ -76,8 +115,12 @@ export class LiveConversation implements AsyncDisposable {
   continue(): void {
     if (this.#turn !== undefined || this.#isClosed) return;
     const text = this.#options.queue.takeFirst();
-    const content = text === undefined ? this.session.takeNotices().flatMap(blocksOf) : this.#contentOf(text);
+    const content = text === undefined ? this.#news().flatMap(blocksOf) : this.#contentOf(text);
     if (content.length > 0) void this.#runTurn(content);
+  }
+
+  #news(): readonly UserMessage[] {
+    return [...this.session.takeNotices(), ...this.takeReports()];
   }
 
   interrupt(reason = new RetinueError("aborted", "The person interrupted the turn.")): void {
@@ -157,6 +200,7 @@ export class LiveConversation implements AsyncDisposable {
       this.#shells.delete(stop);
       this.addAside(`${shellAside}\n$ ${command}\n${text}`);
       const task = isRecord(data) ? data["backgroundTaskId"] : undefined;
+      if (typeof task === "string") this.#personal.add(task);
       const shown = task === undefined ? text : `It continues in the background as task ${String(task)}.`;
       report({ type: "call-finished", call, result: { text: shown, isError, durationMs } });
     });
@@ -166,7 +210,6 @@ export class LiveConversation implements AsyncDisposable {
     this.#isClosed = true;
     this.#forgetMail();
     this.interrupt(new RetinueError("interrupted", "The conversation was closed."));
-    this.#relay.close();
     await this.session[Symbol.asyncDispose]();
   }
 
@@ -198,7 +241,6 @@ export class LiveConversation implements AsyncDisposable {
 
   #hear(event: RunEvent, events: RunEvents): void {
     const { report } = this.#options;
-    this.#relay.hear(event);
     for (const one of events.read(event)) report(one);
     if (event.type === "assistant-answered") {
       const used = contextTokens(event.usage) + event.usage.outputTokens;
@@ -237,6 +279,10 @@ export class LiveConversation implements AsyncDisposable {
 
 /** Precedes a command that a person ran at the prompt. */
 export const shellAside = "I ran this command at the prompt:";
+
+function textIn(block: Exclude<UserMessage["content"], string>[number]): readonly string[] {
+  return block.type === "text" ? [block.text] : [];
+}
 
 function blocksOf({ content }: UserMessage): Exclude<UserMessage["content"], string> {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;

@@ -1,23 +1,23 @@
 import type { ToolResultBlock, ToolUseBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
+import { createAnswerFold } from "../../../runtime/live/live-text.ts";
 import { refusalForPeople } from "../../cli/views/ending-advice.ts";
 import type { DiffHunk, FileDiff, SessionEvent, ToolCall, ToolResult } from "./terminal-session.ts";
 
 /** Turns what happens in the main agent's run into what the terminal shows. */
 export class RunEvents {
-  /** Blocks of the current answer whose text arrived in pieces; of others the whole text is shown at their end. */
-  readonly #streamed = new Set<number>();
+  readonly #answer = createAnswerFold();
   #hasText = false;
 
   read(event: RunEvent): readonly SessionEvent[] {
+    this.#answer.hear(event);
     switch (event.type) {
       case "model-streamed":
         return this.#readModel(event.event);
       case "assistant-answered":
         return this.#endAnswer();
       case "model-retried": {
-        this.#streamed.clear();
         const { attempt, maxAttempts, delayMs, message } = event;
         return [{ type: "retry", attempt, maxAttempts, delayMs, reason: message }];
       }
@@ -39,16 +39,12 @@ export class RunEvents {
   }
 
   #readModel(event: Extract<RunEvent, { type: "model-streamed" }>["event"]): readonly SessionEvent[] {
-    if (event.type === "message-started") this.#streamed.clear();
-    if (event.type === "text-delta") {
-      this.#streamed.add(event.index);
-      return this.#text(event.text);
-    }
+    if (event.type === "text-delta") return this.#text(event.text);
     if (event.type === "thinking-delta") return [{ type: "thinking", text: event.text }];
     if (event.type !== "block-ended" || event.block.type !== "text") return [];
-    return this.#streamed.has(event.index)
-      ? this.#text("\n\n")
-      : this.#text(`${textOfBlock(event.block)}\n\n`);
+    // Of a block whose text did not arrive in pieces the whole text is shown at its end.
+    const isShown = this.#answer.open?.texts[event.index] !== undefined;
+    return this.#text(isShown ? "\n\n" : `${textOfBlock(event.block)}\n\n`);
   }
 
   #text(text: string): readonly SessionEvent[] {
@@ -57,7 +53,6 @@ export class RunEvents {
   }
 
   #endAnswer(): readonly SessionEvent[] {
-    this.#streamed.clear();
     const isOpen = this.#hasText;
     this.#hasText = false;
     return isOpen ? [{ type: "text", text: "\n" }] : [];

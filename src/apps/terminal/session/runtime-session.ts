@@ -1,6 +1,7 @@
-import { RetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
-import type { PermissionMode } from "../../../permissions/permission-policy.ts";
+import type { UserMessage } from "../../../conversation/message.ts";
+import type { PermissionMode } from "../../../foundation/option-words.ts";
+import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
+import type { LiveControls } from "../../../runtime/agent/open-agent.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
@@ -23,7 +24,7 @@ import type { WatchedConversation } from "./watched-conversation.ts";
 
 export interface RuntimeSessionOptions {
   /** Makes the runtime that the options of the command line ask for; called once, with the first conversation. */
-  readonly createRuntime: (more: RuntimeOptions) => Promise<Runtime>;
+  readonly createRuntime: (more: RuntimeOptions & { readonly live: LiveControls }) => Promise<Runtime>;
   readonly session: SessionOptions;
   readonly context: CommandContext;
   /** One prompt is run to its end, agents in the background included. */
@@ -54,6 +55,8 @@ export class RuntimeSession implements TerminalSession {
   #given: SessionOptions;
   /** Another conversation is being opened; messages wait for it. */
   #isSwitching = false;
+  /** What the person did at the prompt while no conversation was open. */
+  #early: (() => void)[] = [];
 
   constructor(options: RuntimeSessionOptions) {
     this.#options = options;
@@ -72,9 +75,18 @@ export class RuntimeSession implements TerminalSession {
     const { resume, continue: isContinued, forkSession, takeOver } = this.#given;
     const isTarget = (resume !== undefined || isContinued === true) && forkSession !== true;
     if (!isTarget || this.#options.isOnce === true || takeOver === true) return this.#open(this.#given);
-    const choice = await this.#chooseHeld(
-      await (await loadRecords(this.#options.context)).findTarget(this.#given),
-    );
+    const target = await (await loadRecords(this.#options.context)).findTarget(this.#given);
+    try {
+      await this.#openTarget(target);
+    } catch (error) {
+      // Another process was faster.
+      if (!isRetinueError(error) || error.code !== "file-in-use") throw error;
+      await this.#openTarget(target);
+    }
+  }
+
+  async #openTarget(target: string | undefined): Promise<void> {
+    const choice = await this.#chooseHeld(target);
     if (choice === "watch") return;
     if (choice === "leave")
       throw new RetinueError("session-open", "Another terminal has this conversation open.", {
@@ -147,11 +159,19 @@ export class RuntimeSession implements TerminalSession {
   }
 
   runShell(command: string): void {
-    this.#live?.runShell(command);
+    this.#whenOpen(() => this.#live?.runShell(command));
+  }
+
+  /** Now, or with the conversation that is being opened. */
+  #whenOpen(work: () => void): void {
+    if (this.#watched !== undefined) this.#report({ type: "notice", level: "warning", text: readOnly });
+    else if (this.#live === undefined) this.#early.push(work);
+    else work();
   }
 
   async addMemory(note: string, scope: "project" | "user"): Promise<string> {
-    const { appendMemory } = await import("./find-project-files.ts");
+    await new Promise<void>((resolve) => this.#whenOpen(resolve));
+    const { appendMemory } = await import("../../../runtime/project/find-project-files.ts");
     const file = await appendMemory(note, scope, this.#opened().discovered.paths);
     this.#live?.addAside(`I added this to the instructions in ${file}: ${note}`);
     return file;
@@ -201,7 +221,7 @@ export class RuntimeSession implements TerminalSession {
   async #chooseHeld(sessionId: string | undefined): Promise<"open" | "watch" | "fork" | "leave"> {
     if (sessionId === undefined || sessionId === this.#live?.session.id) return "open";
     const records = await loadRecords(this.#options.context);
-    if (!records.isHeld(sessionId)) return "open";
+    if (!records.isOpen(sessionId)) return "open";
     const answer = await this.#questions.askHeld(this.#closing.signal);
     if (answer !== "watch") return answer ?? "leave";
     await this.#closeCurrent();
@@ -213,12 +233,12 @@ export class RuntimeSession implements TerminalSession {
     return "watch";
   }
 
-  closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] } {
+  closing(): { readonly sessionId: string | undefined; readonly running: readonly string[] } {
     const session = this.#live?.session;
     const isKept = session !== undefined && session.messages().length > 0;
     return {
       sessionId: isKept ? session.plan.sessionId : undefined,
-      runningAgents: this.#live?.runningAgents() ?? [],
+      running: [...(this.#live?.runningAgents() ?? []), ...(this.#live?.runningCommands() ?? [])],
     };
   }
 
@@ -235,14 +255,13 @@ export class RuntimeSession implements TerminalSession {
       ...options,
       ...(this.#options.isOnce === true
         ? {}
-        : { interactive: { takeMessages: () => this.#queue.takeReadable(), mode: () => this.#mode } }),
+        : { interactive: { takeMessages: () => this.#readable(), mode: () => this.#mode } }),
     });
     if (this.#closing.signal.aborted) return session[Symbol.asyncDispose]();
     this.#live = new LiveConversation({
       session,
       queue: this.#queue,
       report: (event) => this.#report(event),
-      directory: sessionFiles(session.discovered.paths.transcripts, session.plan.sessionId).directory,
       mode: () => this.#modeNow(),
       stored: async (agentId) =>
         conversationEntries(
@@ -262,7 +281,13 @@ export class RuntimeSession implements TerminalSession {
         costUsd: 0,
       },
     });
+    for (const work of this.#early.splice(0)) work();
     this.#live.continue();
+  }
+
+  /** What the agent reads between two model calls. */
+  #readable(): readonly UserMessage[] {
+    return [...(this.#live?.takeReports() ?? []), ...this.#queue.takeReadable()];
   }
 
   async #reopen(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
@@ -284,7 +309,7 @@ export class RuntimeSession implements TerminalSession {
     return rest;
   }
 
-  #runtimeOptions(): RuntimeOptions {
+  #runtimeOptions(): RuntimeOptions & { readonly live: LiveControls } {
     const notice = (text: string): void => this.#report({ type: "notice", level: "warning", text });
     const { asks = true, isOnce = false } = this.#options;
     const questions = this.#questions;
@@ -312,6 +337,8 @@ export class RuntimeSession implements TerminalSession {
               approved: (mode) => this.setMode(mode),
             }),
           ],
+      // One prompt does not wait for commands in the background.
+      live: isOnce ? {} : { commandChanged: (command) => this.#live?.commandChanged(command) },
       wrapModel: (model) => gatherDeltas(model, textPauseMs),
       onWarning: notice,
     };

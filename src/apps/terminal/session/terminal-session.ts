@@ -41,7 +41,7 @@ export interface TerminalSession extends AsyncDisposable {
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void>;
 
   /** What would be lost by ending now, for the line that is said at the end. */
-  closing(): { readonly sessionId: string | undefined; readonly runningAgents: readonly string[] };
+  closing(): { readonly sessionId: string | undefined; readonly running: readonly string[] };
 }
 
 /** What can be looked up and kept beside the conversation; nothing of it changes how it continues. */
@@ -164,6 +164,13 @@ export interface AgentSnapshot {
   readonly reason?: string;
 }
 
+export interface EndedCommand {
+  readonly command: string;
+  readonly state: "completed" | "failed" | "stopped" | "timed-out";
+  readonly exitCode?: number;
+  readonly durationMs: number;
+}
+
 export interface ToolCall {
   readonly id: string;
   readonly tool: string;
@@ -238,6 +245,8 @@ export type SessionEvent =
   | { readonly type: "call-progressed"; readonly callId: string; readonly text: string }
   | { readonly type: "call-finished"; readonly call: ToolCall; readonly result: ToolResult }
   | { readonly type: "agent-changed"; readonly agent: AgentSnapshot }
+  /** A command in the background has ended. */
+  | { readonly type: "command-ended"; readonly command: EndedCommand }
   | { readonly type: "question-asked"; readonly question: Question }
   /** It needs no answer any more. */
   | { readonly type: "question-closed"; readonly questionId: string }

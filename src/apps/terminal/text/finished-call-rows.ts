@@ -1,8 +1,8 @@
-import { describeCall } from "../../cli/print/describe-call.ts";
+import { describeCall } from "../../cli/describe-call.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
-import type { ToolCall, ToolResult } from "../session/terminal-session.ts";
+import type { EndedCommand, ToolCall, ToolResult } from "../session/terminal-session.ts";
 import { diffCounts, diffRows } from "./diff-rows.ts";
 import { firstLine, formatDuration, lastLine, plural } from "./format.ts";
 
@@ -52,6 +52,24 @@ export function shellRows(call: ToolCall, result: ToolResult, width: number): re
     ),
     ...(left > 0 ? [more, ...rows.slice(left)] : rows),
   ];
+}
+
+/** A command in the background that has ended: one line. */
+export function endedCommandRow({ command, state, exitCode, durationMs }: EndedCommand, width: number): Row {
+  const isGood = state === "completed";
+  const how = {
+    completed: "ended",
+    failed: `ended with the code ${exitCode ?? "unknown"}`,
+    stopped: "stopped",
+    "timed-out": "ended at its time limit",
+  };
+  const end = `  ${how[state]} in the background · ${formatDuration(durationMs)}`;
+  const title = [
+    isGood ? span("✓ ", colours.good) : span("✗ ", state === "stopped" ? dim : colours.error),
+    span("Bash", bold),
+    span(` ${firstLine(command)}`),
+  ];
+  return cutRow([...cutRow(title, Math.max(10, width - end.length)), span(end, dim)], width);
 }
 
 /** A call that has ended: one line; below it the change where it changed a file, and the reason where it did not run. */

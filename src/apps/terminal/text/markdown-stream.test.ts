@@ -117,6 +117,18 @@ describe("streamed Markdown", () => {
     );
   });
 
+  test("line ends that Markdown does not know lose no text [CLI-4]", () => {
+    const ends = ["\r", "\u2028", "\u2029"];
+    for (const end of ends) {
+      expect(rendered(`one${end}two`)).toEqual(["one two"]);
+      expect(rendered(`- one${end}two`)).toEqual(["- one two"]);
+      expect(rendered(`| a | b |\n|---|---|\n| one${end}two | x |`)).toContain("one two │ x");
+      const stream = new MarkdownStream(() => 80);
+      stream.push(`one${end}two`);
+      expect(stream.live().map(rowText)).toEqual(["one two"]);
+    }
+  });
+
   test("what a model says holds no control sequence when it is shown", () => {
     const rows = rendered("a\u001b[2J **b\u0007** `c\u009b31m` [d\u202e](http://x)");
     expect(rows.join("\n")).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);

@@ -40,7 +40,7 @@ export class MarkdownStream {
     if (end === -1) return [];
     const lines = this.#rest.slice(0, end).split("\n");
     this.#rest = this.#rest.slice(end + 1);
-    return lines.flatMap((line) => this.#take(line.replace(/\r$/, "")));
+    return lines.flatMap((line) => this.#take(singleLine(line.replace(/\r$/, ""))));
   }
 
   /** Rows of what is not final yet; asked for each frame. */
@@ -48,7 +48,8 @@ export class MarkdownStream {
     if (this.#rest === "" && this.#held.length === 0) return [];
     const isTable = this.#held.length > 0 && this.#held.every(isTableLine);
     const held = isTable ? [] : this.#held.slice(0, -1);
-    const last = isTable ? this.#rest : [...this.#held.slice(-1), this.#rest].join(" ").trimEnd();
+    const rest = singleLine(this.#rest);
+    const last = isTable ? rest : [...this.#held.slice(-1), rest].join(" ").trimEnd();
     const table = isTable ? tableRows(this.#held, this.#width()) : [];
     const rows = [...table, ...held.flatMap((line) => this.#lineRows(line)), ...this.#liveLine(last)];
     return this.#isGap && this.#isBegun ? [emptyRow, ...rows] : rows;
@@ -151,6 +152,11 @@ export class MarkdownStream {
     if (spaces === "") this.#isInList = false;
     return wrapRow(inlineSpans(rest), width, { first: [span(spaces.slice(0, maxIndent))] });
   }
+}
+
+/** Other line ends than those of Markdown are spaces; patterns for a line would not match across them. */
+function singleLine(text: string): string {
+  return text.replace(/[\r\u2028\u2029]+/g, " ");
 }
 
 const maxHeld = 12;
