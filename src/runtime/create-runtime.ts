@@ -315,10 +315,7 @@ async function findSessionOf(
   { pool, program }: SpawnPlace,
 ): Promise<string | undefined> {
   if (agentId === undefined || (await pool.hosts(agentId))) return undefined;
-  const [{ findTasks }, facts] = await Promise.all([
-    import("../tasks/find-tasks.ts"),
-    program.gather(),
-  ]);
+  const [{ findTasks }, facts] = await Promise.all([import("../tasks/find-tasks.ts"), program.gather()]);
   if (!facts.keepsTranscripts || !isAgentId(agentId)) return undefined;
   const found = await findTasks(facts.discovered.paths.transcripts, { idPrefix: agentId });
   return found.find(({ id }) => id === agentId)?.sessionId;

@@ -6,9 +6,9 @@ import { type FiredEvent, firedHookEvents, hookEvents } from "../../../hooks/hoo
 import type { HookHandler, HookHandlerType, HookRule } from "../../../hooks/hook-rule.ts";
 import { isInside } from "../../../permissions/permission-policy.ts";
 import { loadPluginHooks } from "../../../plugins/load-plugin.ts";
+import { findProjectFiles } from "../../../runtime/project/find-project-files.ts";
 import type { SettingsScope } from "../../../settings/settings.ts";
 import { stripControlCharacters } from "../../cli/views/strip-control-characters.ts";
-import { findProjectFiles } from "../../../runtime/project/find-project-files.ts";
 import { refused } from "../control-channel.ts";
 import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
 
