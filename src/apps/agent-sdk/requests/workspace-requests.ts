@@ -2,12 +2,8 @@ import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { fuzzyFilter } from "@earendil-works/pi-tui/dist/fuzzy.js";
 import type { JsonRecord } from "../../../foundation/json-record.ts";
-import { type FiredEvent, firedHookEvents, hookEvents } from "../../../hooks/hook-input.ts";
-import type { HookHandler, HookHandlerType, HookRule } from "../../../hooks/hook-rule.ts";
-import { isInside } from "../../../permissions/permission-policy.ts";
-import { loadPluginHooks } from "../../../plugins/load-plugin.ts";
+import { type ListedHook, listHooks } from "../../../runtime/hooks/list-hooks.ts";
 import { findProjectFiles } from "../../../runtime/project/find-project-files.ts";
-import type { SettingsScope } from "../../../settings/settings.ts";
 import { stripControlCharacters } from "../../cli/views/strip-control-characters.ts";
 import { refused } from "../control-channel.ts";
 import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
@@ -19,7 +15,7 @@ export function workspaceRequests(
   return [
     ["file_suggestions", ({ query }, signal) => suggestFiles(query, options, signal)],
     ["register_repo_root", (request, signal) => registerFolder(request, options, signal)],
-    ["get_hooks_listing", () => listHooks(options)],
+    ["get_hooks_listing", () => describeHooks(options)],
     [
       "set_color",
       () => {
@@ -65,7 +61,7 @@ async function registerFolder(
   );
   if (policy.apply(plan.policy).workingDirectories.includes(folder))
     throw refused(`${folder} is a working directory already`);
-  if (!isInside(folder, roots))
+  if (!roots.some((root) => folder.startsWith(`${root}/`)))
     throw refused(
       `${folder} is neither below the working directory nor below one that was added at the start`,
     );
@@ -79,70 +75,13 @@ async function registerFolder(
   return {};
 }
 
-/** What each event is about, for those who choose one from a list. */
-const summaries: Readonly<Record<FiredEvent, string>> = {
-  PreToolUse: "Before a tool call",
-  PostToolUse: "After a tool call that worked",
-  PostToolUseFailure: "After a tool call that failed",
-  PermissionRequest: "Before somebody is asked about a call",
-  Notification: "When the person is notified",
-  UserPromptSubmit: "When a prompt is handed in",
-  SessionStart: "When a session begins or is resumed",
-  SessionEnd: "When a session ends",
-  Stop: "Before the main agent ends its answer",
-  SubagentStart: "When a child agent starts",
-  SubagentStop: "Before a child agent ends",
-  PreCompact: "Before the conversation is compacted",
-  PostCompact: "After the conversation was compacted",
-  TeammateIdle: "When a teammate has nothing to do",
-  TaskCreated: "When a task is created",
-  TaskCompleted: "When a task is completed",
-};
-
-const sources: Readonly<Record<SettingsScope, readonly [name: string, label: string]>> = {
-  user: ["userSettings", "User settings"],
-  project: ["projectSettings", "Project settings"],
-  local: ["localSettings", "Local settings"],
-  flags: ["flagSettings", "Settings of this start"],
-  managed: ["policySettings", "Managed settings"],
-};
-
-const labels: Readonly<Record<HookHandlerType, string>> = {
-  command: "Command",
-  http: "URL",
-  prompt: "Prompt",
-  agent: "Prompt",
-  mcp_tool: "Tool",
-};
-
 /** Every hook that may fire in this session: of settings files, of plugins, and the host's own callbacks. */
-async function listHooks({ host, initialize }: ControlRequestOptions): Promise<JsonRecord> {
-  const { discovered } = (await host.ready()).session;
-  const { settings } = discovered.settings;
-  const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
-  const isOff = settings.plain.disableAllHooks === true;
-  const isManagedOnly = settings.plain.allowManagedHooksOnly === true;
-  const offByPolicy = isOff && settings.sources.get("disableAllHooks")?.scope === "managed";
-  const mayNotRun = isOff || isManagedOnly ? { disabled: true } : {};
-  const rows = [
-    ...settings.hooks.map(({ hook, source: { scope } }) => {
-      const [source, sourceLabel] = sources[scope];
-      const runs = offByPolicy || (isOff && scope !== "managed") ? mayNotRun : {};
-      return { ...describeHook(hook), source, sourceLabel, ...runs };
-    }),
-    ...plugins.hooks.map(({ hook, origin }) => {
-      const name = origin.type === "plugin" ? origin.name : "";
-      return {
-        ...describeHook(hook),
-        source: "pluginHook",
-        sourceLabel: `Plugin ${name}`,
-        pluginName: name,
-        ...mayNotRun,
-      };
-    }),
-    ...initialize.hooks.map(({ event, matcher = "", timeoutMs, callbackIds }) => ({
+async function describeHooks({ host, initialize }: ControlRequestOptions): Promise<JsonRecord> {
+  const { hooks, catalog, policy } = await listHooks((await host.ready()).session.discovered);
+  const callbacks = initialize.hooks.map(
+    ({ event, matcher = "", timeoutMs, callbackIds }): ListedHook => ({
       event,
-      matcher: stripControlCharacters(matcher),
+      matcher,
       source: "sessionHook",
       sourceLabel: "Callback of the host",
       type: "callback",
@@ -150,58 +89,25 @@ async function listHooks({ host, initialize }: ControlRequestOptions): Promise<J
       commandText: callbackIds.join(", "),
       contentLabel: "Callback",
       ...(timeoutMs === undefined ? {} : { timeout: timeoutMs / 1000 }),
-    })),
-  ];
-  const eventCatalog = firedHookEvents.map((name) => ({
-    name,
-    summary: summaries[name],
-    supportsMatcher: hookEvents[name].matches !== "none",
-  }));
-  const countOf = (name: string): number => rows.filter(({ event }) => event === name).length;
+    }),
+  );
+  const rows = catalog.map(({ name }) => [...hooks, ...callbacks].filter(({ event }) => event === name));
   return {
-    events: eventCatalog
-      .map((event) => ({ ...event, hookCount: countOf(event.name) }))
-      .filter(({ hookCount }) => hookCount > 0),
-    hooks: eventCatalog.flatMap(({ name }) => rows.filter(({ event }) => event === name)),
-    eventCatalog,
-    policy: {
-      disabledByPolicy: offByPolicy,
-      managedOnly: isManagedOnly,
-      pluginOnly: false,
-      allDisabled: isOff,
-      policyHookCount: settings.hooks.filter(({ source }) => source.scope === "managed").length,
-    },
+    events: catalog.flatMap((event, at) => {
+      const hookCount = rows[at]?.length ?? 0;
+      return hookCount === 0 ? [] : [{ ...event, hookCount }];
+    }),
+    hooks: rows.flat().map(withoutControls),
+    eventCatalog: catalog,
+    policy,
   };
 }
 
-function describeHook({ event, matcher = "", handler }: HookRule) {
-  const { type, if: condition, timeout, statusMessage, once } = handler;
-  const text = stripControlCharacters(contentOf(handler));
-  return {
-    event,
-    matcher: stripControlCharacters(matcher),
-    type,
-    displayText: stripControlCharacters(statusMessage ?? text.split("\n")[0] ?? ""),
-    commandText: text,
-    contentLabel: labels[type],
-    ...(condition === undefined ? {} : { condition: stripControlCharacters(condition) }),
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(statusMessage === undefined ? {} : { statusMessage: stripControlCharacters(statusMessage) }),
-    ...(once === true ? { runsOnce: true } : {}),
-    ...(handler.async === true || handler.asyncRewake === true ? { runsInBackground: true } : {}),
-  };
-}
-
-function contentOf({
-  type,
-  command = "",
-  args = [],
-  url = "",
-  prompt = "",
-  server = "",
-  tool = "",
-}: HookHandler): string {
-  if (type === "command") return [command, ...args].join(" ");
-  if (type === "http") return url;
-  return type === "mcp_tool" ? `${server}/${tool}` : prompt;
+/** The texts of people's files, as a screen may show them. */
+function withoutControls(row: ListedHook): JsonRecord {
+  const entries = Object.entries(row).map(([key, value]) => [
+    key,
+    typeof value === "string" ? stripControlCharacters(value) : value,
+  ]);
+  return Object.fromEntries(entries);
 }
