@@ -11,6 +11,7 @@ import type { Choices, SdkConnection } from "../sdk-connection.ts";
 import { commandOutput } from "../sdk-messages.ts";
 import { reportRequests } from "./report-requests.ts";
 import { serverRequests } from "./server-requests.ts";
+import { workspaceRequests } from "./workspace-requests.ts";
 
 export type ControlRequestOptions = Pick<
   SdkConnection,
@@ -63,6 +64,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
     ["rename_session", (request) => renameSession(request, options)],
     ...serverRequests(options),
     ...reportRequests(options),
+    ...workspaceRequests(options),
   ]);
 }
 
