@@ -136,7 +136,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const notify = createReport(runtime.notice);
   const plugins =
     discovered.plugins.length === 0
-      ? noPluginHooks
+      ? { hooks: [], diagnostics: [] }
       : await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
   for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
