@@ -61,9 +61,16 @@ const tokensPerTool = 12;
 const tokensPerImage = 1_600;
 const documentBytesPerToken = 20;
 
+/** Specifications of tools never change, and many agents share them. */
+const toolEstimates = new WeakMap<CountableRequest["tools"][number], number>();
+
 function toolTokens(tool: CountableRequest["tools"][number]): number {
+  const known = toolEstimates.get(tool);
+  if (known !== undefined) return known;
   const texts = `${tool.name} ${tool.description} ${json(tool.inputSchema)}`;
-  return tokensPerTool + estimateTextTokens(texts);
+  const tokens = tokensPerTool + estimateTextTokens(texts);
+  toolEstimates.set(tool, tokens);
+  return tokens;
 }
 
 /** The content of a result may be left out in conversations that others wrote. */

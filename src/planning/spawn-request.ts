@@ -93,7 +93,7 @@ export function planRights(
   const wishes: ChildWishes = {
     ...callMode(request, facts.earlier),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
-    projectMayWiden: mayWiden(definition.source, facts.trusted),
+    projectMayWiden: definition.permissionMode !== undefined && mayWiden(definition.source, facts.trusted),
     background,
   };
   const rights = withSkill(childPolicy(above, wishes), request.skill);
