@@ -44,7 +44,6 @@ export const appImports: readonly string[] = [
 export const appExceptions = readTable(`
   agent-sdk/host-hooks.ts               | hooks
   agent-sdk/observed-hooks.ts           | hooks
-  agent-sdk/requests/server-requests.ts | mcp
   cli/commands/mcp/mcp-serve.ts         | mcp
   cli/create-real-host.ts               | settings
   cli/eval                              | storage, tools

@@ -1,6 +1,7 @@
 import { join, resolve } from "node:path";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { mcpServerPart } from "../../permissions/call-facts.ts";
 import {
   type PermissionMode,
   type PermissionPolicy,
@@ -147,6 +148,11 @@ function readRules(value: unknown, list: RuleBehavior, anchor: string): PolicyRu
     if (reading.type !== "rule") throw refused(`the rule ${written} cannot be understood: ${reading.reason}`);
     return { rule: reading.rule, anchor };
   });
+}
+
+/** The rule that speaks of all tools of a server. */
+export function ruleOfServer(server: string): string {
+  return `mcp__${mcpServerPart(server)}`;
 }
 
 function textsOf(value: unknown): readonly string[] {

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
-import { mcpServerPart } from "../../../mcp/mcp-tool-name.ts";
+import { ruleOfServer } from "../../../runtime/live/live-policy.ts";
 import type { SessionServer } from "../../../runtime/servers/session-servers.ts";
 import { refused } from "../control-channel.ts";
 import { serverScope, serverSource, serverStatus } from "../init-message.ts";
@@ -41,7 +41,7 @@ function describeServers({ session }: OpenSdkSession): readonly JsonRecord[] {
     ...("reason" in status ? { error: status.reason } : {}),
     tools: session.plan.tools
       .map((tool) => tool.name)
-      .filter((tool) => tool.startsWith(`${ruleOf(name)}__`))
+      .filter((tool) => tool.startsWith(`${ruleOfServer(name)}__`))
       .map((tool) => ({ name: tool.split("__").slice(2).join("__"), annotations: {} })),
   }));
 }
@@ -88,8 +88,8 @@ async function callTool(request: JsonRecord, options: ControlRequestOptions, sig
 /** The server and the tool's own name behind `mcp__server__tool`. */
 async function toolNamed(tool: string, { host }: ControlRequestOptions): Promise<readonly string[]> {
   const { session } = await host.ready();
-  const server = session.mcpServers().find(({ name }) => tool.startsWith(`${ruleOf(name)}__`));
-  return server === undefined ? [] : [server.name, tool.slice(`${ruleOf(server.name)}__`.length)];
+  const server = session.mcpServers().find(({ name }) => tool.startsWith(`${ruleOfServer(name)}__`));
+  return server === undefined ? [] : [server.name, tool.slice(`${ruleOfServer(server.name)}__`.length)];
 }
 
 async function ask(
@@ -122,15 +122,10 @@ async function overrideMode(
       `an override can only tighten the mode ("default") or be taken back (null), not ${JSON.stringify(mode)}`,
     );
   const server = await serverNamed(name, options);
-  const rules = [{ toolName: ruleOf(server) }];
+  const rules = [{ toolName: ruleOfServer(server) }];
   const type = mode === null ? "removeRules" : "addRules";
   await options.policy.update({ type, behavior: "ask", rules, destination: "session" });
   return {};
-}
-
-/** The rule that speaks of all tools of a server. */
-function ruleOf(server: string): string {
-  return `mcp__${mcpServerPart(server)}`;
 }
 
 async function setServers(value: unknown, { host, choices }: ControlRequestOptions): Promise<JsonRecord> {
