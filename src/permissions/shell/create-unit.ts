@@ -127,7 +127,11 @@ export function writtenText(words: readonly Word[]): string {
 export function toOperands(paths: readonly UsedPath[], directories: readonly string[]): PathOperand[] {
   return paths.flatMap(({ word, use, below: reach }): PathOperand[] => {
     const below = word.isBelow === true ? "all" : reach;
-    const rest = { use, ...(below !== undefined && { below }) };
+    const rest = {
+      use,
+      ...(below !== undefined && { below }),
+      ...(word.isSelection === true && { isSelection: true as const }),
+    };
     const { path, pathKnown: literal } = word;
     if (word.source !== "" && (neither.has(path) || /^\/dev\/fd\/\d+$/.test(path))) return [];
     if (/^(?:\/|~(?:\/|$))/.test(path)) return [{ path, literal, directory: "", ...rest }];
