@@ -199,7 +199,9 @@ function startedWords(
   const name = baseName(words[0]?.text ?? "");
   const rest = words.slice(1).map(({ text }) => text);
   const verbs = managers.get(name);
-  const isStarting = verbs !== undefined && rest.some((text) => verbs.includes(text));
+  const command = rest.findIndex((text, at) => !text.startsWith("-") && !/^-[^=]*$/.test(rest[at - 1] ?? ""));
+  const isStarting =
+    verbs !== undefined && rest.some((text, at) => verbs.includes(text) && (command === -1 || at <= command));
   const isLauncher =
     judged === undefined ||
     judged.exactOnly !== undefined ||
