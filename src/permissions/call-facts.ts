@@ -32,6 +32,8 @@ export interface PathFact {
   readonly isUnlisted?: boolean;
   /** The file has other names somewhere that cannot be listed. */
   readonly hasOtherNames?: boolean;
+  /** Only some files below it are used, which were chosen by their names or otherwise. */
+  readonly isSelection?: boolean;
   /** It is part of what git would take for a repository. */
   readonly isRepositoryPart?: boolean;
 }

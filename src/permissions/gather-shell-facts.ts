@@ -139,7 +139,9 @@ async function gatherOperand(
 ): Promise<readonly PathFact[]> {
   const { use } = operand;
   if (use !== "copy") {
-    const facts = await gatherPaths(operand, use, environment);
+    const found = await gatherPaths(operand, use, environment);
+    const facts =
+      operand.isSelection === true ? found.map((fact) => ({ ...fact, isSelection: true })) : found;
     const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand.below, environment)));
     return [...facts, ...reached.flat()];
   }

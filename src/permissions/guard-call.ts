@@ -205,8 +205,10 @@ function criticalRemoval(facts: TouchedFacts, policy: PermissionPolicy): string 
     workingDirectories: policy.workingDirectories,
     homes: [policy.home, ...(facts.otherHomes ?? [])],
   };
-  for (const { use, forms } of facts.touched) {
+  for (const { use, forms, isSelection } of facts.touched) {
     if (use !== "remove") continue;
+    // Some files of the work are a matter of rules.
+    if (isSelection === true && forms.every((form) => isInside(form, policy.workingDirectories))) continue;
     const found = forms.map((form) => criticalityOf(form, places)).find((why) => why !== undefined);
     if (found !== undefined) return `it would remove ${found}`;
   }

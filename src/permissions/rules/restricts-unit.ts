@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { matchesText } from "./grants-unit.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
-import { readingsOf } from "./subcommand-readings.ts";
+import { readingsOf } from "./readings-of.ts";
 
 type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 

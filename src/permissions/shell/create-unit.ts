@@ -23,6 +23,8 @@ export interface UnitInput {
   readonly exclusions?: readonly string[] | undefined;
   /** The folder of the repository, where rules forbid some of its paths. */
   readonly repository?: string | undefined;
+  /** Texts that the command gets on its input, which some programs run. */
+  readonly input?: readonly string[];
 }
 
 export interface CreatedUnit {
@@ -53,7 +55,7 @@ export function createUnit(input: UnitInput): CreatedUnit {
     judged?.readOnly === true &&
     isFormKept;
   const shownWords = words.filter(({ source, repeated }) => source !== "" && repeated !== true);
-  const started = startedWords(words, judged);
+  const started = startedWords(words, judged, input.input ?? []);
   const namesFiles = judged === undefined ? ("any" as const) : judged.namesFiles;
   const limited =
     readOnly && judged?.showsTracked === true && input.exclusions !== undefined ? judged.limited : undefined;
@@ -125,7 +127,11 @@ export function writtenText(words: readonly Word[]): string {
 export function toOperands(paths: readonly UsedPath[], directories: readonly string[]): PathOperand[] {
   return paths.flatMap(({ word, use, below: reach }): PathOperand[] => {
     const below = word.isBelow === true ? "all" : reach;
-    const rest = { use, ...(below !== undefined && { below }) };
+    const rest = {
+      use,
+      ...(below !== undefined && { below }),
+      ...(word.isSelection === true && { isSelection: true as const }),
+    };
     const { path, pathKnown: literal } = word;
     if (word.source !== "" && (neither.has(path) || /^\/dev\/fd\/\d+$/.test(path))) return [];
     if (/^(?:\/|~(?:\/|$))/.test(path)) return [{ path, literal, directory: "", ...rest }];
@@ -185,22 +191,35 @@ function restrictTexts(words: readonly Word[], outer: readonly string[]): readon
  * The words that may be a command which this one starts, from any of them on. A program that no table knows, or that is
  * called in a way that is not understood, may start whatever it is given; a text among its words may be shell text.
  */
-function startedWords(words: readonly Word[], judged: Judgement | undefined): readonly (readonly string[])[] {
+function startedWords(
+  words: readonly Word[],
+  judged: Judgement | undefined,
+  input: readonly string[],
+): readonly (readonly string[])[] {
   const name = baseName(words[0]?.text ?? "");
   const rest = words.slice(1).map(({ text }) => text);
   const verbs = managers.get(name);
-  const verb = verbs === undefined ? -1 : rest.findIndex((text) => verbs.includes(text));
-  const from = verb === -1 ? rest : rest.slice(verb + 1);
+  const command = rest.findIndex((text, at) => !text.startsWith("-") && !/^-[^=]*$/.test(rest[at - 1] ?? ""));
+  const isStarting =
+    verbs !== undefined && rest.some((text, at) => verbs.includes(text) && (command === -1 || at <= command));
   const isLauncher =
     judged === undefined ||
     judged.exactOnly !== undefined ||
     (judged.namesFiles === "any" && verbs === undefined) ||
     launchers.has(name) ||
     runners.has(name) ||
-    verb !== -1;
-  if (!isLauncher || from.length === 0) return [];
-  const texts = from.map((text) => text.split(/[\s;&|()`$'"{}<>=!,:]+/).filter((word) => word !== ""));
-  return [from, ...texts.filter((parts) => parts.length > 1)];
+    isStarting ||
+    // Without a command of their own they start the program of that name.
+    name === "yarn" ||
+    name === "pnpm";
+  if (!isLauncher) return [];
+  const isFed = launchers.has(name) || runners.has(name) || /^(?:g?make|ed|ex|parallel)$/.test(name);
+  const texts = [...rest, ...(isFed ? input : [])].map((text) =>
+    text.split(/[\s;&|()`$'"{}<>=!,:]+/).filter((word) => word !== ""),
+  );
+  // `-Oless` is the option -O with its value.
+  const glued = rest.flatMap((text) => (/^-[A-Za-z]\w/.test(text) ? [[text.slice(2)]] : []));
+  return [rest, ...glued, ...texts.filter((parts) => parts.length > 1)].filter((parts) => parts.length > 0);
 }
 
 function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): void {

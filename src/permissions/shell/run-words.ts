@@ -52,13 +52,13 @@ export function runWords(walk: Walk, words: readonly Word[], context: RunContext
       text: pushUnit(walk, words, scene, { exactOnly: unwrapping.reason }),
     };
   }
-  return runPlain(walk, words, base, scene);
+  return runPlain(walk, words, base, context);
 }
 
 const movers = new Set(["cd", "pushd", "popd", "source", "."]);
 
-function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene): Step {
-  const text = pushUnit(walk, words, scene);
+function runPlain(walk: Walk, words: readonly Word[], base: string, { scene, input }: RunContext): Step {
+  const text = pushUnit(walk, words, scene, { input });
   const [, ...rest] = words;
   const stays = { flow: staying(scene.state), text };
   if (scene.settled === true && movers.has(base))
@@ -74,14 +74,8 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
       const to = rest.length === 0 ? popped(scene.state) : lost(scene.state);
       return { flow: { success: to, failure: scene.state }, text };
     }
-    case "eval": {
-      readsVariables(walk, scene);
-      const inner = runText(walk, rest, words, { ...scene, outer: withText(scene, words) });
-      const { flow } = inner;
-      if ([flow.success, flow.failure].some(({ variables }) => variables !== scene.state.variables))
-        markOpaque(walk, "eval sets a variable");
-      return { flow, text: `eval ${quoteWord(inner.text || ":")}` };
-    }
+    case "eval":
+      return runEval(walk, rest, words, scene);
     case "trap":
       readsVariables(walk, scene);
       runTrap(walk, rest, words, scene);
@@ -94,6 +88,7 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
       return stays;
     case "source":
     case ".":
+      noteSourced(walk, rest, base);
       return { flow: staying(lost(scene.state)), text };
     case "read":
       return runRead(walk, rest, scene);
@@ -122,6 +117,19 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
 function readsVariables(walk: Walk, { state }: Scene): void {
   if (state.variables.size > 0)
     markOpaque(walk, "the text that it runs may use variables that were set before");
+}
+
+function runEval(walk: Walk, rest: readonly Word[], words: readonly Word[], scene: Scene): Step {
+  readsVariables(walk, scene);
+  const inner = runText(walk, rest, words, { ...scene, outer: withText(scene, words) });
+  const { flow } = inner;
+  if ([flow.success, flow.failure].some(({ variables }) => variables !== scene.state.variables))
+    markOpaque(walk, "eval sets a variable");
+  return { flow, text: `eval ${quoteWord(inner.text || ":")}` };
+}
+
+function noteSourced(walk: Walk, [file]: readonly Word[], base: string): void {
+  if (/^\/(?:dev|proc)\//.test(file?.text ?? "")) markOpaque(walk, `what ${base} runs comes from its input`);
 }
 
 /** The variables that `read` sets get their private names. */

@@ -30,6 +30,8 @@ export interface PathOperand {
    * goes where links below it lead.
    */
   readonly below?: "all" | "visible" | "follow";
+  /** Of what is below it, some files were chosen by their names or otherwise. */
+  readonly isSelection?: true;
 }
 
 /** One simple command that could run. */

@@ -87,6 +87,7 @@ describe("[PRM-9] rules that restrict see a command through its spellings", () =
     ["FOO=bar rm x", "FOO=bar rm x"],
     ["bash <<'E'\ncurl x\nE", "curl x"],
     ["bash <<< 'curl x'", "curl x"],
+    ["bash <<E\ncurl x\nE", "curl x"],
     ['sh -c "curl $x"', "curl $x"],
   ])("%s is seen as %s", async (command, text) => {
     const { units } = await analyze(command);
@@ -99,12 +100,39 @@ describe("[PRM-9] rules that restrict see a command through its spellings", () =
     "strange-launcher -v /usr/bin/curl x",
     "ssh host 'cd y; curl x'",
     "nsenter -t 1 curl x",
+    "yarn curl x",
+    "pnpm curl x",
+    "git grep -Ocurl x",
+    "at now <<< 'curl x'",
+    "crontab - <<E\n* * * * * curl x\nE",
+    "make -f - <<< 'a:;curl x'",
+    "ed <<< '!curl x'",
   ])("curl may be started by %s", async (command) => {
     const { units } = await analyze(command);
     const reading = parseRule("Bash(curl *)");
     if (reading.type === "invalid" || reading.rule.specifier.type !== "command") throw new Error("no rule");
     const { specifier } = reading.rule;
     expect(units.some((unit) => restrictsUnit(specifier, unit.restrictTexts, unit.started))).toBe(true);
+  });
+
+  it.each([
+    "cat <<< 'curl x'",
+    "gh pr create -F - <<< 'curl x'",
+    "yarn test",
+    "git commit -m 'curl x'",
+  ])("curl is not started by %s", async (command) => {
+    const { units } = await analyze(command);
+    const reading = parseRule("Bash(curl *)");
+    if (reading.type === "invalid" || reading.rule.specifier.type !== "command") throw new Error("no rule");
+    const { specifier } = reading.rule;
+    expect(units.some((unit) => restrictsUnit(specifier, unit.restrictTexts, unit.started))).toBe(false);
+  });
+
+  it("what source takes from its input is not understood", async () => {
+    expect((await analyze("source /dev/stdin <<< 'curl x'")).opaque).toBe(
+      "what source runs comes from its input",
+    );
+    expect((await analyze("source ./env.sh")).opaque).toBeUndefined();
   });
 
   it("a program that is named relative to another directory is granted by no scoped rule", async () => {

@@ -226,7 +226,7 @@ function walkDocument(
     markOpaque(walk, "a here-document is not understood");
   if (body.parts === undefined) {
     const text = unescapeDocument(strip(body.text));
-    return { rendered: documentString(quoteWord(text.replace(/\n$/, "")), text === "") };
+    return { text, rendered: documentString(quoteWord(text.replace(/\n$/, "")), text === "") };
   }
   let rendered = "";
   for (const part of body.parts) {

@@ -21,6 +21,8 @@ export interface Word extends ShellWord {
   readonly repeated?: true;
   /** It is a file at or below its path. */
   readonly isBelow?: true;
+  /** Of those, it is one that was chosen by its name or otherwise. */
+  readonly isSelection?: true;
   /** Its value is not known, but it is a whole number. */
   readonly numeric?: true;
   /** It holds the value of this variable, which comes from the environment. */

@@ -34,7 +34,16 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   ],
   ["bzcat", expanding("q s small quiet", ".bz2", ".bz", ".tbz2", ".tbz")],
   ["xzcat", expanding("q quiet", ".xz", ".lzma", ".txz", ".tlz")],
-  ["zipinfo", { options: "1 2 s m l v h t T z", operands: "read", readOnly: true, maxOperands: 1 }],
+  [
+    "zipinfo",
+    {
+      options: "1 2 s m l v h t T z",
+      operands: "read",
+      readOnly: true,
+      maxOperands: 1,
+      renames: (path) => [`${path}.zip`, `${path}.ZIP`],
+    },
+  ],
   [
     "nm",
     {

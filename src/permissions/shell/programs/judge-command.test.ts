@@ -371,7 +371,7 @@ describe("[PRM-9] files that commands read and write", () => {
     ["dd if=a of=b", ["read a", "write b"]],
     ["tar xzf a -C b", ["read a", "write b below"]],
     ["tar -cf a b", ["write a", "read b below"]],
-    ["unzip a", ["read a", "write . below"]],
+    ["unzip a", ["read a", "read a.ZIP", "read a.zip", "write . below"]],
     ["curl -d @a -o b x", ["read a", "write b"]],
     ["curl -F f=@a x", ["read a"]],
     ["git diff --no-index /dev/null a", ["read a"]],

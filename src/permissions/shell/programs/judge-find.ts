@@ -109,7 +109,7 @@ function unclearCount(words: readonly Word[]): string | undefined {
 }
 
 export function findActions(words: readonly Word[]): FoundAction[] {
-  const { roots } = findRoots(words);
+  const { roots, from } = findRoots(words);
   const actions: FoundAction[] = [];
   for (let at = 1; at < words.length; at += 1) {
     const name = words[at]?.text ?? "";
@@ -118,10 +118,11 @@ export function findActions(words: readonly Word[]): FoundAction[] {
     at = endOfAction(words, start);
     const isMany = words[at]?.text === "+" || roots.length > 1;
     const elsewhere = name.endsWith("dir");
+    const isSelection = selects(words.slice(from, start - 1));
     const inner = words.slice(start, at).flatMap((argument): Word[] => {
       if (!argument.text.includes("{}")) return [argument];
       if (argument.text === "{}" && !elsewhere)
-        return foundFiles(argument, isMany ? [...roots, ...roots.slice(-1)] : roots);
+        return foundFiles(argument, isMany ? [...roots, ...roots.slice(-1)] : roots, isSelection);
       return [{ ...argument, literal: false, pathKnown: false }];
     });
     actions.push({ words: inner, elsewhere });
@@ -129,14 +130,26 @@ export function findActions(words: readonly Word[]): FoundAction[] {
   return actions;
 }
 
+const selecting =
+  /^-(?:i?name|i?path|i?wholename|i?regex|i?lname|newer\w*|[acm]newer|[acm]time|[acm]min|size|empty|user|group|uid|gid|perm|inum)$/;
+
+/** Whether tests choose some of the files, by their names or otherwise. */
+function selects(tests: readonly Word[]): boolean {
+  const isOpen = tests.some(({ text }) => /^(?:!|-not|-o|-or|,)$/.test(text));
+  return (
+    !isOpen && tests.some(({ text }, at) => selecting.test(text) && /[^*?.]/.test(tests[at + 1]?.text ?? "x"))
+  );
+}
+
 /** The files that are found are below the places where the search starts, and their names begin with those. */
-function foundFiles(mark: Word, roots: readonly Word[]): Word[] {
+function foundFiles(mark: Word, roots: readonly Word[], isSelection: boolean): Word[] {
   return roots.map(({ path, pathKnown }, at) => ({
     ...mark,
     literal: false,
     path,
     pathKnown,
     isBelow: true,
+    ...(isSelection && { isSelection: true as const }),
     ...(at > 0 && { continued: true as const, repeated: true as const }),
   }));
 }

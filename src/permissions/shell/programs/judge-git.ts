@@ -23,7 +23,7 @@ export const gitGlobals = optionTable(
 
 /** Settings that change only how git prints, whatever their value. */
 const printingSetting =
-  /^(?:color\.[\w.-]+=[\w\s,#-]*|core\.(?:quotepath|abbrev|pager)=(?:cat|true|false|auto|\d+)?|pager\.\w+=(?:false|cat)|(?:log|blame)\.date=[\w-]+|log\.(?:abbrevcommit|decorate)=\w+|advice\.\w+=\w+|diff\.(?:renames|algorithm|noprefix|mnemonicprefix|context|colormoved)=\w+|status\.(?:short|branch|relativepaths|showuntrackedfiles)=\w+|column\.ui=[\w,]+)$/i;
+  /^(?:color\.[\w.-]+=[\w ,#-]*|core\.(?:quotepath|abbrev|pager)=(?:cat|true|false|auto|\d+)?|pager\.\w+=(?:false|cat)|(?:log|blame)\.date=[\w-]+|log\.(?:abbrevcommit|decorate)=\w+|advice\.\w+=\w+|diff\.(?:renames|algorithm|noprefix|mnemonicprefix|context|colormoved)=\w+|status\.(?:short|branch|relativepaths|showuntrackedfiles)=\w+|column\.ui=[\w,]+)$/i;
 
 /** The options before the subcommand, without settings that only change how git prints. */
 function scanGlobals(words: readonly Word[]): ScannedWords {

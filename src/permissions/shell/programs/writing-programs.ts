@@ -202,6 +202,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       operands: "read",
       landsHere: "d l p t v",
       readOnlyWith: "l v",
+      renames: (path) => [`${path}.zip`, `${path}.ZIP`],
     },
   ],
   ["less", pager],

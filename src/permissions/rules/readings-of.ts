@@ -44,7 +44,7 @@ const deepest = 3;
 const mostReadings = 64;
 const mostSpellings = 1_024;
 
-export interface Readings {
+interface Readings {
   readonly readings: readonly (readonly string[])[];
   /** There are more than were listed. */
   readonly isIncomplete: boolean;
