@@ -41,8 +41,9 @@ const families: readonly (readonly string[])[] = [
 ];
 
 const deepest = 3;
+const farthest = 60;
 const mostReadings = 64;
-const mostSpellings = 1_024;
+const mostSpellings = 512;
 
 interface Readings {
   readonly readings: readonly (readonly string[])[];
@@ -57,7 +58,10 @@ interface Readings {
  */
 export function readingsOf([program = "", ...rest]: readonly string[]): Readings {
   const found = new Map<string, readonly string[]>();
-  const plain = withoutOptions(rest, deepest);
+  // A subcommand is among the first words; what follows is kept as it is.
+  const far = rest.slice(farthest).join(" ");
+  const near = far === "" ? rest : [...rest.slice(0, farthest), far];
+  const plain = withoutOptions(near, deepest);
   for (const reading of plain.slice(0, mostReadings))
     for (const name of programNames(program))
       for (const words of sameReadings(name, reading))

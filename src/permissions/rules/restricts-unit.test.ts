@@ -58,6 +58,8 @@ describe("[PRM-9] deny rules see through options before a subcommand, and other 
     expect(await judge("kubectl delete:*", `kubectl ${options}delete x`)).toBe("deny");
     expect(await judge("gh pr merge:*", `gh ${options}pr ${options}merge 1`)).toBe("deny");
     expect(await judge("kubectl delete:*", `kubectl ${options}get x`)).toBe("allow");
+    expect(await judge("* --no-verify*", `kubectl ${options}get x`)).toBe("allow");
+    expect(await judge("git push:*", `git commit -m "${"we push more ".repeat(100)}"`)).toBe("allow");
   });
 
   test.each([

@@ -13,22 +13,26 @@ export function restrictsUnit(
   root = "",
 ): boolean {
   const wanted = spellingsOfRule(specifier, root);
-  const matches = (text: string): boolean =>
-    wanted.some((rule) =>
-      withWholeOptions(rule, text).some(
-        (whole) => matchesText(rule, whole) || matchesInAnyOrder(rule, whole),
-      ),
-    );
-  const covers = (command: string): boolean => {
+  const matches = (rule: CommandSpecifier, text: string): boolean =>
+    isOfProgram(rule, text) &&
+    withWholeOptions(rule, text).some((whole) => matchesText(rule, whole) || matchesInAnyOrder(rule, whole));
+  const covers = (rule: CommandSpecifier, command: string): boolean => {
     const { texts: spellings, isIncomplete } = spellingsOfCommand(command, root);
     return (
-      spellings.some(matches) || (isIncomplete && wanted.some((rule) => mentions(rule, command.split(/\s+/))))
+      spellings.some((text) => matches(rule, text)) || (isIncomplete && mentions(rule, command.split(/\s+/)))
     );
   };
-  return (
-    texts.some(covers) ||
-    started.some((words) => wanted.some((rule) => startedTexts(rule, words).some(covers)))
+  return wanted.some(
+    (rule) =>
+      texts.some((text) => covers(rule, text)) ||
+      started.some((words) => startedTexts(rule, words).some((text) => covers(rule, text))),
   );
+}
+
+/** Most rules name their program, so that there is nothing to compare with other commands. */
+function isOfProgram({ text: rule }: CommandSpecifier, text: string): boolean {
+  const end = rule.search(/[\s*]/);
+  return text.startsWith(end === -1 ? rule : rule.slice(0, end));
 }
 
 /** Whether a rule with an operator in it, such as `curl * | sh`, speaks of a whole line. */
@@ -78,7 +82,7 @@ interface Spellings {
 }
 
 const remembered = new Map<string, Spellings>();
-const mostRemembered = 500;
+const mostRemembered = 4_000;
 
 /** Texts that say the same as a command. */
 function spellingsOfCommand(text: string, root: string): Spellings {
@@ -100,9 +104,15 @@ function spellingsOfCommand(text: string, root: string): Spellings {
 
 /** Where a command can be read in too many ways, a rule speaks of it if all of its words are there. */
 function mentions({ text }: CommandSpecifier, words: readonly string[]): boolean {
+  const [program = "", ...wanted] = text.split(/\s+/).map((word) => word.replace(/\*+$/, ""));
   const given = new Set(words.map((word) => word.slice(word.lastIndexOf("/") + 1)));
-  return text.split(/[\s*]+/).every((word) => word === "" || word.startsWith("-") || given.has(word));
+  const has = (word: string): boolean =>
+    given.has(word) ||
+    (word.startsWith("--") && words.some((option) => /^--./.test(option) && word.startsWith(option)));
+  return program !== "" && given.has(program) && wanted.every((word) => word === "" || has(word));
 }
+
+const farthestStarted = 100;
 
 /** What a program may start, from every word on that is the program a rule speaks of. */
 function startedTexts({ text }: CommandSpecifier, words: readonly string[]): readonly string[] {
@@ -111,7 +121,7 @@ function startedTexts({ text }: CommandSpecifier, words: readonly string[]): rea
   return words.flatMap((word, at) => {
     const base = word.slice(word.lastIndexOf("/") + 1);
     return base === program || (text.startsWith(`${program}*`) && base.startsWith(program))
-      ? [[base, ...words.slice(at + 1)].join(" ")]
+      ? [[base, ...words.slice(at + 1, at + farthestStarted)].join(" ")]
       : [];
   });
 }
