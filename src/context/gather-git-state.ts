@@ -34,8 +34,8 @@ export interface GitQuestion {
 export async function gatherGitState(question: GitQuestion): Promise<GitState | undefined> {
   const { directory, repositoryRoot: root, environment, trusted, timeoutMs = 2000, signal } = question;
   if (root === undefined) return undefined;
-  const places = await gitPlaces(root);
-  const headBranch = readHeadFile(await beginningOf(join(places.own, "HEAD")));
+  const { common, head } = await gitPlaces(root);
+  const headBranch = readHeadFile(head);
   const branch = headBranch === undefined ? {} : { branch: headBranch };
   if (!trusted) {
     return { ...branch, note: "Git itself was not asked: this folder has not been accepted as trusted." };
@@ -54,8 +54,8 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   const [status, log, mainBranch, userName] = await Promise.all([
     runGit(call, ["status", "--short", "--branch", "--ignore-submodules=dirty"]),
     runGit(call, ["log", "-n", "5", "--no-decorate", "--format=%h %s"]),
-    findMainBranch(places.common),
-    findUserName(question, places.common),
+    findMainBranch(common),
+    findUserName(question, common),
   ]);
   const note = noteOn(status, timeoutMs);
   return {
@@ -82,8 +82,8 @@ function noteOn(status: GitOutput, timeoutMs: number): string | undefined {
 }
 
 interface GitPlaces {
-  /** Holds `HEAD`; a linked worktree has one of its own. */
-  readonly own: string;
+  /** What `HEAD` says; a linked worktree has one of its own. */
+  readonly head: string;
   /** Holds branches and configuration. */
   readonly common: string;
 }
@@ -92,9 +92,12 @@ async function gitPlaces(root: string): Promise<GitPlaces> {
   const entry = join(root, ".git");
   const [, pointer] = /^gitdir: (.+?)\s*$/.exec(await beginningOf(entry)) ?? [];
   const own = pointer === undefined ? entry : resolve(root, pointer);
-  const common = (await beginningOf(join(own, "commondir"))).trim();
-  if (common === "") return { own, common: own };
-  return { own, common: isAbsolute(common) ? common : resolve(own, common) };
+  const [head = "", written = ""] = await Promise.all(
+    ["HEAD", "commondir"].map((name) => beginningOf(join(own, name))),
+  );
+  const common = written.trim();
+  if (common === "") return { head, common: own };
+  return { head, common: isAbsolute(common) ? common : resolve(own, common) };
 }
 
 /** What the remote calls its head, else the usual names if there is such a branch. */

@@ -96,17 +96,16 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
   checkOptions("createRuntime", options);
   const { store } = options;
   if (store !== undefined) refuseWorkerOptions(options);
-  const normalized = normalizeRuntimeOptions(options);
-  const portable = portableOptions(options);
-  const source = createRuntimeSource({
-    ...normalized.setup,
-    portable,
-    ...(live === undefined ? {} : { live }),
-  });
-  const program = createProgramContext(source, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
+  const normalized = normalizeRuntimeOptions(options);
+  const source = createRuntimeSource({
+    ...normalized.setup,
+    portable: () => portableOptions(options),
+    ...(live === undefined ? {} : { live }),
+  });
   const telemetry = createTelemetrySource(normalized.setup);
+  const program = createProgramContext(source, normalized);
   const pool = createSessionPool({
     measure: telemetry.measure,
     program,

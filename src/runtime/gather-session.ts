@@ -1,6 +1,5 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import type { LocalModel } from "../model/local-models.ts";
@@ -14,6 +13,7 @@ import {
   refuseModel,
   selectMainModel,
 } from "../model/select-subagent-model.ts";
+import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
@@ -62,9 +62,11 @@ export async function gatherSession(
   const { tasks, control } = openTasks(runtime, files);
   const rules = rulesOf(runtime, options);
   const { sessionId } = chosen;
-  const prompted = await gatherPrompt(runtime, options, { definition, model, sessionId, rules });
+  const mayLoad = mayLoadIn(runtime, rules);
+  const prompted = await gatherPrompt(runtime, options, { definition, model, sessionId, rules, mayLoad });
   const servers = await connecting;
-  if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
+  const { permissionPromptTool: asked } = options;
+  if (options.planOnly !== true && asked !== undefined) refuseMissingPromptTool(asked, servers.tools);
   const commands = await openSessionCommands(runtime, files, options);
   const tools = toolsOf(runtime, options, {
     servers,
@@ -102,14 +104,15 @@ async function gatherPrompt(
     model,
     sessionId,
     rules,
+    mayLoad,
   }: {
     readonly definition: AgentDefinition | undefined;
     readonly model: Model;
     readonly sessionId: string;
     readonly rules: SessionRules;
+    readonly mayLoad: MayLoad | undefined;
   },
 ) {
-  const mayLoad = mayLoadIn(runtime, rules);
   const { id: modelId, contextWindow } = model.facts;
   const skills = await openSkills(runtime, { sessionId, contextWindow, deny: rules.deny, mayLoad });
   const preloaded = skills.preload(definition);
@@ -244,15 +247,15 @@ type Serving = Pick<ModelForSession, "model" | "chosen" | "notes"> & { readonly 
 
 /** Where nothing is named and nothing configured, a server on this machine goes before the offline model. */
 async function findServing(runtime: RuntimeContext, selection: ModelSelection): Promise<Serving> {
-  const isOpen = selection.origin === "default" && !isServed(runtime, selection.model);
-  const local = isOpen ? await findLocalModel(runtime) : undefined;
-  const usual = async (notes: readonly string[]): Promise<Serving> => ({
+  const usual: Serving = {
     model: await runtime.models.model(selection.model),
     chosen: selection.model,
     from: originNames[selection.origin],
-    notes,
-  });
-  if (local === undefined) return usual([]);
+    notes: [],
+  };
+  const isOpen = selection.origin === "default" && usual.model.facts.provider === "offline";
+  const local = isOpen ? await findLocalModel(runtime) : undefined;
+  if (local === undefined) return usual;
   const { provider, id, server } = local;
   const written = `${provider}/${id}`;
   const found = `${server.name} was found at ${server.address}`;
@@ -261,7 +264,8 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
     modelLimits(runtime),
     aliasTable({ environment: runtime.environment }),
   );
-  if (refusal !== undefined) return usual([`${found}, but the offline model answers: ${refusal}`]);
+  if (refusal !== undefined)
+    return { ...usual, notes: [`${found}, but the offline model answers: ${refusal}`] };
   try {
     const model = await runtime.models.model({ provider, id });
     const note = `No key is set and ${found}, so ${written} answers. RETINUE_LOCAL_MODELS=0 switches this off.`;
@@ -269,7 +273,7 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
   } catch (error) {
     if (!isRetinueError(error) || !error.code.startsWith("provider-package-")) throw error;
     const advice = error.advice === undefined ? "" : ` ${error.advice}`;
-    return usual([`${found}, but the offline model answers: ${error.message}${advice}`]);
+    return { ...usual, notes: [`${found}, but the offline model answers: ${error.message}${advice}`] };
   }
 }
 
@@ -335,27 +339,6 @@ function budgetNotes(
   if (!isLimited) return [];
   const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
   return [`The price of ${facts.id} is not known, so ${effect}.`];
-}
-
-/** The agent that is the main thread, where the call or settings name one. */
-export function findMainAgent(
-  { registry, settings }: DiscoveredAgents,
-  named: string | undefined,
-): AgentDefinition | undefined {
-  const name = named ?? settings.settings.plain.agent;
-  if (name === undefined || name === "") return undefined;
-  const found = registry.find(name);
-  if (found.type === "found") return found.agent.definition;
-  if (found.type === "denied") {
-    throw new RetinueError(
-      "agent-denied",
-      `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
-    );
-  }
-  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
-  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
-    advice: `There are ${found.available.join(", ")}.`,
-  });
 }
 
 /** The commands of a session, over all processes that have run it. */

@@ -38,13 +38,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import {
-  decidePlan,
-  findOutputRules,
-  findTeamRules,
-  findWorkingDirectories,
-  limitFacts,
-} from "./session-rules.ts";
+import { decidePlan, findFolders, limitFacts } from "./session-rules.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
@@ -224,6 +218,7 @@ function transcriptOf(
     ...gathered.chosen,
     isKept: runtime.keepsTranscripts && options.childrenOnly !== true,
     transcripts: runtime.discovered.paths.transcripts,
+    file: gathered.files.transcript,
     ids: runtime.ids,
     now: runtime.epochMs,
     facts: transcriptFacts(runtime, plan, gathered.system.branch),
@@ -253,11 +248,6 @@ async function planMain(
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
-  const [workingDirectories, outputRules, teamRules] = await Promise.all([
-    findWorkingDirectories(runtime),
-    findOutputRules(files, outputFolder(runtime, gathered.chosen.sessionId)),
-    runtime.teams === undefined ? undefined : findTeamRules(runtime.discovered.paths),
-  ]);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
@@ -270,9 +260,7 @@ async function planMain(
     skills: preloaded.names,
     limits: limited,
     rules,
-    workingDirectories,
-    outputRules,
-    ...(teamRules === undefined ? {} : { teamRules }),
+    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),

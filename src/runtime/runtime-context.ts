@@ -1,4 +1,5 @@
 import type { RunEvent } from "../conversation/run-event.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import type { WaitClock } from "../foundation/abortable.ts";
 import { placeText } from "../foundation/diagnostic.ts";
@@ -25,7 +26,6 @@ import type { Tool, ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { Capability, LiveControls } from "./agent/open-agent.ts";
 import type { ApprovalSettings } from "./approvals/open-inbox.ts";
-import { findMainAgent } from "./gather-session.ts";
 import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -83,7 +83,7 @@ export interface RuntimeContext {
   /** Set where agents may form teams. */
   readonly teams?: TeamRuntime;
   /** What members of a team in processes of their own are started with. */
-  readonly portable: PortableOptions;
+  readonly portable?: () => PortableOptions;
   /** Models are wrapped by the program. */
   readonly wrapsModels?: true;
   readonly keepsTranscripts: boolean;
@@ -144,6 +144,27 @@ export async function beginSession<Output>(
     await (await ended)?.[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** The agent that is the main thread, where the call or settings name one. */
+function findMainAgent(
+  { registry, settings }: DiscoveredAgents,
+  named: string | undefined,
+): AgentDefinition | undefined {
+  const name = named ?? settings.settings.plain.agent;
+  if (name === undefined || name === "") return undefined;
+  const found = registry.find(name);
+  if (found.type === "found") return found.agent.definition;
+  if (found.type === "denied") {
+    throw new RetinueError(
+      "agent-denied",
+      `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
+    );
+  }
+  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
+  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
+    advice: `There are ${found.available.join(", ")}.`,
+  });
 }
 
 /** A hook may be there to refuse something, so that it does not run is never silent. */

@@ -22,7 +22,7 @@ import type { PlainSettings } from "../settings/plain-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
-import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
+import { readTeamSettings } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
@@ -215,15 +215,15 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const whole = environmentOf(place, discovered);
   const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
   const variables = readEnvironment(environment).options;
+  const teams = readTeamSettings({ option: options.teams, environment, variables, settings: plain });
   return {
     ...givenParts(options),
     ...questions,
-    ...teamsOf({ option: options.teams, environment, variables, settings: plain }, shared.openTeam),
+    ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
     programServers: programServers(options.mcpServers ?? {}),
-    portable: options.portable ?? {},
     trusted,
     environment,
     variables,
@@ -257,12 +257,13 @@ type GivenPart =
   | "approver"
   | "hooks"
   | "live"
+  | "portable"
   | "notice";
 
 /** What a program supplied, as it is. */
 function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
   const { settingSources, model, wrapExecutor, wrapPlan, idempotencyKey } = options;
-  const { canUseTool, approver, live, notice } = options;
+  const { canUseTool, approver, live, portable, notice } = options;
   return {
     extraTools: options.extraTools ?? [],
     disallowedTools: options.disallowedTools ?? [],
@@ -277,6 +278,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     ...(canUseTool === undefined ? {} : { canUseTool }),
     ...(approver === undefined ? {} : { approver }),
     ...(live === undefined ? {} : { live }),
+    ...(portable === undefined ? {} : { portable }),
     ...(notice === undefined ? {} : { notice }),
   };
 }
@@ -305,11 +307,6 @@ function modelsOf(
     clock,
     random: Math.random,
   });
-}
-
-function teamsOf(input: TeamSettingsInput, open: OpenTeam): Pick<RuntimeContext, "teams"> {
-  const teams = readTeamSettings(input);
-  return teams === undefined ? {} : { teams: { ...teams, open } };
 }
 
 function findPlace(options: RuntimeSetup): Place {

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { keys, openConversation, userTexts } from "./pty-stage.ts";
 
-test("/model changes the model, esc esc goes back to before a prompt, /clear begins anew and /resume returns [CLI-4]", async () => {
-  const { pty, provider } = await openConversation(
-    ["One.", "Two.", "Three.", "Other.", "New.", "Old again."],
+test("/model changes the model, esc esc goes back to before a prompt, /clear begins anew and /resume returns, one after the other; what cannot be opened changes nothing [CLI-4]", async () => {
+  const { pty, place, provider } = await openConversation(
+    ["One.", "Two.", "Three.", "Other.", "New.", "Still here.", "Old again."],
     { words: ["the first prompt"] },
   );
   const isReady = (): Promise<void> => pty.isMissing("esc to interrupt");
@@ -37,12 +37,33 @@ test("/model changes the model, esc esc goes back to before a prompt, /clear beg
   expect(JSON.stringify(provider.requests.at(-1)?.request.messages)).not.toContain("Three.");
   await isReady();
 
-  pty.type(`/clear${keys.enter}`);
+  // One change of conversation after the other, each to its end: the last one counts, and one conversation is open.
+  pty.type(`/clear${keys.enter}/fork${keys.enter}/clear${keys.enter}`);
   await pty.shows("A new conversation begins here.");
   pty.type(`something else${keys.enter}`);
   await pty.shows("New.");
+  const files = (end: string): readonly string[] =>
+    readdirSync(place.home, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(end));
+  const [lock = "", ...others] = files(".jsonl.lock");
+  expect(others).toEqual([]);
   expect(userTexts(provider)).not.toContain("the first prompt");
   await isReady();
+
+  // A conversation that cannot be opened leaves this one open.
+  pty.type(`/resume${keys.enter}`);
+  await pty.shows("Conversations of this folder", "the first prompt", "something else");
+  const hidden = files(".jsonl").filter((name) => !lock.startsWith(name));
+  for (const name of hidden) renameSync(join(place.home, name), join(place.home, `${name}.hidden`));
+  pty.type("first");
+  await pty.isMissing("something else");
+  pty.type(keys.enter);
+  await pty.shows("No conversation found", "New.");
+  for (const name of hidden) renameSync(join(place.home, `${name}.hidden`), join(place.home, name));
+  pty.type(`are you there${keys.enter}`);
+  await pty.shows("Still here.");
+  expect(userTexts(provider)).toContain("something else");
+  await isReady();
+
   pty.type(`/resume${keys.enter}`);
   await pty.shows("Conversations of this folder", "the first prompt", "something else");
   pty.type("first");

@@ -3,8 +3,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { keys, openConversation, pasted, userTexts } from "./pty-stage.ts";
 
-const forever = new Promise<string>(() => undefined);
-
 test("a person types prompts of lines and pastes of any size, reads the streamed answers, and leaves with ctrl+c twice [CLI-1, CLI-4]", async () => {
   const { pty, provider } = await openConversation([
     "Hello **there**.\n\n- one\n- two\n",
@@ -67,16 +65,16 @@ test("escape interrupts the turn and keeps the draft; messages written meanwhile
   const held = Promise.withResolvers<void>();
   const { pty, provider } = await openConversation(
     [
-      () => forever,
+      { text: "Half of it, and never the rest", failure: "stall", after: 2 },
       async () => {
         await held.promise;
         return { calls: [{ name: "Read", input: { file_path: "a.txt" } }] };
       },
       "All read.",
     ],
-    { words: ["wait for it"], files: { "a.txt": "content" } },
+    { words: ["wait for it"], files: { "a.txt": "content" }, provider: { deltaSize: 5 } },
   );
-  await pty.shows("Working");
+  await pty.shows("Half of");
   pty.type("half a draft");
   await pty.shows("> half a draft");
   pty.type(keys.escape);
@@ -96,6 +94,8 @@ test("escape interrupts the turn and keeps the draft; messages written meanwhile
   expect(provider.requests).toHaveLength(3);
   expect(userTexts(provider)).toContain("right");
   expect(userTexts(provider)).not.toContain("wrong");
+  // What was read of the answer that was interrupted.
+  expect(userTexts(provider)).toContain("Half of");
 });
 
 test("@ offers files of the project, / commands and skills, # adds a note to the instructions, and ctrl+g opens the draft in the editor [CLI-4]", async () => {

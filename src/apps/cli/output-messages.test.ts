@@ -113,14 +113,16 @@ describe("what happens in a run", () => {
       message: { role: "user", content: [result("t1"), result("__proto__"), reminder] },
       results: { t1: { stdout: "done" } },
     };
+    const timestamp = expect.any(String);
     expect(show(event)).toEqual([
       {
         type: "user",
-        message: { role: "user", content: [result("t1")] },
-        tool_use_result: { stdout: "done" },
+        message: { role: "user", content: [{ ...result("t1"), is_error: false }] },
+        tool_use_result: { stdout: "done", isImage: false, noOutputExpected: false },
+        timestamp,
         ...own,
       },
-      { type: "user", message: { role: "user", content: [result("__proto__")] }, ...own },
+      { type: "user", message: { role: "user", content: [result("__proto__")] }, timestamp, ...own },
       { type: "user", message: { role: "user", content: [reminder] }, isSynthetic: true, ...own },
     ]);
   });
@@ -208,7 +210,7 @@ describe("what happens in a run", () => {
       attempt: 1,
       max_retries: 10,
       retry_delay_ms: 500,
-      error: "Busy.",
+      error: "overloaded",
       session_id: "s1",
       uuid: "u1",
     };
@@ -226,6 +228,7 @@ describe("what happens in a run", () => {
         subtype: "permission_denied",
         tool_name: "Bash",
         tool_use_id: "t1",
+        decision_reason_type: "other",
         message: "No.",
         session_id: "s1",
         uuid: "u1",
@@ -329,7 +332,7 @@ describe("the result", () => {
     [
       { status: "failed", reason: "max_structured_output_retries" },
       "error_max_structured_output_retries",
-      "max_structured_output_retries",
+      "structured_output_retry_exhausted",
       null,
     ],
     [{ status: "failed", reason: "model-unknown" }, "error_during_execution", "model-unknown", null],
@@ -373,13 +376,15 @@ describe("a compaction on the stream", () => {
       durationMs: 12.4,
       usage,
     };
-    expect(show(event)).toEqual([
+    expect(show(event)).toMatchObject([
+      { ...system, subtype: "status", status: null, compact_result: "success" },
       {
         ...system,
         subtype: "compact_boundary",
         compact_metadata: { trigger: "manual", pre_tokens: 900, post_tokens: 90, duration_ms: 12 },
       },
-      { ...system, subtype: "status", status: null, compact_result: "success" },
+      { type: "user", message: { content: "So far" }, isSynthetic: true },
+      { type: "user", message: { content: "<local-command-stdout>Compacted </local-command-stdout>" } },
     ]);
   });
 });

@@ -3,7 +3,7 @@ import { noUsage, wireUsage } from "../../conversation/usage.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { ModelFacts } from "../../runtime/session.ts";
 import { apiFailureOf, isApiFailure } from "../agent-sdk/api-failure.ts";
-import { resultText } from "../agent-sdk/result-message.ts";
+import { modelStops, permissionDenials, resultText, terminalReasons } from "../agent-sdk/result-message.ts";
 import { addSums, type ModelSum, type ModelTally } from "./model-tally.ts";
 import type { MessageContext, OutputMessage } from "./output-messages.ts";
 
@@ -28,18 +28,14 @@ export function resultMessage(
     duration_api_ms: Math.round(totals.modelMs),
     num_turns: turns ?? totals.turns,
     result: failure?.text ?? resultText(ending),
-    stop_reason: stopReasons.has(ending.reason) ? ending.reason : null,
+    stop_reason: modelStops.has(ending.reason) ? ending.reason : null,
     terminal_reason: terminalReason(ending),
     session_id: sessionId,
     // Children may go on after the ending was made, so what was seen of them counts, as in `modelUsage`.
     total_cost_usd: children.size === 0 ? ((ending.tree ?? totals).costUsd ?? null) : costOfAll(sums),
     usage: wireUsage(totals.usage),
     modelUsage: modelUsage(sums, model),
-    permission_denials: ending.denials.map(({ call }) => ({
-      tool_name: call.name,
-      tool_use_id: call.id,
-      tool_input: call.input,
-    })),
+    permission_denials: permissionDenials(ending),
     ...(ending.interruptedAgents === undefined ? {} : { interrupted_agents: ending.interruptedAgents }),
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
     ...(subtype === "success" ? {} : { errors: [ending.error ?? `The run was ${ending.status}.`] }),
@@ -71,14 +67,6 @@ export function failureMessage(error: unknown, { sessionId, uuid }: MessageConte
   };
 }
 
-const stopReasons: ReadonlySet<string> = new Set([
-  "end_turn",
-  "max_tokens",
-  "stop_sequence",
-  "refusal",
-  "model_context_window_exceeded",
-]);
-
 function subtypeOf(ending: RunEnding): string {
   const { status, reason } = ending;
   if (reason === "max_turns") return "error_max_turns";
@@ -86,14 +74,6 @@ function subtypeOf(ending: RunEnding): string {
   if (reason === "max_structured_output_retries") return "error_max_structured_output_retries";
   return status === "completed" || isApiFailure(ending) ? "success" : "error_during_execution";
 }
-
-const terminalReasons: ReadonlyMap<string, string> = new Map([
-  ["max_turns", "max_turns"],
-  ["max_budget", "budget_exhausted"],
-  ["max_total_tokens", "budget_exhausted"],
-  ["context_full", "prompt_too_long"],
-  ["context-too-long", "prompt_too_long"],
-]);
 
 /** In the known words where there is one, else the code of the error. */
 function terminalReason({ status, reason }: RunEnding): string {

@@ -73,7 +73,7 @@ async function runSession(
     onWarning: createNotice(host, reported),
     live: {
       fallbackModel: options.fallbackModel,
-      effort: () => thinkingTokens,
+      ...(thinkingTokens === undefined ? {} : { effort: () => thinkingTokens }),
       ...(options.name === undefined ? {} : { transcript: { title: options.name } }),
     },
   });

@@ -9,9 +9,9 @@ import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import { createSpawner } from "../../tasks/spawner.ts";
 import { createTaskManager } from "../../tasks/task-manager.ts";
+import { barePorts } from "../../testing/bare-ports.ts";
 import type { Step } from "../../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../../testing/scripted-model.ts";
-import { createSessionFiles } from "../../tools/file-ledger.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { createChildSource } from "./create-child-source.ts";
 import type { ChildSourceParts } from "./decide-child.ts";
@@ -107,22 +107,15 @@ function stage(
     recall: async (id) => (recorded.has(id) ? { agentType: "general-purpose" } : undefined),
     openAgent: async (plan, { model: childModel, control }) => ({
       ports: {
-        model: childModel,
-        tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
+        ...barePorts(
+          {
+            model: childModel,
+            tools: tools.filter(({ name }) => plan.tools.some((grant) => grant.name === name)),
+          },
+          plan.agent,
+        ),
         authorize: async ({ input }) =>
           control.attended() ? { type: "allowed", input } : { type: "denied", reason: "no one can be asked" },
-        toolContext: (callId, options) => ({
-          ...options,
-          callId,
-          directory: "/p",
-          workingDirectories: ["/p"],
-          agent: plan.agent,
-          files: createSessionFiles().forAgent(),
-          host: {},
-          environment: {},
-          outputDirectory: "/",
-        }),
-        takeMessages: () => [],
         now,
       },
       prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),

@@ -60,10 +60,10 @@ export async function openSkills(
 ): Promise<SessionSkills> {
   const { paths, settings } = runtime.discovered;
   const { skillListingBudgetFraction, skillListingMaxDescChars } = settings.settings.plain;
+  const nested = createNestedFolders(paths.projectRoot);
   const catalog = await runtime.skills();
   const { skills: all, forbidden } = await readable(catalog.list(), mayLoad);
   const isDenied = (name: string): boolean => deniesSkill(deny, name);
-  const nested = createNestedFolders(paths.projectRoot);
   const isOffered = ({ name, disableModelInvocation }: Skill): boolean =>
     !disableModelInvocation && !isDenied(name);
   const offered = all.filter(isOffered);
@@ -88,7 +88,7 @@ export async function openSkills(
   return {
     all,
     current: async () => (await readable((await runtime.skills(nested.found())).list(), mayLoad)).skills,
-    list: listOf(offered.filter(({ name }) => always.has(name))),
+    list: always.size === 0 ? "" : listOf(offered.filter(({ name }) => always.has(name))),
     areOffered: offered.length > 0,
     conditional: () => conditional,
     listOf,

@@ -17,7 +17,9 @@ const call: Check = (value) => (typeof value === "function" ? undefined : "must 
 const thing: Check = (value) =>
   typeof value === "object" && value !== null ? undefined : "must be an object";
 /** By name, so no list. */
-const record: Check = (value) => (kindOf(value) === "an object" ? undefined : "must be an object by name");
+const isByName = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const record: Check = (value) => (isByName(value) ? undefined : "must be an object by name");
 /** An object with these functions, and with others that are functions if they are there. */
 function methods(needed: readonly string[], others: readonly string[] = []): Check {
   return (value) => {
@@ -29,7 +31,7 @@ function methods(needed: readonly string[], others: readonly string[] = []): Che
   };
 }
 const variables: Check = (value) =>
-  kindOf(value) === "an object" &&
+  isByName(value) &&
   Object.values(Object(value)).every((entry) => entry === undefined || typeof entry === "string")
     ? undefined
     : "must be an object of strings";
@@ -125,7 +127,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   wrapPlan: call,
   idempotencyKey: call,
   settings: (value) =>
-    typeof value === "string" || kindOf(value) === "an object"
+    typeof value === "string" || isByName(value)
       ? undefined
       : "must be the path of a settings file, JSON text or an object",
   settingSources: sources,

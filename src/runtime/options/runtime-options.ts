@@ -288,7 +288,7 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly hooks?: readonly HookFunction[];
   readonly notice?: (text: string) => void;
   /** What members of a team in processes of their own are started with. */
-  readonly portable?: PortableOptions;
+  readonly portable?: () => PortableOptions;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
 }

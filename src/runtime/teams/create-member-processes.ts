@@ -31,7 +31,7 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
         environment: { ...runtime.environment, ...runtime.approvals?.key },
         home: paths.home,
         trusted: runtime.trusted,
-        options: runtime.portable,
+        options: runtime.portable?.() ?? {},
         tree: services.tree,
         asksPerson: asking !== undefined,
         report: runtime.notice,

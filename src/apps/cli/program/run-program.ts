@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Command, CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rule.ts";
@@ -12,6 +12,7 @@ import {
   addCommands,
   addOptions,
   addRefusedCommands,
+  createCommand,
   describe,
   type Invoke,
   namesOf,
@@ -56,17 +57,7 @@ function asRunError(error: unknown): unknown {
 }
 
 function createProgram(host: CliHost, invoke: Invoke): Command {
-  const program = new Command("retinue")
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => host.stdout.write(text),
-      outputError: () => {},
-      writeErr: (text) => host.stderr.write(text),
-      getOutHelpWidth: () => Math.min(host.stdout.columns ?? 80, 100),
-    })
-    .helpCommand(false)
-    .argument("[prompt...]")
-    .version(host.version, "-v, --version");
+  const program = createCommand(host).version(host.version, "-v, --version");
   program.helpInformation = () => helpText;
   addOptions(program, [...sessionOptions, ...runOptions]);
   addAgentSdkOptions(program);

@@ -52,6 +52,7 @@ function ruleRows(kind: string, rules: unknown): readonly (readonly [string, str
 function ruleText(rule: unknown): string {
   if (!isObject(rule)) return textOf(rule);
   const specifier = rule["specifier"];
+  if (isObject(specifier) && specifier["type"] === "whole") return textOf(rule["tool"]);
   const inner = isObject(specifier)
     ? (specifier["pattern"] ?? specifier["text"] ?? JSON.stringify(specifier))
     : specifier;

@@ -61,7 +61,11 @@ export function useEvents<S, U>(
       paint();
     });
     source.onerror = () => {
-      problem = "The studio does not answer. Is it still running?";
+      // A connection that was refused is closed; one that was lost is tried again.
+      problem =
+        source.readyState === EventSource.CLOSED
+          ? "The studio has nothing at this address, or the link is of another studio."
+          : "The studio does not answer. Is it still running?";
       paint();
     };
     return () => {

@@ -15,17 +15,22 @@ export interface LibrarySource {
   readonly mode: () => string;
   /** Aborted when the terminal is closed. */
   readonly signal: AbortSignal;
+  /** Settles when no conversation is being opened. */
+  readonly ready: () => Promise<unknown>;
 }
 
 /** What the terminal looks up, from the runtime and from disk. What makes it is loaded when it is first asked for. */
 export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
   const { context } = source;
-  const pages = async () =>
-    (await import("./session-pages.ts")).createSessionPages({
-      context,
-      session: openedOf(source),
-      mode: source.mode(),
-    });
+  const opened = async (): Promise<Session> => {
+    await source.ready();
+    return openedOf(source);
+  };
+  const pages = async () => {
+    const session = await opened();
+    const { createSessionPages } = await import("./session-pages.ts");
+    return createSessionPages({ context, session, mode: source.mode() });
+  };
   const parked = () => import("./list-parked.ts");
   const records = () => loadRecords(context);
   return {
@@ -49,8 +54,8 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
     async transcript() {
       return source.watched()?.entries() ?? conversationEntries(openedOf(source).messages());
     },
-    prompts: async () => (await records()).prompts(openedOf(source).plan.sessionId),
-    exportTo: async (file) => (await records()).writeExport(file, openedOf(source).messages()),
+    prompts: async () => (await records()).prompts((await opened()).plan.sessionId),
+    exportTo: async (file) => (await records()).writeExport(file, (await opened()).messages()),
     sessions: async () => (await records()).list(),
     async deleteSession(sessionId) {
       if (sessionId === source.session()?.plan.sessionId)

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { escapeControlTags } from "../../../conversation/escape-control-tags.ts";
 import type { UserMessage } from "../../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
@@ -40,6 +41,8 @@ export class LiveConversation implements AsyncDisposable {
   readonly #commands = new Map<string, TaskView>();
   /** Tasks of commands that the person ran. */
   readonly #personal = new Set<string>();
+  /** What was said of an answer that is not complete. */
+  #unfinished = "";
   /** Ends of commands that the agent has not read yet. */
   #reports: UserMessage[] = [];
 
@@ -230,6 +233,7 @@ export class LiveConversation implements AsyncDisposable {
       error = describeError(thrown);
     }
     this.#turn = undefined;
+    this.#keepUnfinished(turn.signal.aborted);
     const status = ending?.status ?? (turn.signal.aborted ? "stopped" : "failed");
     const reason =
       error ?? (ending === undefined ? undefined : describeEnding(ending, this.session.plan.sessionId));
@@ -239,10 +243,25 @@ export class LiveConversation implements AsyncDisposable {
     this.continue();
   }
 
+  /** An answer that was interrupted is not part of the conversation; the agent learns what of it was read. */
+  #keepUnfinished(isInterrupted: boolean): void {
+    const text = this.#unfinished.trim();
+    this.#unfinished = "";
+    if (isInterrupted && text !== "")
+      this.addAside(
+        `<system-reminder>\nThe person interrupted your last answer. This is the end of what they had read of it:\n${escapeControlTags(text.slice(-maxUnfinished))}\n</system-reminder>`,
+      );
+  }
+
   #hear(event: RunEvent, events: RunEvents): void {
     const { report } = this.#options;
-    for (const one of events.read(event)) report(one);
+    for (const one of events.read(event)) {
+      if (one.type === "text") this.#unfinished += one.text;
+      if (one.type === "retry") this.#unfinished = "";
+      report(one);
+    }
     if (event.type === "assistant-answered") {
+      this.#unfinished = "";
       const used = contextTokens(event.usage) + event.usage.outputTokens;
       report({ type: "status-changed", status: { contextFill: used / this.session.model.contextWindow } });
     }
@@ -276,6 +295,8 @@ export class LiveConversation implements AsyncDisposable {
     return [...asides, text, ...reminder].map((one) => ({ type: "text", text: one }));
   }
 }
+
+const maxUnfinished = 4_000;
 
 /** Precedes a command that a person ran at the prompt. */
 export const shellAside = "I ran this command at the prompt:";

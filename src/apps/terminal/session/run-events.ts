@@ -3,7 +3,21 @@ import type { RunEvent } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { createAnswerFold } from "../../../runtime/live/live-text.ts";
 import { refusalForPeople } from "../../cli/views/ending-advice.ts";
-import type { DiffHunk, FileDiff, SessionEvent, ToolCall, ToolResult } from "./terminal-session.ts";
+import type { DiffHunk, FileDiff, SessionEvent, TodoItem, ToolCall, ToolResult } from "./terminal-session.ts";
+
+/** A step as the agent wrote it down. */
+interface WrittenTodo {
+  readonly content: string;
+  readonly activeForm: string;
+  readonly status: keyof typeof todoStates;
+}
+
+/** A step of the agent's list, in the words of what it does now. */
+export function todoItem({ content, activeForm, status }: WrittenTodo): TodoItem {
+  return { text: status === "in_progress" ? activeForm : content, state: todoStates[status] };
+}
+
+const todoStates = { pending: "pending", in_progress: "active", completed: "done" } as const;
 
 /** Turns what happens in the main agent's run into what the terminal shows. */
 export class RunEvents {

@@ -1,4 +1,3 @@
-import type { UserMessage } from "../../../conversation/message.ts";
 import type { PermissionMode } from "../../../foundation/option-words.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { LiveControls } from "../../../runtime/agent/open-agent.ts";
@@ -12,6 +11,7 @@ import { createRuntimeLibrary, type LibrarySource, loadRecords, openedOf } from 
 import { gatherDeltas } from "./gather-deltas.ts";
 import { describeError, LiveConversation } from "./live-conversation.ts";
 import { MessageQueue } from "./message-queue.ts";
+import { todoItem } from "./run-events.ts";
 import { readOnly, SessionQuestions } from "./session-questions.ts";
 import type {
   AgentEntry,
@@ -55,6 +55,8 @@ export class RuntimeSession implements TerminalSession {
   #given: SessionOptions;
   /** Another conversation is being opened; messages wait for it. */
   #isSwitching = false;
+  /** Conversations are opened and changed one after the other; settled when none is under way. */
+  #changing: Promise<unknown> = Promise.resolve();
   /** What the person did at the prompt while no conversation was open. */
   #early: (() => void)[] = [];
 
@@ -71,7 +73,17 @@ export class RuntimeSession implements TerminalSession {
   }
 
   /** Opens the first conversation; what is submitted before is sent then. Rejects when it cannot be opened. */
-  async open(): Promise<void> {
+  open(): Promise<void> {
+    return this.#inTurn(() => this.#openFirst());
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#changing.then(work);
+    this.#changing = done.catch(() => undefined);
+    return done;
+  }
+
+  async #openFirst(): Promise<void> {
     const { resume, continue: isContinued, forkSession, takeOver } = this.#given;
     const isTarget = (resume !== undefined || isContinued === true) && forkSession !== true;
     if (!isTarget || this.#options.isOnce === true || takeOver === true) return this.#open(this.#given);
@@ -127,19 +139,14 @@ export class RuntimeSession implements TerminalSession {
   }
 
   /** The conversation is opened again with the other model; with one that cannot be had it continues as before. */
-  async setModel(model: string): Promise<void> {
+  setModel(model: string): Promise<void> {
+    return this.#inTurn(() => this.#changeModel(model));
+  }
+
+  async #changeModel(model: string): Promise<void> {
     this.#refuseWhileBusy("change the model");
-    const before = this.#withoutTarget();
-    const { plan, messages } = this.#opened();
-    const target = messages().length > 0 ? { resume: plan.sessionId } : {};
-    this.#given = { ...before, model };
-    try {
-      await this.#reopen({ ...this.#given, ...target }, { isQuiet: true });
-    } catch (error) {
-      this.#given = before;
-      await this.#open({ ...before, ...target }, { isQuiet: true });
-      throw error;
-    }
+    this.#opened();
+    await this.#reopen({ ...this.#withoutTarget(), model }, this.#target(), { isQuiet: true });
   }
 
   moveToBackground(agentId?: string): readonly string[] {
@@ -181,11 +188,15 @@ export class RuntimeSession implements TerminalSession {
     this.submit(`/compact ${instructions}`.trim());
   }
 
-  async rewind(promptId: string): Promise<void> {
+  rewind(promptId: string): Promise<void> {
+    return this.#inTurn(() => this.#rewind(promptId));
+  }
+
+  async #rewind(promptId: string): Promise<void> {
     this.#refuseWhileBusy("go back");
     this.#isSwitching = true;
     try {
-      await this.switchTo(
+      await this.#switchTo(
         await (await loadRecords(this.#options.context)).copyBefore(this.#opened().plan.sessionId, promptId),
       );
     } finally {
@@ -194,18 +205,20 @@ export class RuntimeSession implements TerminalSession {
     }
   }
 
-  async switchTo(
-    sessionId: string | undefined,
-    { fork = false }: { readonly fork?: boolean } = {},
-  ): Promise<void> {
+  switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void> {
+    return this.#inTurn(() => this.#switchTo(sessionId, options));
+  }
+
+  async #switchTo(sessionId: string | undefined, { fork = false } = {}): Promise<void> {
+    if (fork && sessionId === this.#live?.session.id && this.#target().resume === undefined)
+      throw new RetinueError("nothing-to-fork", "Nothing was said here yet, so there is nothing to copy.");
     const choice = fork ? "fork" : await this.#chooseHeld(sessionId);
     if (choice === "watch" || choice === "leave") return;
-    this.#given = this.#withoutTarget();
     const target =
       sessionId === undefined
         ? {}
         : { resume: sessionId, ...(choice === "fork" ? { forkSession: true } : {}) };
-    await this.#reopen({ ...this.#given, ...target });
+    await this.#reopen(this.#withoutTarget(), target);
   }
 
   /** The other process is gone, so what was watched can be continued here. */
@@ -250,12 +263,11 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async #open(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
+    const takeMessages = () => [...(this.#live?.takeReports() ?? []), ...this.#queue.takeReadable()];
     this.#runtime ??= await this.#options.createRuntime(this.#runtimeOptions());
     const session = await this.#runtime.open({
       ...options,
-      ...(this.#options.isOnce === true
-        ? {}
-        : { interactive: { takeMessages: () => this.#readable(), mode: () => this.#mode } }),
+      ...(this.#options.isOnce === true ? {} : { interactive: { takeMessages, mode: () => this.#mode } }),
     });
     if (this.#closing.signal.aborted) return session[Symbol.asyncDispose]();
     this.#live = new LiveConversation({
@@ -285,14 +297,23 @@ export class RuntimeSession implements TerminalSession {
     this.#live.continue();
   }
 
-  /** What the agent reads between two model calls. */
-  #readable(): readonly UserMessage[] {
-    return [...(this.#live?.takeReports() ?? []), ...this.#queue.takeReadable()];
+  /** Opens another conversation in place of this one; where that fails, this one continues. */
+  async #reopen(given: SessionOptions, target: SessionOptions, { isQuiet = false } = {}): Promise<void> {
+    const before = { ...this.#withoutTarget(), ...this.#target() };
+    await this.#closeCurrent();
+    try {
+      await this.#open({ ...given, ...target }, { isQuiet });
+      this.#given = given;
+    } catch (error) {
+      await this.#open(before, { isQuiet: true });
+      throw error;
+    }
   }
 
-  async #reopen(options: SessionOptions, { isQuiet = false } = {}): Promise<void> {
-    await this.#closeCurrent();
-    await this.#open(options, { isQuiet });
+  /** The conversation that is open, where something was said in it. */
+  #target(): Pick<SessionOptions, "resume"> {
+    const session = this.#live?.session;
+    return session === undefined || session.messages().length === 0 ? {} : { resume: session.plan.sessionId };
   }
 
   async #closeCurrent(): Promise<void> {
@@ -319,14 +340,7 @@ export class RuntimeSession implements TerminalSession {
         : {}),
       host: {
         ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
-        todosChanged: (todos) =>
-          this.#report({
-            type: "todos-changed",
-            todos: todos.map(({ content, activeForm, status }) => ({
-              text: status === "in_progress" ? activeForm : content,
-              state: todoStates[status],
-            })),
-          }),
+        todosChanged: (todos) => this.#report({ type: "todos-changed", todos: todos.map(todoItem) }),
       },
       tools: isOnce
         ? []
@@ -373,6 +387,7 @@ export class RuntimeSession implements TerminalSession {
       watched: () => this.#watched,
       mode: () => this.#modeNow(),
       signal: this.#closing.signal,
+      ready: () => this.#changing,
     };
   }
 
@@ -380,5 +395,3 @@ export class RuntimeSession implements TerminalSession {
     for (const listener of this.#listeners) listener(event);
   }
 }
-
-const todoStates = { pending: "pending", in_progress: "active", completed: "done" } as const;
