@@ -292,8 +292,9 @@ function modelsOf(
   }: Pick<RuntimeContext, "environment" | "trusted"> & { readonly plain: PlainSettings },
 ): RuntimeContext["models"] {
   const helper = plain.apiKeyHelper;
+  const { wrapModel: wrap = options.live?.gatherText } = options;
   return createModelFactory({
-    ...(options.wrapModel === undefined ? {} : { wrap: options.wrapModel }),
+    ...(wrap === undefined ? {} : { wrap }),
     environment,
     settings: plain,
     ...(helper === undefined

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -281,4 +282,28 @@ test("a command and a change of mode from before the conversation is open count;
   place.write("go", "");
   await pty.shows("● Bash echo begun", "  over2");
   expect((await pty.all()).join("\n")).not.toContain("interrupted");
+});
+
+test("a teammate of a conversation runs in a process of its own, without the tools for the person at the lead [TEA-8]", async () => {
+  const isAda = ({ system }: ModelRequest): boolean =>
+    system.join("\n").includes('You are "ada", a teammate');
+  const { pty, provider } = await openConversation(
+    [
+      { match: isAda, text: "I have looked.", times: "any" },
+      { calls: [agentCall("look", "look around", { name: "ada" })] },
+      { text: "Ada works, or has ended.", times: "any" },
+    ],
+    { words: ["start ada", "--settings", JSON.stringify({ teams: true, teammateMode: "process" })] },
+  );
+  await pty.shows("Ada works, or has ended.");
+  expect((await pty.all()).join("\n")).not.toContain("was not started");
+  const found = (): ModelRequest | undefined =>
+    provider.requests.find(({ request }) => isAda(request))?.request;
+  await expect.poll(found, { timeout: 20_000 }).toBeDefined();
+  const names = found()?.tools.map(({ name }) => name) ?? [];
+  expect(names).toContain("SendMessage");
+  expect(names).not.toContain("AskUserQuestion");
+  expect(names).not.toContain("ExitPlanMode");
+  const processes = execFileSync("ps", ["-o", "args=", "--ppid", String(pty.pid)], { encoding: "utf8" });
+  expect(processes).toContain("run-teammate");
 });

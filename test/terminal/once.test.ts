@@ -3,8 +3,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { afterGuard, keys, openConversation } from "./pty-stage.ts";
 
-const forever = new Promise<string>(() => undefined);
-
 test("-p on a terminal shows agents and asks; it closes with what it took [CLI-4]", async () => {
   const { pty, place } = await openConversation(
     [
@@ -45,9 +43,13 @@ test("--no-ask refuses what would be asked [CLI-4]", async () => {
   expect(existsSync(join(place.cwd, "made"))).toBe(false);
 });
 
-test("ctrl+c ends a run with -p with 130, and the terminal is clean [CLI-4]", async () => {
-  const { pty } = await openConversation([() => forever], { words: ["-p", "wait for it"] });
-  await pty.shows("Working");
+test("ctrl+c ends a run with -p with 130, also in an open question, and the terminal is clean [CLI-4]", async () => {
+  const { pty } = await openConversation([{ calls: [{ name: "Bash", input: { command: "touch made" } }] }], {
+    words: ["-p", "wait for it"],
+  });
+  await pty.shows("tab to answer");
+  pty.type(keys.tab);
+  await pty.shows("1 yes");
   pty.type(keys.ctrlC);
   expect(await pty.exited).toEqual({ code: 130 });
   expect((await pty.all()).join("\n")).toContain("Interrupted");

@@ -273,6 +273,8 @@ export interface LiveControls {
   readonly childrenInBackground?: boolean;
   /** Follows hooks of settings, plugins and definitions. */
   readonly watchHook?: HookWatch | undefined;
+  /** Goes around the models of this process only, and changes nothing of what they say. */
+  readonly gatherText?: (model: Model) => Model;
   /** Called when a command in the background has started, and when it has ended. */
   readonly commandChanged?: (command: TaskView, stop: () => Promise<void>) => void;
   /** A compaction that was asked for happens however short the conversation is. */

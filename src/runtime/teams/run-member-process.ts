@@ -5,12 +5,13 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
-import { isRecord } from "../../foundation/json-record.ts";
+import { parseJsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { runProcess } from "../../foundation/run-process.ts";
 import { spawnProcess } from "../../foundation/spawn-process.ts";
 import { streamLines } from "../../foundation/stream-lines.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import { handInPlanTool } from "../../planning/spawn-request.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { type BudgetRequest, serveBudget } from "./create-remote-budget.ts";
@@ -63,10 +64,25 @@ export interface MemberStart {
 /** Kinds of functions of the program that reach a process of its own: those that answer questions, and those that the lead calls. */
 const forwarded: ReadonlySet<string> = new Set(["approver", "canUseTool", "onEnd"]);
 
+/** What reaches the person only from the process of the lead. */
+const askTool = "AskUserQuestion";
+
+/**
+ * The plan of a member as another process can carry it out: tools for the person at the lead that it has only because it
+ * has all of them stay behind. It hands in plans by a tool of its own.
+ */
+function withoutLeadTools(plan: ChildPlan): ChildPlan {
+  if (plan.definition.tools !== undefined) return plan;
+  const isPlanning = plan.policy.mode === "plan";
+  const tools = plan.tools.filter(({ name }) => name !== askTool && (name !== handInPlanTool || isPlanning));
+  const functions = plan.functions?.filter(({ kind, name }) => kind !== "tool" || name !== handInPlanTool);
+  return { ...plan, tools, ...(functions === undefined ? {} : { functions }) };
+}
+
 /** Why a member cannot run in a process of its own. */
-export function refuseMemberProcess(plan: ChildPlan): string | undefined {
-  // What this tool asks reaches the person only from the process of the lead.
-  const asksItself = plan.tools.some(({ name }) => name === "AskUserQuestion");
+export function refuseMemberProcess(whole: ChildPlan): string | undefined {
+  const plan = withoutLeadTools(whole);
+  const asksItself = plan.tools.some(({ name }) => name === askTool);
   const stuck = (plan.functions ?? []).filter(
     ({ kind }) => !forwarded.has(kind) && (kind !== "ask" || asksItself),
   );
@@ -132,7 +148,7 @@ export async function* runMemberProcess(
 }
 
 function startLine(plan: ChildPlan, options: MemberProcessOptions): MemberStart {
-  const { functions: _here, ...rest } = plan;
+  const { functions: _here, ...rest } = withoutLeadTools(plan);
   const { team, ...task } = plan.task;
   const { isProcess: _mark, ...membership } = team ?? { team: "", member: "", taskList: "" };
   const { costUsd: cost, tokens, toolCalls } = plan.treeLimits ?? {};
@@ -224,14 +240,9 @@ type MemberMessage =
 
 /** Lines of our own program; anything else on its output is passed over. */
 function readMessage(line: string): MemberMessage | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (!isRecord(value)) return undefined;
-    // Both ends are the same version of the same program.
-    if (["event", "ask", "budget"].includes(String(value["type"]))) return value as unknown as MemberMessage;
-  } catch {
-    // Not one of ours.
-  }
+  const value = parseJsonRecord(line);
+  // Both ends are the same version of the same program.
+  if (["event", "ask", "budget"].includes(String(value?.["type"]))) return value as unknown as MemberMessage;
   return undefined;
 }
 

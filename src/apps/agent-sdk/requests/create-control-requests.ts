@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { findSeenFile } from "../../../runtime/live/find-seen-file.ts";
-import { updateSettingsFile } from "../../../runtime/live/update-settings-file.ts";
+import { updateSettingsFile } from "../../../runtime/live/live-policy.ts";
 import { hasEnded } from "../../../runtime/session.ts";
 import { refused } from "../control-channel.ts";
 import { isBlocking, specificOf } from "../observed-hooks.ts";

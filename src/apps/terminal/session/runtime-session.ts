@@ -177,7 +177,7 @@ export class RuntimeSession implements TerminalSession {
   }
 
   async addMemory(note: string, scope: "project" | "user"): Promise<string> {
-    await new Promise<void>((resolve) => this.#whenOpen(resolve));
+    if (this.#watched === undefined) await new Promise<void>((resolve) => this.#whenOpen(resolve));
     const { appendMemory } = await import("../../../runtime/project/find-project-files.ts");
     const file = await appendMemory(note, scope, this.#opened().discovered.paths);
     this.#live?.addAside(`I added this to the instructions in ${file}: ${note}`);
@@ -351,9 +351,10 @@ export class RuntimeSession implements TerminalSession {
               approved: (mode) => this.setMode(mode),
             }),
           ],
-      // One prompt does not wait for commands in the background.
-      live: isOnce ? {} : { commandChanged: (command) => this.#live?.commandChanged(command) },
-      wrapModel: (model) => gatherDeltas(model, textPauseMs),
+      live: {
+        gatherText: (model) => gatherDeltas(model, textPauseMs),
+        ...(isOnce ? {} : { commandChanged: (command) => this.#live?.commandChanged(command) }),
+      },
       onWarning: notice,
     };
   }
