@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fastGlob from "fast-glob";
 import matter from "gray-matter";
 import { createRegistry } from "../src/definitions/agent-definition.ts";
-import { createAgentFileLoader } from "../src/definitions/discover-agents.ts";
+import { createAgentFileLoader } from "../src/definitions/find-agent-files.ts";
 import { measureInTurn, printTable } from "./measure.ts";
 
 const count = 5000;

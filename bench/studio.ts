@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } f
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { startStudio } from "../src/apps/studio/start-studio.ts";
-import { createLiveText, liveFiles } from "../src/runtime/live-text.ts";
+import { createLiveText, liveFiles } from "../src/runtime/live/live-text.ts";
 import { takeOwnerLock } from "../src/storage/owner-lock.ts";
 import {
   answer,

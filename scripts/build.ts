@@ -121,13 +121,13 @@ const firstRun = [
   "src/runtime/runtime-context.ts",
   "src/runtime/servers/gather-mcp-servers.ts",
   "src/skills/skill-catalog.ts",
-  "src/tasks/recovery/cleanup.ts",
+  "src/tasks/cleanup.ts",
 ];
 const libraryGroups: readonly ChunkGroup[] = [
   { name: "index", roots: ["src/index.ts"] },
   { name: "run", roots: firstRun },
 ];
-const printing = ["src/apps/cli/print/run-print.ts", ...firstRun];
+const printing = ["src/apps/cli/run-print.ts", ...firstRun];
 /** Every start needs the first, every command that reads definitions or settings the second, every run the third. */
 const commandGroups: readonly ChunkGroup[] = [
   { name: "main", roots: ["src/apps/cli/main.ts", "src/apps/cli/program/run-program.ts"] },

@@ -27,7 +27,6 @@ export {
   type DescribeAgentsOptions,
   describeAgents,
 } from "./definitions/describe-agents.ts";
-export type { AgentPlace } from "./definitions/discover-agents.ts";
 export {
   type AgentCatalog,
   createAgentCatalog,
@@ -35,6 +34,7 @@ export {
   type DiscoverOptions,
   discoverAgents,
 } from "./definitions/discover-agents.ts";
+export type { AgentPlace } from "./definitions/find-agent-files.ts";
 export { type LintFacts, lintDefinition } from "./definitions/lint-definition.ts";
 export {
   type ParseAgentOptions,

@@ -14,7 +14,7 @@ export type {
   UserMessage,
 } from "./conversation/message.ts";
 export type { Price, Usage } from "./conversation/usage.ts";
-export type { WaitClock } from "./foundation/stopwatch.ts";
+export type { WaitClock } from "./foundation/abortable.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
 export { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model/model-error.ts";
 export type { AliasTable, AliasTarget } from "./model/select-subagent-model.ts";

@@ -3,10 +3,10 @@ import { describe, expect, test } from "vitest";
 import { findCycles } from "./find-cycles.ts";
 import {
   folderOf,
-  forbiddenCliImports,
+  forbiddenAppImports,
   forbiddenImports,
   ownImports,
-  unusedCliExceptions,
+  unusedAppExceptions,
 } from "./import-rules.ts";
 import { importTable, readTable } from "./import-table.ts";
 import { findImpureCode, hasIoMark, ioMark, isIoFolder, mayDoIo } from "./impure-code.ts";
@@ -45,13 +45,13 @@ describe("folders import only what is below them", () => {
     expect(source.filter(isTest).flatMap((file) => forbiddenImports(file, ["testing"]))).toEqual([]);
   });
 
-  test("the command line asks the runtime, apart from exceptions that are in use", () => {
+  test("programs ask the runtime, apart from exceptions that are in use", () => {
     expect(
-      product.flatMap((file) => forbiddenCliImports(file)),
+      product.flatMap((file) => forbiddenAppImports(file)),
       "Ask a group of the project (src/runtime/project), or add to one what is missing.",
     ).toEqual([]);
-    const cli = product.filter(({ path }) => path.startsWith("src/apps/cli/"));
-    expect(unusedCliExceptions(cli), "Take these out of cliExceptions in test/import-table.ts.").toEqual([]);
+    const apps = product.filter(({ path }) => path.startsWith("src/apps/"));
+    expect(unusedAppExceptions(apps), "Take these out of appExceptions in test/import-table.ts.").toEqual([]);
   });
 
   test("ARCHITECTURE.md shows the table that is tested", () => {

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import { cliExceptions, cliImports, importTable } from "./import-table.ts";
+import { appExceptions, appImports, importTable } from "./import-table.ts";
 import type { ProjectFile } from "./project-files.ts";
 import { type ModuleImport, readImports } from "./read-imports.ts";
 
@@ -23,34 +23,34 @@ export function forbiddenImports(file: ProjectFile, besides: readonly string[] =
     .map(({ line, specifier }) => `${file.path}:${line} ${folder} may not import ${specifier}`);
 }
 
-const cliFolder = "src/apps/cli/";
+const appFolder = "src/apps/";
 
-/** What a file of the command line imports beyond the runtime and its own exception. */
-export function forbiddenCliImports(file: ProjectFile): string[] {
-  if (!file.path.startsWith(cliFolder)) return [];
-  const allowed = [...cliImports, ...(cliExceptions.get(exceptionOf(file.path)) ?? [])];
+/** What a file of a program imports beyond the runtime and its own exception. */
+export function forbiddenAppImports(file: ProjectFile): string[] {
+  if (!file.path.startsWith(appFolder)) return [];
+  const allowed = [...appImports, ...(appExceptions.get(exceptionOf(file.path)) ?? [])];
   return ownImports(file)
     .filter(({ target }) => !allowed.includes(folderOf(target)))
     .map(({ line, specifier }) => `${file.path}:${line} may not import ${specifier}`);
 }
 
 /** Exceptions that no import needs any more, as `row folder`. */
-export function unusedCliExceptions(files: readonly ProjectFile[]): string[] {
+export function unusedAppExceptions(files: readonly ProjectFile[]): string[] {
   const used = new Set(
     files.flatMap((file) =>
       ownImports(file).map(({ target }) => `${exceptionOf(file.path)} ${folderOf(target)}`),
     ),
   );
-  return [...cliExceptions]
+  return [...appExceptions]
     .flatMap(([row, folders]) => folders.map((folder) => `${row} ${folder}`))
     .filter((each) => !used.has(each));
 }
 
-/** The row of a file: its own, or that of its folder. */
+/** The row of a file: its own, or that of the folder of its program. */
 function exceptionOf(path: string): string {
-  const own = path.slice(cliFolder.length);
-  const folder = own.split("/")[0] ?? "";
-  return cliExceptions.has(folder) ? folder : own;
+  const own = path.slice(appFolder.length);
+  const folder = own.split("/").slice(0, 2).join("/");
+  return appExceptions.has(folder) ? folder : own;
 }
 
 /** The folder of src that a file belongs to. */

@@ -1,9 +1,8 @@
 import { PassThrough, Writable } from "node:stream";
 import type { CliHost, CliOutput } from "../src/apps/cli/cli-host.ts";
-import { readAll } from "../src/apps/cli/create-real-host.ts";
+import { allowsColour, readAll } from "../src/apps/cli/create-real-host.ts";
 import { type EndSignal, interruptedBy } from "../src/apps/cli/end-signal.ts";
 import { main } from "../src/apps/cli/main.ts";
-import { allowsColour } from "../src/apps/cli/views/paint.ts";
 import { RetinueError } from "../src/foundation/retinue-error.ts";
 import { streamLines } from "../src/foundation/stream-lines.ts";
 import { version } from "../src/foundation/version.ts";
@@ -65,7 +64,7 @@ export function startInProcess(arguments_: readonly string[], options: InProcess
     home: findHome(environment),
     platform: process.platform,
     nodeVersion: process.versions.node,
-    version: () => version,
+    version,
     ...options.host,
   });
   return {

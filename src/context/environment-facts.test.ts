@@ -1,24 +1,20 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { environmentText } from "./build-system-prompt.ts";
 import { gatherEnvironment } from "./gather-git-state.ts";
 
 describe("[SPN-3] facts of the environment", () => {
-  it("are gathered from the machine and what is passed in", async () => {
-    const directory = mkdtempSync(join(tmpdir(), "retinue-environment-"));
+  it("are gathered from the machine and what is passed in", () => {
+    const directory = "/projects/one";
     const question = {
       directory,
+      repositoryRoot: undefined,
       platform: "linux",
       environment: { SHELL: "/usr/bin/zsh" },
       now: new Date(2026, 0, 5, 23, 59),
       model: "claude-x",
     };
-    const before = await gatherEnvironment(question);
-    mkdirSync(join(directory, ".git"));
-    const after = await gatherEnvironment({ ...question, environment: {} });
-    rmSync(directory, { recursive: true });
+    const before = gatherEnvironment(question);
+    const after = gatherEnvironment({ ...question, repositoryRoot: "/projects", environment: {} });
     expect(before).toMatchObject({
       directory,
       isRepository: false,

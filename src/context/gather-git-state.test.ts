@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { findRepositoryRoot } from "../settings/trust-store.ts";
 import { type GitQuestion, gatherGitState } from "./gather-git-state.ts";
 
 let root: string;
@@ -24,8 +25,15 @@ function commit(subject: string): void {
   git("-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--allow-empty", "-m", subject);
 }
 
-function gather(options: Partial<GitQuestion> = {}) {
-  const question = { directory: repository, home: root, environment: environment(), trusted: true };
+async function gather(options: Partial<GitQuestion> = {}) {
+  const repositoryRoot = await findRepositoryRoot(options.directory ?? repository);
+  const question = {
+    repositoryRoot,
+    directory: repository,
+    home: root,
+    environment: environment(),
+    trusted: true,
+  };
   // A loaded machine may need longer than the time that is right for people.
   return gatherGitState({ ...question, timeoutMs: 60_000, ...options });
 }

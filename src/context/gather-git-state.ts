@@ -6,7 +6,6 @@ import { isScarce, retryWhileScarce } from "../foundation/retry-while-scarce.ts"
 import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import { findSteeringSetting } from "../permissions/gather-shell-facts.ts";
 import { hardenedGit } from "../permissions/shell/programs/hardened-git.ts";
-import { findRepositoryRoot } from "../settings/trust-store.ts";
 import {
   bounded,
   type EnvironmentFacts,
@@ -21,6 +20,8 @@ import { loadBeginning } from "./find-instruction-files.ts";
 
 export interface GitQuestion {
   readonly directory: string;
+  /** The repository that holds it, where there is one. */
+  readonly repositoryRoot: string | undefined;
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Whether a person has accepted the folder. Without that no program is started in it and only the branch is read. */
@@ -29,13 +30,12 @@ export interface GitQuestion {
   readonly signal?: AbortSignal;
 }
 
-/** Looks at the repository that holds a folder; undefined when there is none. At most two git processes, side by side. */
+/** Looks at the repository of a folder; undefined when there is none. At most two git processes, side by side. */
 export async function gatherGitState(question: GitQuestion): Promise<GitState | undefined> {
-  const { directory, environment, trusted, timeoutMs = 2000, signal } = question;
-  const root = await findRepositoryRoot(directory);
+  const { directory, repositoryRoot: root, environment, trusted, timeoutMs = 2000, signal } = question;
   if (root === undefined) return undefined;
-  const places = await gitPlaces(root);
-  const headBranch = readHeadFile(await beginningOf(join(places.own, "HEAD")));
+  const { common, head } = await gitPlaces(root);
+  const headBranch = readHeadFile(head);
   const branch = headBranch === undefined ? {} : { branch: headBranch };
   if (!trusted) {
     return { ...branch, note: "Git itself was not asked: this folder has not been accepted as trusted." };
@@ -54,8 +54,8 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
   const [status, log, mainBranch, userName] = await Promise.all([
     runGit(call, ["status", "--short", "--branch", "--ignore-submodules=dirty"]),
     runGit(call, ["log", "-n", "5", "--no-decorate", "--format=%h %s"]),
-    findMainBranch(places.common),
-    findUserName(question, places.common),
+    findMainBranch(common),
+    findUserName(question, common),
   ]);
   const note = noteOn(status, timeoutMs);
   return {
@@ -82,8 +82,8 @@ function noteOn(status: GitOutput, timeoutMs: number): string | undefined {
 }
 
 interface GitPlaces {
-  /** Holds `HEAD`; a linked worktree has one of its own. */
-  readonly own: string;
+  /** What `HEAD` says; a linked worktree has one of its own. */
+  readonly head: string;
   /** Holds branches and configuration. */
   readonly common: string;
 }
@@ -92,9 +92,12 @@ async function gitPlaces(root: string): Promise<GitPlaces> {
   const entry = join(root, ".git");
   const [, pointer] = /^gitdir: (.+?)\s*$/.exec(await beginningOf(entry)) ?? [];
   const own = pointer === undefined ? entry : resolve(root, pointer);
-  const common = (await beginningOf(join(own, "commondir"))).trim();
-  if (common === "") return { own, common: own };
-  return { own, common: isAbsolute(common) ? common : resolve(own, common) };
+  const [head = "", written = ""] = await Promise.all(
+    ["HEAD", "commondir"].map((name) => beginningOf(join(own, name))),
+  );
+  const common = written.trim();
+  if (common === "") return { head, common: own };
+  return { head, common: isAbsolute(common) ? common : resolve(own, common) };
 }
 
 /** What the remote calls its head, else the usual names if there is such a branch. */
@@ -235,6 +238,7 @@ function outcome(error: (Error & { code?: unknown; killed?: boolean }) | null, s
 
 interface EnvironmentQuestion {
   readonly directory: string;
+  readonly repositoryRoot: string | undefined;
   readonly additionalDirectories?: readonly string[];
   readonly platform: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -244,13 +248,21 @@ interface EnvironmentQuestion {
 }
 
 /** Reads what a prompt says about the machine. Starts no program. */
-export async function gatherEnvironment(question: EnvironmentQuestion): Promise<EnvironmentFacts> {
-  const { directory, additionalDirectories = [], platform, environment, now, model } = question;
+export function gatherEnvironment(question: EnvironmentQuestion): EnvironmentFacts {
+  const {
+    directory,
+    repositoryRoot,
+    additionalDirectories = [],
+    platform,
+    environment,
+    now,
+    model,
+  } = question;
   const shell = environment["SHELL"] ?? environment["ComSpec"];
   return {
     directory,
     additionalDirectories,
-    isRepository: (await findRepositoryRoot(directory)) !== undefined,
+    isRepository: repositoryRoot !== undefined,
     platform,
     systemVersion: `${type()} ${release()}`,
     ...(shell === undefined || shell === "" ? {} : { shell: basename(shell.replaceAll("\\", "/")) }),

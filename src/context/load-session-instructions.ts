@@ -79,10 +79,9 @@ export interface InstructionOptions extends InstructionPlaces {
 export async function loadInstructions(options: InstructionOptions): Promise<Instructions> {
   if (options.disabled === true) return noInstructions;
   const { candidates, diagnostics } = await findInstructionFiles(options);
-  const [reading, paths] = await Promise.all([
-    createReading(options, diagnostics),
-    loadRealPaths(candidates.map(({ file }) => file)),
-  ]);
+  const files = candidates.map(({ file }) => file);
+  const [ownConfiguration, ...paths] = await loadRealPaths([options.configDirectory, ...files]);
+  const reading = createReading(options, { diagnostics, ownConfiguration });
   for (const [at, candidate] of candidates.entries())
     await reading.take(candidate, { depth: 0, real: paths[at] });
   return reading.instructions();
@@ -109,14 +108,17 @@ interface Reading {
   readonly seen: Set<string>;
   readonly isExcluded: ReturnType<typeof createExclusion>;
   /** The person's own configuration folder, links followed. */
-  readonly ownConfiguration: RealPath;
+  readonly ownConfiguration: RealPath | undefined;
   readonly userId: number | undefined;
   readonly withinTotal: (text: string, file: string) => string | undefined;
 }
 
-async function createReading(options: InstructionOptions, found: readonly Diagnostic[]) {
+function createReading(
+  options: InstructionOptions,
+  found: Pick<Reading, "ownConfiguration"> & { readonly diagnostics: readonly Diagnostic[] },
+) {
   const { managedText } = options;
-  const diagnostics = [...found];
+  const diagnostics = [...found.diagnostics];
   const reading: Reading = {
     options,
     files: managedText === undefined ? [] : [{ ...managedText, kind: "managed" }],
@@ -125,7 +127,7 @@ async function createReading(options: InstructionOptions, found: readonly Diagno
     diagnostics,
     seen: new Set(),
     isExcluded: createExclusion(options),
-    ownConfiguration: await loadRealPath(options.configDirectory),
+    ownConfiguration: found.ownConfiguration,
     userId: options.userId ?? process.getuid?.(),
     withinTotal: createTotal(diagnostics),
   };
@@ -176,7 +178,8 @@ async function refuse(
     heldBack.add(realPath);
     return heldBackDiagnostic(realPath, origin.spot, candidate.file);
   }
-  const writers = candidate.kind === "managed" ? await findForeignWriters(candidate.file, userId) : undefined;
+  const writers =
+    candidate.kind === "managed" ? await findForeignWriters(candidate.file, { userId }) : undefined;
   return writers === undefined ? undefined : unsafeManagedDiagnostic(candidate.file, writers, "is not used");
 }
 
@@ -247,7 +250,8 @@ async function takeImport(
 /** What a person's own file imports from the project is the project's text, and is bound like it. */
 function projectBoundary(realPath: string, { options, ownConfiguration }: Reading): string | undefined {
   const { projectRoot } = options;
-  const holdsConfiguration = ownConfiguration.type === "real" && isInside(ownConfiguration.path, projectRoot);
+  const holdsConfiguration =
+    ownConfiguration?.type === "real" && isInside(ownConfiguration.path, projectRoot);
   return !holdsConfiguration && isInside(realPath, projectRoot) ? projectRoot : undefined;
 }
 

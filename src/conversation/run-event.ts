@@ -211,6 +211,13 @@ export type RunEvent =
   | { readonly type: "run-idled"; readonly ending: RunEnding }
   | { readonly type: "run-ended"; readonly ending: RunEnding };
 
+/** Takes events of a run. It declares which, so that the others are not handed to it. */
+export interface EventSink {
+  /** Absent: all of them. */
+  readonly types?: ReadonlySet<RunEvent["type"]>;
+  readonly take: (event: RunEvent) => void;
+}
+
 /** What a transcript keeps of a request, so that a replay can prove that it makes the same one. */
 export interface RequestRecord {
   /** Over everything that was sent, to the byte. */

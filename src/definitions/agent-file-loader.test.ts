@@ -2,7 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createAgentFileLoader } from "./discover-agents.ts";
+import { createFootprint } from "../foundation/footprint.ts";
+import { createAgentFileLoader } from "./find-agent-files.ts";
 
 let root: string;
 beforeEach(() => {
@@ -89,8 +90,9 @@ describe("[DEF-11] files that change", () => {
     const loader = createAgentFileLoader();
     write("a.md", "a");
     const place = [{ scope: "project", path: root } as const];
-    const first = await loader.load(place);
-    const second = await loader.load(place);
+    const later = () => Date.now() + 5_000;
+    const first = await loader.load(place, createFootprint(later));
+    const second = await loader.load(place, createFootprint(later));
     expect(second.definitions[0]).toBe(first.definitions[0]);
   });
 });

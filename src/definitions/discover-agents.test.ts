@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -202,4 +202,109 @@ test("[SCP-6] listing reads fields only; the body stays with the definition unti
   const { text } = describeAgents(registry.list().map(({ definition }) => definition));
   expect(text).toContain("From repo/.claude/agents/a.md.");
   expect(text).not.toContain("Prompt of repo");
+});
+
+describe("[DEF-11] files are read again only when something changed", () => {
+  const later = (): number => Date.now() + 5_000;
+
+  function writeEverything(): void {
+    writeAgent("repo/.claude/agents/deep/a.md", "a");
+    writeAgent("managed/.claude/agents/m.md", "m");
+    write("managed/managed-settings.json", "{}");
+    write("managed/managed-settings.d/10.json", "{}");
+    write("home/.claude/settings.json", "{}");
+    writeAgent("plugged/agents/p.md", "p");
+    write("plugged/.claude-plugin/plugin.json", '{"name":"plugged"}');
+    writeAgent("market/inside/agents/q.md", "q");
+    const entry = { name: "inside", source: "./inside" };
+    write("market/.claude-plugin/marketplace.json", JSON.stringify({ name: "market", plugins: [entry] }));
+    write("home/.claude/plugins/installed_plugins.json", '{"plugins":{"inside@market":[{}]}}');
+    write(
+      "home/.claude/plugins/known_marketplaces.json",
+      JSON.stringify({ market: { installLocation: join(root, "market") } }),
+    );
+    mkdirSync(join(root, "added/.claude/agents"), { recursive: true });
+    symlinkSync(join(root, "elsewhere.md"), join(root, "repo/.claude/agents/link.md"));
+  }
+
+  const catalogOf = () =>
+    createAgentCatalog(
+      {
+        ...options,
+        pluginDirectories: [join(root, "plugged")],
+        additionalDirectories: [join(root, "added")],
+        settings: join(root, "flags.json"),
+      },
+      later,
+    );
+
+  test("a second reading gives what the first one found", async () => {
+    writeEverything();
+    write("flags.json", "{}");
+    const catalog = catalogOf();
+    const first = await catalog.read();
+    expect([...first.registry.list()].map(({ id }) => id)).toEqual(
+      expect.arrayContaining(["a", "m", "plugged:p", "inside:q"]),
+    );
+    expect(await catalog.read()).toBe(first);
+    expect(await catalog.read()).toBe(first);
+  });
+
+  test("every place that was looked at is looked at again", async () => {
+    writeEverything();
+    write("flags.json", "{}");
+    const catalog = catalogOf();
+    let last = await catalog.read();
+    const changes: Readonly<Record<string, () => void>> = {
+      "an agent": () => writeAgent("repo/.claude/agents/deep/a.md", "b"),
+      "a new agent": () => writeAgent("repo/.claude/agents/deep/new.md", "new"),
+      "a new folder of agents": () => writeAgent("repo/sub/.claude/agents/near.md", "near"),
+      "an agent of the user": () => writeAgent("home/.claude/agents/u.md", "u"),
+      "an agent of an added folder": () => writeAgent("added/.claude/agents/x.md", "x"),
+      "where a link leads": () => writeAgent("elsewhere.md", "far"),
+      "settings of the user": () => write("home/.claude/settings.json", '{"model":"haiku"}'),
+      "settings of the project": () => write("repo/.claude/settings.json", "{}"),
+      "local settings": () => write("repo/sub/.claude/settings.local.json", "{}"),
+      "settings of the call": () => write("flags.json", '{"model":"haiku"}'),
+      "settings of the organisation": () => write("managed/managed-settings.json", '{"model":"haiku"}'),
+      "a drop-in": () => write("managed/managed-settings.d/20.json", "{}"),
+      "who may write settings of the organisation": () => chmodSync(join(root, "managed"), 0o777),
+      "a plugin's manifest": () => write("plugged/.claude-plugin/plugin.json", '{"name":"other"}'),
+      "a plugin's agents": () => writeAgent("plugged/agents/inner/r.md", "r"),
+      "an agent of a plugin": () => writeAgent("plugged/agents/p.md", "s"),
+      "a marketplace": () => write("market/.claude-plugin/marketplace.json", '{"plugins":[]}'),
+      "the known marketplaces": () => write("home/.claude/plugins/known_marketplaces.json", "{}"),
+      "the installed plugins": () => write("home/.claude/plugins/installed_plugins.json", '{"plugins":{}}'),
+      "a plugin in the user's folder": () => writeAgent("home/.claude/plugins/own/agents/o.md", "o"),
+      "a plugin among skills": () => write("home/.claude/skills/s/.claude-plugin/plugin.json", "{}"),
+      "the trust of an added folder": () =>
+        write(
+          "home/.claude.json",
+          JSON.stringify({ projects: { [join(root, "added")]: { hasTrustDialogAccepted: true } } }),
+        ),
+      "the repository": () => mkdirSync(join(root, "repo/sub/.git")),
+    };
+    for (const [title, change] of Object.entries(changes)) {
+      change();
+      const next = await catalog.read();
+      expect(next === last, title).toBe(false);
+      expect(await catalog.read(), `after ${title}`).toBe(next);
+      last = next;
+    }
+  });
+
+  test("a registration counts for the next reading, the same one again changes nothing", async () => {
+    const catalog = createAgentCatalog(options, later);
+    const own = defineAgent({ name: "own", description: "Own.", prompt: "" });
+    const first = await catalog.read();
+    catalog.register(own);
+    const second = await catalog.read();
+    expect(second.registry.find("own").type).toBe("found");
+    catalog.register(own);
+    expect(await catalog.read()).toBe(second);
+    catalog.unregister("own");
+    const third = await catalog.read();
+    expect(third.registry.find("own").type).toBe("unknown");
+    expect(third).not.toBe(first);
+  });
 });

@@ -1,10 +1,8 @@
 // @io
-
-import { readFileSync, type Stats, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { type Footprint, keepReading } from "../foundation/footprint.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
-import { shareReads } from "../foundation/share-reads.ts";
 import { formatRule, type PermissionRule, parseRule } from "../permissions/rules/parse-rule.ts";
 import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
 import { discoverPlugins } from "../plugins/discover-plugins.ts";
@@ -21,17 +19,15 @@ import {
   type AgentDefinition,
   type AgentDenial,
   type AgentRegistry,
-  type AgentScope,
   createRegistry,
 } from "./agent-definition.ts";
 import { builtinAgents, type GuideFacts } from "./builtin/builtin-agents.ts";
-import { findAgentFiles, unreadable } from "./find-agent-files.ts";
 import {
-  largestDefinition,
-  type ParsedAgent,
-  parseAgentDefinition,
-  refuseLargeFile,
-} from "./parse-agent-definition.ts";
+  type AgentFileLoader,
+  type AgentPlace,
+  createAgentFileLoader,
+  type LoadedAgents,
+} from "./find-agent-files.ts";
 
 export interface DiscoverOptions {
   readonly cwd: string;
@@ -80,66 +76,99 @@ export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgen
   return createAgentCatalog(options).read();
 }
 
-export function createAgentCatalog(options: DiscoverOptions): AgentCatalog {
+/** What was found is kept until a file, a folder or a registration is different; `now` is the clock of the file system. */
+export function createAgentCatalog(options: DiscoverOptions, now: () => number = Date.now): AgentCatalog {
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
-  async function read(): Promise<DiscoveredAgents> {
-    const paths = await findPaths(options);
-    const settings = await readSettings(options, paths);
-    const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
-      configDirectory: paths.configDirectory,
-      projectDirectory: paths.projectRoot,
-      ...(options.pluginDirectories === undefined
-        ? {}
-        : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
-      enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
-    });
-    const pluginPlaces = await Promise.all(plugins.filter(({ enabled }) => enabled).map(placesOfPlugin));
-    const places = [
-      ...(await withTrust(ownPlaces(options, paths), paths)),
-      ...pluginPlaces.flatMap((found) => found.places),
-    ];
-    const loaded = await withoutForeign(await loader.load(places));
-    const definitions = [...session.values(), ...loaded.definitions];
-    const flags = readFlagRules(options);
-    const registry = createRegistry({
-      definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
-      denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
-    });
-    const diagnostics = [
-      ...flags.diagnostics,
-      ...settings.diagnostics,
-      ...pluginDiagnostics,
-      ...pluginPlaces.flatMap((found) => found.diagnostics),
-      ...loaded.diagnostics,
-    ];
-    return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
-  }
-
+  // Children that are spawned together need not each read the same files.
+  const { read, forget } = keepReading(
+    (footprint) => findAgents(options, { agents: [...session.values()], footprint, loader }),
+    now,
+  );
   return {
-    // Children that are spawned together need not each read the same files.
-    read: shareReads(read),
-    register: (definition) => void session.set(definition.name, definition),
-    unregister: (name) => void session.delete(name),
+    read,
+    register(definition) {
+      if (session.get(definition.name) === definition) return;
+      session.set(definition.name, definition);
+      forget();
+    },
+    unregister(name) {
+      if (session.delete(name)) forget();
+    },
   };
 }
 
+interface Search {
+  /** Those of the session. */
+  readonly agents: readonly AgentDefinition[];
+  /** Gets everything that the result depends on. */
+  readonly footprint: Footprint;
+  readonly loader: AgentFileLoader;
+}
+
+async function findAgents(
+  options: DiscoverOptions,
+  { agents, footprint, loader }: Search,
+): Promise<DiscoveredAgents> {
+  const paths = await findPaths(options, footprint);
+  const settings = await readSettings(options, paths, footprint);
+  const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
+    configDirectory: paths.configDirectory,
+    projectDirectory: paths.projectRoot,
+    ...(options.pluginDirectories === undefined
+      ? {}
+      : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+    enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
+    footprint,
+  });
+  const pluginPlaces = await Promise.all(
+    plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, footprint)),
+  );
+  const own = ownPlaces(options, paths);
+  const places = [
+    ...(await withTrust(own, paths, footprint)),
+    ...pluginPlaces.flatMap((found) => found.places),
+  ];
+  const loaded = await withoutForeign(await loader.load(places, footprint), footprint);
+  const definitions = [...agents, ...loaded.definitions];
+  const flags = readFlagRules(options);
+  const registry = createRegistry({
+    definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
+    denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+  });
+  const diagnostics = [
+    ...flags.diagnostics,
+    ...settings.diagnostics,
+    ...pluginDiagnostics,
+    ...pluginPlaces.flatMap((found) => found.diagnostics),
+    ...loaded.diagnostics,
+  ];
+  return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
+}
+
 /** Agents of the organisation whose files others can write are no one's word. */
-async function withoutForeign(loaded: LoadedAgents): Promise<LoadedAgents> {
+async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promise<LoadedAgents> {
   const diagnostics: Diagnostic[] = [];
   const definitions: AgentDefinition[] = [];
   for (const definition of loaded.definitions) {
     const { scope, file } = definition.source;
-    const why = scope === "managed" && file !== undefined ? await findForeignWriters(file) : undefined;
+    const why =
+      scope === "managed" && file !== undefined ? await findForeignWriters(file, { footprint }) : undefined;
     if (why === undefined || file === undefined) definitions.push(definition);
     else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
   }
   return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
 }
 
-async function findPaths(options: DiscoverOptions): Promise<Paths> {
+async function findPaths(options: DiscoverOptions, footprint: Footprint): Promise<Paths> {
   const { home, environment = {}, platform = process.platform, managedDirectory } = options;
-  const [cwd, repositoryRoot] = await Promise.all([realFolder(options.cwd), findRepositoryRoot(options.cwd)]);
+  footprint.add([options.cwd], "place");
+  const cwd = await realFolder(options.cwd);
+  footprint.add(
+    foldersUp(cwd).map((folder) => join(folder, ".git")),
+    "kind",
+  );
+  const repositoryRoot = await findRepositoryRoot(cwd);
   return createPaths({
     home,
     cwd,
@@ -150,9 +179,15 @@ async function findPaths(options: DiscoverOptions): Promise<Paths> {
   });
 }
 
-function readSettings(options: DiscoverOptions, paths: Paths): Promise<LoadedSettings> {
+function foldersUp(folder: string): readonly string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...foldersUp(parent)];
+}
+
+function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footprint): Promise<LoadedSettings> {
   return loadSettings({
     paths,
+    footprint,
     trusted: options.trusted ?? false,
     ...(options.settingSources === undefined ? {} : { sources: options.settingSources }),
     ...(options.settings === undefined ? {} : { flagSettings: options.settings }),
@@ -174,12 +209,19 @@ function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
 }
 
 /** A folder that was added is judged by its own trust, not by that of the working folder. */
-async function withTrust(places: readonly AgentPlace[], paths: Paths): Promise<AgentPlace[]> {
+async function withTrust(
+  places: readonly AgentPlace[],
+  paths: Paths,
+  footprint: Footprint,
+): Promise<readonly AgentPlace[]> {
   const folderOf = ({ path }: AgentPlace): string => dirname(dirname(path));
   const added = places.filter(
     ({ scope, path }) => scope === "project" && !paths.agents.project.includes(path),
   );
-  const untrusted = await findUntrustedFolders(added.map(folderOf), paths);
+  if (added.length === 0) return places;
+  const findUntrusted = async () =>
+    JSON.stringify([...(await findUntrustedFolders(added.map(folderOf), paths))]);
+  const untrusted = new Set<string>(JSON.parse(await footprint.ask(findUntrusted)));
   return places.map((place) =>
     added.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
   );
@@ -187,8 +229,9 @@ async function withTrust(places: readonly AgentPlace[], paths: Paths): Promise<A
 
 async function placesOfPlugin(
   plugin: Plugin,
+  footprint: Footprint,
 ): Promise<{ places: AgentPlace[]; diagnostics: readonly Diagnostic[] }> {
-  const { files, diagnostics } = await discoverPluginAgents(plugin);
+  const { files, diagnostics } = await discoverPluginAgents(plugin, footprint);
   const places = files.map(
     ({ file, relativeFile }): AgentPlace => ({
       scope: "plugin",
@@ -253,111 +296,4 @@ function patternsOf({ tool, canonicalTool, specifier }: PermissionRule): readonl
   if (specifier.type === "agent") return specifier.names;
   if (specifier.type === "parameter" && specifier.name === "subagent_type") return [specifier.value];
   return specifier.type === "whole" || specifier.type === "text" ? ["*"] : [];
-}
-
-/** A folder or file that holds agents of one scope. */
-export interface AgentPlace {
-  readonly scope: AgentScope;
-  readonly path: string;
-  readonly plugin?: string;
-  /** Its folder is not trusted by itself. */
-  readonly untrusted?: true;
-  /** The id of an agent in this place, where it is not its bare name. */
-  readonly idOf?: (file: string, name: string) => string;
-}
-
-interface LoadedAgents {
-  /** In the order of the places, which is the order of precedence within a scope. */
-  readonly definitions: readonly AgentDefinition[];
-  readonly diagnostics: readonly Diagnostic[];
-  /** Every file looked at, also those that define nothing. */
-  readonly files: readonly string[];
-}
-
-interface AgentFileLoader {
-  load(places: readonly AgentPlace[]): Promise<LoadedAgents>;
-}
-
-interface CachedFile {
-  readonly stamp: string;
-  readonly parsed: ParsedAgent;
-}
-
-/** Let other work of the host continue while thousands of files are read. */
-const filesPerSlice = 128;
-
-/** Reads agent files and keeps what it parsed, so that the next load only reads what changed on disk. */
-export function createAgentFileLoader(): AgentFileLoader {
-  let cache = new Map<string, CachedFile>();
-  return {
-    async load(places) {
-      const fresh = new Map<string, CachedFile>();
-      const definitions: AgentDefinition[] = [];
-      const diagnostics: Diagnostic[] = [];
-      const files: string[] = [];
-      for (const place of places) {
-        const found = findAgentFiles(place.path);
-        diagnostics.push(...found.diagnostics);
-        for (const file of found.files) {
-          if (files.length > 0 && files.length % filesPerSlice === 0) await nextTick();
-          files.push(file);
-          const { parsed } = readCached(file, place, cache, fresh);
-          diagnostics.push(...parsed.diagnostics);
-          if (parsed.definition !== undefined) definitions.push(placed(parsed.definition, file, place));
-        }
-      }
-      cache = fresh;
-      return { definitions, diagnostics, files };
-    },
-  };
-}
-
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
-
-function placed(definition: AgentDefinition, file: string, place: AgentPlace): AgentDefinition {
-  const { idOf, untrusted } = place;
-  if (idOf === undefined && untrusted === undefined) return definition;
-  const source = {
-    ...definition.source,
-    ...(idOf === undefined ? {} : { id: idOf(file, definition.name) }),
-    ...(untrusted === undefined ? {} : { untrusted }),
-  };
-  return { ...definition, source };
-}
-
-function readCached(
-  file: string,
-  place: AgentPlace,
-  cache: ReadonlyMap<string, CachedFile>,
-  fresh: Map<string, CachedFile>,
-): CachedFile {
-  const key = `${place.scope}\0${place.plugin ?? ""}\0${file}`;
-  const stats = statsOf(file);
-  const stamp = stats === undefined ? "gone" : `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
-  const known = cache.get(key);
-  const entry = known?.stamp === stamp ? known : { stamp, parsed: parseFile(file, place, stats?.size ?? 0) };
-  fresh.set(key, entry);
-  return entry;
-}
-
-/** A file that vanished or may not be looked at is reported when it is read. */
-function statsOf(file: string): Stats | undefined {
-  try {
-    return statSync(file);
-  } catch {
-    return undefined;
-  }
-}
-
-function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
-  const { scope, plugin } = place;
-  if (size > largestDefinition) return refuseLargeFile(file);
-  try {
-    const text = readFileSync(file, "utf8");
-    return parseAgentDefinition(text, { file, scope, ...(plugin === undefined ? {} : { plugin }) });
-  } catch (error) {
-    return { diagnostics: [unreadable(file, error)] };
-  }
 }

@@ -47,3 +47,11 @@ export async function settledSoon<T>(promise: Promise<T>, signal: AbortSignal, g
     promise.catch(() => undefined);
   }
 }
+
+/** Time as those who wait need it; one source for all, so that tests can let hours pass immediately. */
+export interface WaitClock {
+  /** Milliseconds that only ever grow. */
+  now(): number;
+  /** Rejects with the signal's reason when it is aborted. */
+  sleep(milliseconds: number, signal: AbortSignal): Promise<void>;
+}

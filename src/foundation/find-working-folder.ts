@@ -1,6 +1,7 @@
 // @io
 import { mkdir, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, resolve } from "node:path";
+import { shown } from "./json-record.ts";
 import { RetinueError } from "./retinue-error.ts";
 
 /** The folder this process was started in; one that was removed meanwhile has no path any more. */
@@ -27,6 +28,21 @@ export async function checkWorkingFolder(folder: string): Promise<void> {
       advice: "Give the path of a folder that is there.",
     },
   );
+}
+
+/** Refuses folders that options name and that are not there: they would silently bring nothing. */
+export async function checkFolders(
+  options: Readonly<Partial<Record<"pluginDirectories" | "additionalDirectories", readonly string[]>>>,
+  cwd: string,
+): Promise<void> {
+  for (const option of ["pluginDirectories", "additionalDirectories"] as const) {
+    for (const folder of options[option] ?? []) {
+      const found = await stat(resolve(cwd, folder)).catch(() => undefined);
+      if (found?.isDirectory() === true) continue;
+      const message = `The option ${option} names a folder that is not there: ${shown(folder, 300)}.`;
+      throw new RetinueError("unusable-folder", message, { advice: "Check the path." });
+    }
+  }
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string {

@@ -58,7 +58,7 @@ export async function runFunction(hook: HookFunction, context: RunContext): Prom
   const limitMs = hook.timeoutMs ?? context.options.defaultLimitMs ?? defaultLimitMs;
   try {
     const result = await runWithin(limitMs, context.signal, async (signal) =>
-      readAnswer(context.event, await hook.run(context.input, { signal })),
+      readAnswer(context.event, await hook.run(copyOf(context.input), { signal })),
     );
     if (result.type === "done") return result.value;
     return failed(
@@ -68,6 +68,16 @@ export async function runFunction(hook: HookFunction, context: RunContext): Prom
     );
   } catch (error) {
     return failed(messageOf(error));
+  }
+}
+
+/** Each function gets its own copy: what one changes in it changes neither the call nor what others see. */
+function copyOf(input: RunContext["input"]): RunContext["input"] {
+  try {
+    return structuredClone(input);
+  } catch {
+    // The result of a program's own tool may hold what cannot be copied.
+    return input;
   }
 }
 

@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { isAgentId, isSessionId } from "../journal/session-files.ts";
-import { findTasks } from "../tasks/recovery/find-tasks.ts";
+import { findTasks } from "../tasks/find-tasks.ts";
 import type { Inspection } from "./inspection.ts";
 import { createInspectionSource } from "./inspection-source.ts";
 

@@ -2,16 +2,16 @@
 import { statSync } from "node:fs";
 import { open, readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { actFile } from "../journal/append-act.ts";
 import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
-import { errorCode, fileError } from "../storage/file-error.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
 import { parseLines, readRange } from "../storage/read-lines.ts";
-import type { KnownChild } from "../tasks/recovery/child-meta.ts";
-import { loadChildMeta } from "../tasks/recovery/find-tasks.ts";
+import type { KnownChild } from "../tasks/child-meta.ts";
+import { loadChildMeta } from "../tasks/find-tasks.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";
 import type { InspectedAct, Inspection } from "./inspection.ts";
@@ -66,31 +66,6 @@ export function createLineSource(file: string, take: (record: JsonRecord) => voi
         }
       } catch (error) {
         if (errorCode(error) !== "ENOENT") throw fileError("read", file, error);
-      }
-    },
-  };
-}
-
-/** Reads the whole lines that were added to a small file since the last time; a file that is gone has none. */
-export interface TailReader {
-  read(): Promise<readonly string[]>;
-}
-
-export function createTailReader(file: string): TailReader {
-  let at = 0;
-  return {
-    async read() {
-      try {
-        await using handle = await open(file, "r");
-        const { size } = await handle.stat();
-        if (size <= at) return [];
-        const bytes = await readRange(handle, at, size);
-        const whole = bytes.lastIndexOf(lineFeed) + 1;
-        at += whole;
-        return bytes.subarray(0, whole).toString("utf8").split("\n").slice(0, -1);
-      } catch (error) {
-        if (errorCode(error) !== "ENOENT") throw fileError("read", file, error);
-        return [];
       }
     },
   };

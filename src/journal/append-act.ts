@@ -1,7 +1,7 @@
 // @io
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { fileError } from "../storage/file-error.ts";
+import { fileError } from "../foundation/file-error.ts";
 import type { SessionFiles } from "./session-files.ts";
 
 /** What a person did to a session from outside the process that runs it. */

@@ -3,8 +3,8 @@ import { createHash, hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { RequestRecord } from "../conversation/run-event.ts";
+import { errorCode } from "../foundation/file-error.ts";
 import type { ModelRequest } from "../model/model.ts";
-import { errorCode } from "../storage/file-error.ts";
 
 /** Takes down each request: a digest of all of it, and what does not change from turn to turn once, by its hash. */
 export type RecordRequest = (request: ModelRequest) => RequestRecord;

@@ -1,9 +1,9 @@
 // @io
 import { open, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
-import { errorCode, fileError } from "../storage/file-error.ts";
 import { type ParsedLines, parseLines, readRange } from "../storage/read-lines.ts";
 import { isSessionId } from "./session-files.ts";
 import { bestTitle, isShownMessage, readSessionTitles } from "./session-title.ts";

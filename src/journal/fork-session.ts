@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { createWholeFile } from "../storage/file-error.ts";
+import { createWholeFile } from "../storage/create-whole-file.ts";
 import { readLines } from "../storage/read-lines.ts";
 import { checkSessionId, sessionFiles } from "./session-files.ts";
 import { bestTitle, readSessionTitles } from "./session-title.ts";

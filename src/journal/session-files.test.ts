@@ -13,6 +13,7 @@ it("[TRN-1] the main conversation, its children and long results are where viewe
   expect(files.agent("a0123456789abcdef")).toEqual({
     transcript: `/h/projects/-w/${id}/subagents/agent-a0123456789abcdef.jsonl`,
     meta: `/h/projects/-w/${id}/subagents/agent-a0123456789abcdef.meta.json`,
+    output: `/h/projects/-w/${id}/tasks/a0123456789abcdef.output`,
   });
 });
 

@@ -14,7 +14,15 @@ export interface SessionFiles {
   readonly commands: string;
   /** Questions that wait for an answer, with answers and grants. */
   readonly approvals: string;
-  agent(agentId: string): { readonly transcript: string; readonly meta: string };
+  agent(agentId: string): AgentFiles;
+}
+
+/** Where the files of one child are. */
+export interface AgentFiles {
+  readonly transcript: string;
+  readonly meta: string;
+  /** Where a person can follow its work. */
+  readonly output: string;
 }
 
 /** Refuses with a RetinueError what is no session id, so that no path leaves the folder. */
@@ -30,10 +38,26 @@ export function sessionFiles(transcripts: string, sessionId: string): SessionFil
     commands: join(directory, "commands"),
     approvals: join(directory, "approvals"),
     agent: (agentId) => {
-      const name = join(subagents, `agent-${checkAgentId(agentId)}`);
-      return { transcript: `${name}.jsonl`, meta: `${name}.meta.json` };
+      const agent = checkAgentId(agentId);
+      const name = join(subagents, `agent-${agent}`);
+      const output = join(directory, "tasks", `${agent}.output`);
+      return { transcript: `${name}.jsonl`, meta: `${name}.meta.json`, output };
     },
   };
+}
+
+/** Where a session writes outputs that are too long for the conversation; `scratch` is set where it keeps no transcript. */
+export function outputFolder(
+  {
+    scratch,
+    discovered,
+  }: {
+    readonly scratch?: string;
+    readonly discovered: { readonly paths: { readonly transcripts: string } };
+  },
+  sessionId: string,
+): string {
+  return scratch ?? sessionFiles(discovered.paths.transcripts, sessionId).toolResults;
 }
 
 export interface TaskPlaces {

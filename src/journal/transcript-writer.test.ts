@@ -318,9 +318,6 @@ describe("what is vital is on the disk before anything has an effect [TRN-2]", (
       log: {
         append: (added) => {
           length += added.length;
-          return added.length;
-        },
-        get length() {
           return length;
         },
         sync: async (wanted) => void syncs.push(wanted),

@@ -36,9 +36,9 @@ export interface TranscriptObserver {
 
 /** Where the lines go. */
 interface TranscriptLog {
-  /** Takes whole lines and returns when they are kept. */
+  /** Takes whole lines and returns when they are kept; gives the bytes kept so far. */
   append(lines: readonly string[]): number;
-  /** Bytes kept so far. */
+  /** Bytes kept before the first of them. */
   readonly length?: number;
   /** Resolves when the first so many bytes would survive a power cut; absent where nothing has to. */
   sync?(length: number): Promise<void>;
@@ -48,7 +48,7 @@ interface TranscriptLog {
 export interface TranscriptWriter {
   /** The newest line of the conversation. */
   readonly leaf: string | undefined;
-  /** Writes what an event adds to the conversation; most events add nothing. */
+  /** Writes what an event adds to the conversation; most of those it takes add nothing. */
   record(event: RunEvent): void;
   /** Writes down what was decided for the run that begins: immediately, or behind the next lines of the conversation. */
   readonly plan: RecoveryRecords["plan"];
@@ -63,10 +63,10 @@ export interface TranscriptWriter {
 
 export function createTranscriptWriter(options: TranscriptWriterOptions): TranscriptWriter {
   const { now, facts, sources } = options;
-  const log = mirrored(options.log, options.observer);
+  const log = openPen(options.log, options.observer);
   let answerLines: ReadonlyMap<string, string> = new Map();
   const records = createRecoveryRecords({ log, now, facts });
-  const chain = createChain({ ...options, log }, records);
+  const chain = createChain(options, log, records);
   const window = createCompactionWindow(sources);
   const calls = createCallFacts(now);
 
@@ -107,19 +107,32 @@ export function createTranscriptWriter(options: TranscriptWriterOptions): Transc
     },
     plan(plan, when) {
       records.plan(plan, when);
-      chain.mark();
+      log.mark();
     },
     reported(event) {
       records.reported(event);
-      chain.mark();
-      return chain.commit();
+      log.mark();
+      return log.commit();
     },
-    commit: chain.commit,
+    commit: log.commit,
     beside: records.beside,
-    rename: (title) => void log.append([JSON.stringify(customTitleLine(facts.sessionId, title))]),
-    tag: (tag) => void log.append([JSON.stringify(tagLine(facts.sessionId, tag))]),
+    rename: (title) => log.append([JSON.stringify(customTitleLine(facts.sessionId, title))]),
+    tag: (tag) => log.append([JSON.stringify(tagLine(facts.sessionId, tag))]),
   };
 }
+
+/** The events of which something is written, or is needed for what is written later. */
+export const transcriptEvents: ReadonlySet<RunEvent["type"]> = new Set([
+  "user-added",
+  "assistant-answered",
+  "call-started",
+  "call-finished",
+  "model-retried",
+  "answer-lost",
+  "context-compacted",
+  "run-idled",
+  "run-ended",
+]);
 
 /** What says how calls go. */
 const callEvents: ReadonlySet<RunEvent["type"]> = new Set([
@@ -136,28 +149,16 @@ interface LineChain {
     makers: readonly MakeLine[],
     options?: { readonly parent?: string | null; readonly event?: RunEvent },
   ): readonly string[];
-  /** From now on, a commit includes everything written so far; results of single calls need not be on the disk. */
-  mark(): void;
-  /** Resolves when everything up to the mark would survive a power cut. */
-  commit(): Promise<void>;
 }
 
 function createChain(
-  { log, ids, now, leaf: start, observer }: TranscriptWriterOptions,
+  { ids, now, leaf: start, observer }: TranscriptWriterOptions,
+  log: Pen,
   records: RecoveryRecords,
 ): LineChain {
   let leaf = start ?? null;
-  let marked = 0;
-  const commit = async (): Promise<void> => log.sync?.(marked);
-  const mark = (): void => {
-    marked = log.length ?? 0;
-  };
-  /** Begins while the call is still being authorized; a failure is reported to the commit that is awaited later. */
-  const commitSoon = (): void => void commit().catch(() => undefined);
   return {
     leaf: () => leaf ?? undefined,
-    mark,
-    commit,
     write(makers, { parent = leaf, event } = {}) {
       const timestamp = new Date(now()).toISOString();
       const given = event === undefined ? undefined : observer?.uuidFor?.(event);
@@ -171,8 +172,10 @@ function createChain(
       });
       const beside = records.take(event);
       log.append([...texts, ...beside]);
-      mark();
-      if (event?.type === "assistant-answered" ? hasEffect(event) : beside.length > 0) commitSoon();
+      log.mark();
+      // Begins while the call is still being authorized; a failure is reported to the commit that is awaited later.
+      if (event?.type === "assistant-answered" ? hasEffect(event) : beside.length > 0)
+        log.commit().catch(() => undefined);
       leaf = uuids.at(-1) ?? leaf;
       if (event !== undefined) observer?.written?.(event, uuids);
       return uuids;
@@ -180,19 +183,27 @@ function createChain(
   };
 }
 
-function mirrored(log: TranscriptLog, observer: TranscriptObserver | undefined): TranscriptLog {
-  const { appended } = observer ?? {};
-  if (appended === undefined) return log;
+/** The log with a mark up to which a commit brings it to the disk; lines are also shown to the observer. */
+interface Pen {
+  append(lines: readonly string[]): void;
+  /** From now on, a commit includes everything written so far; results of single calls need not be on the disk. */
+  mark(): void;
+  /** Resolves when everything up to the mark would survive a power cut. */
+  commit(): Promise<void>;
+}
+
+function openPen(log: TranscriptLog, observer: TranscriptObserver | undefined): Pen {
+  let written = log.length ?? 0;
+  let marked = 0;
   return {
     append(lines) {
-      const length = log.append(lines);
-      appended(lines);
-      return length;
+      written = log.append(lines);
+      observer?.appended?.(lines);
     },
-    get length() {
-      return log.length ?? 0;
+    mark() {
+      marked = written;
     },
-    sync: async (length) => log.sync?.(length),
+    commit: async () => log.sync?.(marked),
   };
 }
 
@@ -216,7 +227,7 @@ interface RecoveryRecords {
 }
 
 interface RecoveryRecordOptions {
-  readonly log: { append(lines: readonly string[]): number };
+  readonly log: Pick<Pen, "append">;
   readonly now: () => number;
   readonly facts: TranscriptFacts;
 }
@@ -226,7 +237,7 @@ function createRecoveryRecords({ log, now, facts }: RecoveryRecordOptions): Reco
   const waiting: object[] = [];
   let plan: JournaledPlan | undefined;
   const about = () => ({ ...facts, timestamp: new Date(now()).toISOString() });
-  const write = (line: object): void => void log.append([JSON.stringify(line)]);
+  const write = (line: object): void => log.append([JSON.stringify(line)]);
   return {
     take(event) {
       const intents = event?.type === "assistant-answered" ? (event.intents ?? []) : [];

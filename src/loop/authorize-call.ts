@@ -38,7 +38,7 @@ export interface RefusedCall {
 export async function authorizeCall(
   call: ToolUseBlock,
   ports: LoopPorts,
-  { signal, turn }: AuthorizeOptions,
+  options: AuthorizeOptions,
 ): Promise<AuthorizedCall | RefusedCall> {
   const refuse = (reason: string, denied = false): RefusedCall => ({
     type: "refused",
@@ -58,7 +58,7 @@ export async function authorizeCall(
   const checked = checkInput(tool, call.input);
   if (checked.type === "invalid") return refuse(checked.reason);
   try {
-    const authorization = await ports.authorize({ call, tool, input: checked.input }, { signal, turn });
+    const authorization = await ports.authorize({ call, tool, input: checked.input }, options);
     const asked = {
       ...(authorization.asked === true ? { asked: true } : {}),
       ...(authorization.approval === undefined ? {} : { approval: authorization.approval }),
@@ -81,6 +81,7 @@ export async function authorizeCall(
       : { type: "admitted", call, tool, input: again.input, ...decided };
   } catch (error) {
     // A guard that fails does not let through.
+    const { signal } = options;
     const reason = signal.aborted
       ? "the run was stopped"
       : String(error instanceof Error ? error.message : error);

@@ -1,6 +1,5 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
 import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
-import { type AsyncQueue, createAsyncQueue } from "../foundation/feed.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { repeatsOf } from "../tools/json-schema-of.ts";
 import type { ToolOutcome } from "../tools/tool.ts";
@@ -66,10 +65,11 @@ async function authorizeTogether(
 ): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
   // What passed since the call before was decided, so that no time counts twice.
   let since = ports.now();
-  let before: Promise<unknown> = Promise.resolve();
+  let before: Promise<unknown> | undefined;
   const authorizations = calls.map((call) => {
     const earlier = before;
-    const authorization = authorizeCall(call, ports, { signal, turn: async () => void (await earlier) });
+    const turn = earlier === undefined ? {} : { turn: async () => void (await earlier) };
+    const authorization = authorizeCall(call, ports, { signal, ...turn });
     before = authorization;
     return authorization.then(async (answer) => {
       await earlier;
@@ -294,4 +294,40 @@ function collect(finished: readonly Finished[]): CallResults {
 /** Providers refuse a result without content. */
 function shownContent({ content }: ToolOutcome): ToolOutcome["content"] {
   return content.length === 0 ? "(no output)" : content;
+}
+
+/** Hands values from those who push to one who iterates. Pushing never waits; ending lets the reader drain what is left. */
+export interface AsyncQueue<T> extends AsyncIterable<T> {
+  push(value: T): void;
+  end(): void;
+}
+
+export function createAsyncQueue<T>(): AsyncQueue<T> {
+  const values: T[] = [];
+  let ended = false;
+  let wake: (() => void) | undefined;
+  const notify = (): void => {
+    wake?.();
+    wake = undefined;
+  };
+  return {
+    push(value) {
+      if (ended) return;
+      values.push(value);
+      notify();
+    },
+    end() {
+      ended = true;
+      notify();
+    },
+    async *[Symbol.asyncIterator]() {
+      while (true) {
+        while (values.length > 0) yield values.shift() as T;
+        if (ended) return;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
 }

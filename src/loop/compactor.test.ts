@@ -5,9 +5,9 @@ import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
+import { barePorts } from "../testing/bare-ports.ts";
 import type { Step } from "../testing/script.ts";
 import { createScriptedModel, type ScriptedModel } from "../testing/scripted-model.ts";
-import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import { compactionThreshold } from "./compactor.ts";
 import type { CompactionPort, LoopInput, LoopPorts } from "./loop-ports.ts";
@@ -57,29 +57,9 @@ async function run(
   compaction: CompactionPort = {},
   more: { input?: Partial<LoopInput>; ports?: Partial<LoopPorts> } = {},
 ): Promise<Run> {
-  let clock = 0;
   const thresholdTokens = compactionThreshold(scripted.facts.contextWindow, { automatic: true });
   const ports: LoopPorts = {
-    model: scripted,
-    tools: [read],
-    authorize: async ({ input }) => ({ type: "allowed", input }),
-    toolContext: (callId, { signal, progress }) => ({
-      signal,
-      progress,
-      callId,
-      directory: "/",
-      workingDirectories: ["/"],
-      agent: { id: "a1", name: "main" },
-      files: createSessionFiles().forAgent(),
-      host: {},
-      environment: {},
-      outputDirectory: "/",
-    }),
-    takeMessages: () => [],
-    now: () => {
-      clock += 1;
-      return clock;
-    },
+    ...barePorts({ model: scripted, tools: [read] }),
     compaction: { ...(thresholdTokens === undefined ? {} : { thresholdTokens }), ...compaction },
     ...more.ports,
   };

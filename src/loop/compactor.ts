@@ -14,7 +14,7 @@ interface CompactorParts {
   readonly ports: Pick<LoopPorts, "model" | "compaction" | "now" | "recordRequest">;
   /** Changed in place. */
   readonly messages: Message[];
-  /** As the next turn would be sent. */
+  /** As the next turn would be sent; asked for where no turn is about to be taken. */
   readonly request: () => ModelRequest;
   readonly tally: Pick<Tally, "addAside">;
   readonly signal: AbortSignal;
@@ -27,7 +27,7 @@ export interface Compactor {
   /** Hears of each answer, after it was added. */
   answered(message: Message, usage: Usage, stopReason: StopReason): void;
   /** Compacts where the conversation has passed its threshold; throws `context_full` where that cannot help. */
-  makeRoom(): AsyncGenerator<RunEvent, void>;
+  makeRoom(request: ModelRequest): AsyncGenerator<RunEvent, void>;
   /** Asks, and once more after a compaction when the provider finds the conversation too long. */
   retryAfterCompaction<Answer>(ask: () => AsyncGenerator<RunEvent, Answer>): AsyncGenerator<RunEvent, Answer>;
   /** Makes room after the provider found the conversation too long; false where that was just done, or cannot be. */
@@ -44,9 +44,13 @@ export function createCompactor(parts: CompactorParts): Compactor {
   if (port === undefined) return idle;
   if (port.recorded !== undefined) return replayCompactions(parts, port);
   const full = fullTokens(model.facts.contextWindow);
-  const fill = createContextFill(() => estimateRequestTokens({ ...parts.request(), messages: [] }), messages);
+  const fill = createContextFill(
+    () => estimateRequestTokens({ ...requestOf(state), messages: [] }),
+    messages,
+  );
   const state: CompactorState = {
     parts,
+    request: undefined,
     port,
     full,
     fill,
@@ -66,7 +70,10 @@ export function createCompactor(parts: CompactorParts): Compactor {
       state.answersSince += 1;
       if (stopReason !== "model_context_window_exceeded") state.isRescued = false;
     },
-    makeRoom: () => makeRoom(state),
+    makeRoom(request) {
+      state.request = request;
+      return makeRoom(state);
+    },
     async *retryAfterCompaction(ask) {
       try {
         return yield* ask();
@@ -85,6 +92,8 @@ export function createCompactor(parts: CompactorParts): Compactor {
 
 interface CompactorState {
   readonly parts: CompactorParts;
+  /** As the turn is sent that is being taken. */
+  request: ModelRequest | undefined;
   readonly port: NonNullable<LoopPorts["compaction"]>;
   /** As many tokens as the window takes. */
   readonly full: number;
@@ -95,6 +104,10 @@ interface CompactorState {
   isRescued: boolean;
 }
 
+function requestOf({ request, parts }: CompactorState): ModelRequest {
+  return request ?? parts.request();
+}
+
 interface CompactionWish {
   readonly trigger: "auto" | "manual";
   readonly limitTokens: number;
@@ -102,12 +115,13 @@ interface CompactionWish {
 }
 
 async function* compact(
-  { parts, port, fill, prompt }: CompactorState,
+  state: CompactorState,
   { trigger, limitTokens, instructions }: CompactionWish,
 ): AsyncGenerator<RunEvent, CompactionOutcome> {
+  const { parts, port, fill, prompt } = state;
   const { ports, messages, tally, signal } = parts;
   const { model, now, recordRequest } = ports;
-  const request = parts.request();
+  const request = requestOf(state);
   const recording = recordRequest === undefined ? {} : { recordRequest };
   const outcome = yield* compactConversation(
     { trigger, instructions, messages, prompt, request, model, fill, limitTokens, port, now, ...recording },

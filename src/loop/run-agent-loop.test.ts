@@ -4,9 +4,9 @@ import type { Message, ToolResultBlock, UserMessage } from "../conversation/mess
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Model } from "../model/model.ts";
+import { barePorts } from "../testing/bare-ports.ts";
 import type { Step } from "../testing/script.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
-import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import type { LoopInput, LoopPorts } from "./loop-ports.ts";
 import { runAgentLoop } from "./run-agent-loop.ts";
@@ -29,28 +29,8 @@ async function run(
     watch?: (event: RunEvent) => void;
   } = {},
 ): Promise<Run> {
-  let clock = 0;
   const ports: LoopPorts = {
-    model,
-    tools,
-    authorize: async ({ input }) => ({ type: "allowed", input }),
-    toolContext: (callId, { signal, progress }) => ({
-      signal,
-      progress,
-      callId,
-      directory: "/",
-      workingDirectories: ["/"],
-      agent: { id: "a1", name: "main" },
-      files: createSessionFiles().forAgent(),
-      host: {},
-      environment: {},
-      outputDirectory: "/",
-    }),
-    takeMessages: () => [],
-    now: () => {
-      clock += 1;
-      return clock;
-    },
+    ...barePorts({ model, tools }),
     ...more.ports,
   };
   const prompt: UserMessage = { role: "user", content: "Go." };

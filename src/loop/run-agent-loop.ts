@@ -163,7 +163,7 @@ async function* takeTurn(
 ): AsyncGenerator<RunEvent, ModelAnswer> {
   const { ports, signal, tally, messages, compactor } = conversation;
   signal.throwIfAborted();
-  yield* compactor.makeRoom();
+  yield* compactor.makeRoom(request);
   yield { type: "turn-started", turn: tally.turns() + 1 };
   let start = ports.now();
   const answer = yield* compactor.retryAfterCompaction(() => {

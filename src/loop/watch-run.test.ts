@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
-import { createAsyncQueue } from "../foundation/feed.ts";
-import { createStopwatch } from "../foundation/stopwatch.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
+import { createAsyncQueue } from "./call-tools.ts";
 import { endingOfCause } from "./loop-ports.ts";
-import { type SilenceLimit, watchRun } from "./watch-run.ts";
+import { createStopwatch, type SilenceLimit, watchRun } from "./watch-run.ts";
 
 const sign: RunEvent = { type: "turn-started", turn: 1 };
 const never = new AbortController().signal;

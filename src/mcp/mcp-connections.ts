@@ -84,6 +84,8 @@ export interface McpConnections extends AsyncDisposable {
 export interface ServerPrompt {
   readonly server: string;
   readonly name: string;
+  /** The name under which a person calls it. */
+  readonly command: string;
   readonly description: string;
   /** The names of its arguments, in the order in which a person writes them. */
   readonly arguments: readonly string[];

@@ -198,6 +198,7 @@ async function promptsOf(link: ServerLink, signal: AbortSignal): Promise<readonl
       {
         server: link.server.name,
         name,
+        command: mcpToolName(link.server.name, name),
         description: typeof description === "string" ? boundedText(description, 2_000) : "",
         arguments: named.filter((each) => typeof each === "string"),
       },

@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
-import type { WaitClock } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { createAiSdkModel } from "./ai-sdk/create-ai-sdk-model.ts";
 import { createAnthropicModel } from "./anthropic/anthropic-sender.ts";
 import type { Model } from "./model.ts";

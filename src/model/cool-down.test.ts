@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WaitClock } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { createCoolDowns } from "./request-gate.ts";
 
 const { signal } = new AbortController();

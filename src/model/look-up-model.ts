@@ -35,7 +35,7 @@ interface ModelOverride {
 
 type ModelOverrides = ReadonlyMap<string, ModelOverride>;
 
-interface KnownModel {
+export interface KnownModel {
   readonly facts: ModelFacts;
   readonly traits: ModelTraits;
   /** The id as the provider knows it, without our window suffix. */

@@ -1,4 +1,4 @@
-import type { WaitClock } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
 import { createHttpFetch } from "./create-http-fetch.ts";
 import type { LoadPackage } from "./create-package-loader.ts";
@@ -94,7 +94,7 @@ async function createAnthropic(
   const wireId = overrides.names.get(id);
   return createAnthropicModel({
     id,
-    facts: lookUpModel(id, overrides.facts).facts,
+    known: lookUpModel(id, overrides.facts),
     ...(wireId === undefined ? {} : { wireId }),
     ...accessOf(options),
     fetch,

@@ -1,5 +1,5 @@
+import type { WaitClock } from "../foundation/abortable.ts";
 import { abortable } from "../foundation/abortable.ts";
-import type { WaitClock } from "../foundation/stopwatch.ts";
 
 /** The right to ask the provider once; given back when the answer is whole or has failed. */
 export interface GatePass {

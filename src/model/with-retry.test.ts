@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { WaitClock } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import type { Model, ModelEvent, ModelRequest } from "./model.ts";
 import { ModelError, type ModelErrorCode } from "./model-error.ts";
 import { delayBefore, readMaxAttempts, withRetry } from "./model-factory.ts";

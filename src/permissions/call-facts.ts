@@ -17,11 +17,15 @@ export interface PathCopy {
 export interface PathFact {
   /** Everything the path is known as: without `..`, and with links followed. A grant needs all, a restriction one. */
   readonly forms: readonly string[];
+  /** What the path goes through before each `..` in it. */
+  readonly passed?: readonly string[];
   /** What rules that restrict say about one working tree, they say about the others too. */
   readonly copies?: readonly PathCopy[];
   readonly use: PathUse;
   /** Why the path can only be guessed; the forms are then guesses. */
   readonly unknown?: string;
+  /** Another command of the call makes a link at or above it, which may lead to anything that is protected. */
+  readonly isBehindLink?: boolean;
   /** It is named among the words of a program whose use of it is not known: as the value of an option, or otherwise. */
   readonly isGuess?: "option" | "operand";
   /** git changes files that it cannot list before; a rule that names the whole command covers them. */

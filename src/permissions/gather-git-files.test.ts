@@ -30,6 +30,7 @@ git checkout -q -b evil main && mkdir .claude && echo '{}' > .claude/settings.js
 git add -f . && git commit -qm evil
 git checkout -q -b plain main && echo y > docs/n.md && git commit -qam plain
 git checkout -q --orphan moved main && git mv .vscode d && git commit -qm moved && echo '{}' > d/tasks.json && git add d && git commit -qm more
+git checkout -q -b link main && ln -s .vscode l && git add l && git commit -qm link
 git checkout -q side && git checkout -q main && echo z >> docs/n.md && git stash -q && echo z >> src/a.ts && git stash -q
 echo edited >> src/b.ts; echo KEY=1 > .env; echo loose > src/loose.ts; echo loose > loose.txt; echo loose > .vscode/local.json
 for f in src/a.ts:src .mcp.json:protected docs/n.md:docs; do
@@ -214,5 +215,44 @@ describe("[PRM-9] files that git writes without naming them", () => {
     ["git commit -am x", "allow"],
   ])("where Read(.env) is denied, %s: %s", async (command, expected) => {
     expect(await judge(command, { deny: ["Read(.env)"] })).toBe(expected);
+  });
+
+  test("a file that git replaces may be a link then, for other commands of the call", async () => {
+    const allow = ["Bash(git:*)", "Edit"];
+    expect(await judge("git checkout link; echo x > l/tasks.json", { allow })).toBe("ask");
+    expect(await judge("git checkout link; echo x > docs/x", { allow })).toBe("allow");
+    expect(await judge("git checkout link && cat names.txt")).toBe("allow");
+  });
+
+  test.each([
+    "git log -p --full-diff src",
+    "git whatchanged -p --full-diff -- src",
+    "git tag t HEAD:.env",
+    "git branch b HEAD:.env",
+    "git for-each-ref --format='%(raw)'",
+    "git tag -l --format='%(raw)'",
+    "git config -f .env -l",
+    "git config --blob HEAD:.env -l",
+    "git merge-file -p .env names.txt names.txt",
+    "git interpret-trailers .env",
+    "git update-ref refs/x HEAD:.env",
+    "git replace HEAD:names.txt HEAD:.env",
+    "git checkout-index --temp .env",
+    "git fast-export HEAD",
+    "git reflog -p",
+    "git merge-tree HEAD HEAD~1",
+  ])("where Read(.env) is denied, what may show it is not allowed: %s", async (command) => {
+    for (const allow of [[], ["Bash(git:*)"], ["Bash"]])
+      expect(await judge(command, { allow, deny: ["Read(.env)"] })).not.toBe("allow");
+  });
+
+  test.each([
+    "git log -p -1 src",
+    "git push origin HEAD:main",
+    "git commit -m 'docs: .env'",
+    "git tag -l --format='%(contents)'",
+    "git reflog",
+  ])("where Read(.env) is denied, what cannot show it is allowed: %s", async (command) => {
+    expect(await judge(command, { deny: ["Read(.env)"] })).toBe("allow");
   });
 });

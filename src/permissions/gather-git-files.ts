@@ -17,22 +17,30 @@ export interface GitContext {
   readonly analysis: Pick<ShellAnalysis, "units" | "redirects">;
 }
 
+export interface GitFiles {
+  /** The files that rules or guards speak of, or a path that is not known where they cannot be listed before. */
+  readonly facts: readonly PathFact[];
+  /** Every file that would change, absolute. */
+  readonly replaced: readonly string[];
+}
+
 const timeLimitMs = 10_000;
 const maxBytes = 16 * 1024 * 1024;
 const maxCommits = 12;
 const maxFacts = 8;
 
-/**
- * The files that a git command would change or take up, as git itself lists them: those that rules or guards speak of,
- * or a path that is not known where they cannot be listed before.
- */
-export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Promise<readonly PathFact[]> {
+/** The files that a git command would change or take up, as git itself lists them. */
+export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Promise<GitFiles> {
   const { environment, repository } = context;
   const steps = (unit.tree ?? []).filter((step) => mayMatter(step, environment));
-  if (steps.length === 0 || repository === undefined) return [];
-  const unlisted = (use: PathFact["use"], reason: string): readonly PathFact[] => [
+  if (steps.length === 0 || repository === undefined) return { facts: [], replaced: [] };
+  const unlistedFact = (use: PathFact["use"], reason: string): readonly PathFact[] => [
     { forms: [repository], use, unknown: reason, isUnlisted: true },
   ];
+  const unlisted = (use: PathFact["use"], reason: string): GitFiles => ({
+    facts: unlistedFact(use, reason),
+    replaced: [],
+  });
   const use = steps.every((step) => step.type === "list" && step.use === "read") ? "read" : "write";
   const [directory, ...others] = unit.directories;
   if (directory === undefined || directory === "unknown" || others.length > 0)
@@ -41,17 +49,19 @@ export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Prom
     return unlisted(use, "git does not list files in a folder that is not trusted");
   const list = createLister(posix.resolve(environment.directory, directory), environment);
   const found: PathFact[] = [];
+  const replaced: string[] = [];
   for (const step of steps) {
     const blocked = blockedBy(step, unit, context);
     const paths = blocked === undefined ? await pathsOf(step, { list, context }) : undefined;
     const written = step.type === "list" ? step.use : "write";
+    if (written !== "read") replaced.push(...(paths ?? []).map((path) => posix.join(repository, path)));
     found.push(
       ...(paths === undefined
-        ? unlisted(written, blocked ?? unlistedReason(step))
+        ? unlistedFact(written, blocked ?? unlistedReason(step))
         : notable([...new Set(paths)], written, { environment, repository })),
     );
   }
-  return found;
+  return { facts: found, replaced };
 }
 
 /** Reading matters only where rules forbid some. */

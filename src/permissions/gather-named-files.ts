@@ -18,7 +18,7 @@ export async function gatherNamedFiles(
   environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   if (program === undefined || namesFiles === undefined) return [];
-  const isConfined = namesFiles === "any" && !runners.has(program.text);
+  const isConfined = namesFiles === "tool" || (namesFiles === "any" && !runners.has(program.text));
   const [directory = ""] = directories;
   const base =
     directory === "" || directory === "unknown" ? {} : { directory: absolute(directory, environment) };

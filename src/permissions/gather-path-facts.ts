@@ -3,6 +3,7 @@ import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "nod
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
 import { type CopyFinder, createCopyFinder } from "./find-copies.ts";
+import { passedBy } from "./follow-made-links.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /** Where paths of a call start, and what is compared with them. */
@@ -43,6 +44,7 @@ export async function gatherPathFact(written: WrittenPath, environment: PathEnvi
   const copies = forms.flatMap((form) => copyFinderOf(environment).of(form));
   return {
     forms: [...new Set(forms)],
+    ...(hasDots ? { passed: passedBy(absolute) } : {}),
     ...(copies.length > 0 ? { copies } : {}),
     use: written.use,
     ...(unknown === undefined ? {} : { unknown }),

@@ -1,5 +1,5 @@
 // @io
-import { statSync } from "node:fs";
+import { type Dirent, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
@@ -47,12 +47,22 @@ export async function findEmptied(command: string, paths: readonly PathFact[]): 
     (path) => posix.dirname(path),
   );
   const emptied = [...names].map(async ([folder, gone]): Promise<readonly PathFact[]> => {
-    const entries = await readdir(folder).catch(() => []);
-    const isGone = (isHidden: boolean): boolean => {
-      const own = entries.filter((name) => name.startsWith(".") === isHidden);
-      return own.length > 0 && own.every((name) => gone.includes(posix.join(folder, name)));
-    };
-    return isGone(false) || isGone(true) ? [{ forms: [folder], use: "remove" }] : [];
+    const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+    const areGone = (own: readonly Dirent[], fewest: number): boolean =>
+      own.length >= fewest && own.every(({ name }) => gone.includes(posix.join(folder, name)));
+    const shown = entries.filter(({ name }) => !name.startsWith("."));
+    const isEmptied =
+      areGone(shown, 1) ||
+      areGone(
+        entries.filter((entry) => !shown.includes(entry)),
+        1,
+      ) ||
+      // `rm -rf */` leaves the files.
+      areGone(
+        shown.filter((entry) => entry.isDirectory()),
+        2,
+      );
+    return isEmptied ? [{ forms: [folder], use: "remove" }] : [];
   });
   return (await Promise.all(emptied)).flat();
 }
@@ -156,20 +166,24 @@ function canMatchInTrees(rule: PolicyRule, folder: string, environment: PathEnvi
     ...finder.of(folder).map(({ path }) => path),
     ...(main === undefined ? [] : [main]),
   ];
-  return folders.some((place) => canMatchBelow(rule, place, environment));
+  return folders.some((place) =>
+    (environment.policy.workingDirectories.length === 0
+      ? [place]
+      : environment.policy.workingDirectories
+    ).some((start) => canMatchBelow(rule, place, { environment, start })),
+  );
 }
 
-/** Whether a rule about files can speak of one below a folder. */
-function canMatchBelow({ rule, anchor }: PolicyRule, folder: string, environment: PathEnvironment): boolean {
+/** Whether a rule about files can speak of one below a folder, where its relative paths begin at `start`. */
+function canMatchBelow(
+  { rule, anchor }: PolicyRule,
+  folder: string,
+  { environment, start: cwd }: { readonly environment: PathEnvironment; readonly start: string },
+): boolean {
   const { specifier } = rule;
   if (specifier.type !== "path") return false;
-  const literal = literalPath({ rule, anchor }, environment);
-  const base = {
-    root: "/",
-    home: environment.home,
-    settings: anchor,
-    cwd: environment.policy.workingDirectories[0] ?? folder,
-  }[specifier.anchor];
+  const literal = literalPath({ rule, anchor }, { ...environment, directory: cwd });
+  const base = { root: "/", home: environment.home, settings: anchor, cwd }[specifier.anchor];
   const segments = specifier.pattern.split("/");
   const first = segments.findIndex((segment) => /[*?[\\]/.test(segment));
   // A name alone is meant at any depth below its base.

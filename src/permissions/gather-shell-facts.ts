@@ -2,6 +2,7 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
+import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
 import { gatherNamedFiles } from "./gather-named-files.ts";
 import {
@@ -12,6 +13,7 @@ import {
   type PathEnvironment,
 } from "./gather-path-facts.ts";
 import { findEmptied, gatherReach } from "./gather-reach.ts";
+import { gatherWiped } from "./gather-wiped.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
@@ -36,13 +38,20 @@ export async function gatherShellFacts(command: string, environment: PathEnviron
   ]);
   const emptied = await findEmptied(
     command,
-    units.flatMap(({ paths }) => paths),
+    units.flatMap(({ facts: { paths } }) => paths),
   );
-  return {
-    analysis,
-    units: units.map((unit, at) => (at === 0 ? { ...unit, paths: [...unit.paths, ...emptied] } : unit)),
+  const found = {
+    units: units.map(({ facts }, at) =>
+      at === 0 ? { ...facts, paths: [...facts.paths, ...emptied] } : facts,
+    ),
     redirects: redirects.flat(),
     ...(listed.length > 0 && { listed: listed.flat() }),
+  };
+  const { directory, home } = environment;
+  const replaced = units.map((unit) => unit.replaced);
+  return {
+    analysis,
+    ...followMadeLinks(found, analysis.units, { directory, home, replaced }),
     ...(tracked !== undefined && { rulesOnTracked: true }),
   };
 }
@@ -77,7 +86,13 @@ interface UnitContext {
   readonly analysis: ShellAnalysis;
 }
 
-async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFacts> {
+interface GatheredUnit {
+  readonly facts: UnitFacts;
+  /** The files that git replaces, absolute: any of them may become a link. */
+  readonly replaced: readonly string[];
+}
+
+async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<GatheredUnit> {
   const { environment } = context;
   const sources = unit.operands.filter(({ use }) => use === "read");
   const operands = await Promise.all(
@@ -92,8 +107,10 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<UnitFa
     gatherProgram(unit, environment),
     gatherPlace(unit, context),
   ]);
-  const paths = [...operands.flat(), ...texts, ...named, ...listed];
-  return { paths: [...paths, ...emptied(unit, paths, environment)], ...program, ...place };
+  const paths = [...operands.flat(), ...texts, ...named, ...listed.facts];
+  const wiped = await gatherWiped(unit, paths, environment);
+  const facts = { paths: [...paths, ...wiped], ...program, ...place };
+  return { facts, replaced: listed.replaced };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
@@ -114,25 +131,6 @@ async function gatherTexts(
 
 /** Commands whose words are more often texts than files. */
 const takesText: ReadonlySet<string> = new Set("echo printf git export declare".split(" "));
-
-/** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
-function emptied(
-  { words }: ShellUnit,
-  paths: readonly PathFact[],
-  environment: PathEnvironment,
-): readonly PathFact[] {
-  if (basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete")) return [];
-  const isWhole = words.every(({ text }) => !text.startsWith("-") || unselecting.has(text));
-  const outside = paths.filter(
-    ({ forms }) => isWhole || !forms.every((form) => isInside(form, [environment.directory])),
-  );
-  return outside.map((path) => ({ ...path, use: "remove" }));
-}
-
-/** Options of `find` that choose no files, so that all of them are deleted. */
-const unselecting: ReadonlySet<string> = new Set(
-  "-delete -depth -mindepth -xdev -mount -print -H -L -P".split(" "),
-);
 
 /** A path with all it reaches; `sources` are what a copy brings to its destination. */
 async function gatherOperand(
@@ -205,6 +203,13 @@ async function gatherPaths(
   if (isRelative && directory === "unknown")
     return [await guess(written, environment, "the folder it starts in is not known")];
   if (literal) return [await gatherPathFact(written, environment)];
+  const known = guessExpansions(path, base ?? environment.directory);
+  if (known.length > 0)
+    return Promise.all(
+      known.map((each) =>
+        guess({ ...written, path: each }, environment, "it is only known when the command runs"),
+      ),
+    );
   const isExpanded = /[$`]/.test(path);
   const unset = path.replace(/\$(?:\w+|\{\w+(?::?[-=+?]([^}]*))?\})/g, "$1");
   // Variables that are not set vanish, and `"$X"/*` is then all there is.
@@ -212,6 +217,18 @@ async function gatherPaths(
   return Promise.all(
     guesses.map((each) => guess(each, environment, "it is only known when the command runs")),
   );
+}
+
+/** What a path most likely becomes: where the command runs, what braces list, what `xargs` puts in place of its sign. */
+function guessExpansions(path: string, directory: string): readonly string[] {
+  const here = path.replaceAll(
+    /\$\(\s*(?:pwd|git rev-parse --show-toplevel)[^()]*\)|`\s*pwd[^`]*`/g,
+    directory,
+  );
+  const [, before = "", list, after = ""] = /^([^{}$]*)\{([^{}]*,[^{}]*)\}(.*)$/s.exec(here) ?? [];
+  if (list !== undefined) return list.split(",").map((each) => `${before}${each}${after}`);
+  if (here === "{}") return ["."];
+  return here === path ? [] : [here];
 }
 
 async function guess(

@@ -1,5 +1,9 @@
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
 import { decide, type PermissionPolicy, type PermissionRequest } from "./decide.ts";
+import { gatherCallFacts } from "./gather-call-facts.ts";
 
 const open: PermissionPolicy = {
   mode: "bypassPermissions",
@@ -33,4 +37,83 @@ test.each([
 test("[TLS-3] a tool that the definition does not have is refused, whatever the mode", () => {
   const policy = { ...open, toolScopes: [{ anchor: "/p", tools: [{ name: "Grep" }] }] };
   expect(decide(read("/p/a.ts"), policy).type).toBe("deny");
+});
+
+async function judge(command: string, directory = "/p") {
+  const policy = { ...open, workingDirectories: [directory] };
+  const call = { tool: "Bash", effect: "execute", input: { command } };
+  return decide(await gatherCallFacts(call, { policy, directory }), policy).type;
+}
+
+describe("[PRM-1] what removes a home, a project or a folder of the system asks in every mode", () => {
+  test.each([
+    "rm -rf $(pwd)",
+    "rm -rf `pwd`",
+    'x=$(pwd); rm -rf "$x"',
+    "rm -rf {src,..}",
+    'rm -rf "$DIR"',
+    "rm $FLAGS",
+    "ls -A | xargs -I{} rm -rf {}",
+    "ls | xargs rm",
+    'ls | while read f; do rm -rf "$f"; done',
+    'cd "$X"; rm -rf build',
+    "bash -c 'rm -rf $(pwd)'",
+    'd=$(mktemp -d); rm -rf "$d"/*',
+    "rsync -a --delete d/ ~/",
+    "rsync -a --delete-after d/ .",
+    "tar cf x.tar --remove-files ~",
+    "zip -rm x.zip .",
+    "shred -u ~",
+    "find ~ -type f -exec shred {} \\;",
+    "trash ~",
+    "chmod -R 000 ~",
+    "chown -R nobody /",
+    'chmod -R 000 "$X"',
+    "git -C ~ clean -fdx",
+    "cd ~ && git clean -fdx",
+    'git -C "$X" clean -fdx',
+    "dd if=/dev/zero of=/dev/sda",
+    "echo x > /dev/sda",
+    "cp x /dev/nvme0n1",
+    "mkfs.ext4 /dev/sda1",
+    "wipefs -a $DISK",
+    "zpool destroy tank",
+  ])("%s", async (command) => {
+    expect(await judge(command)).toBe("ask");
+  });
+
+  test.each([
+    "rm -rf build",
+    'x=build; rm -rf "$x"',
+    "for i in 1 2; do rm -rf out/$i; done",
+    'rm -f "$tmp"',
+    'd=$(mktemp -d); ls; rm -rf "$d"',
+    'rm -rf "$PWD/build"',
+    'mv "$a" "$b"',
+    "rsync -a --delete src/ out/",
+    "rsync -a src/ ~/backup",
+    "tar cf x.tar --remove-files out",
+    "shred -u a.txt",
+    "chmod -R 755 .",
+    "chown -R me src",
+    "git clean -fdx",
+    "dd if=/dev/zero of=disk.img count=1",
+    "mkfs.ext4 disk.img",
+    "echo x > /dev/null",
+  ])("but not %s", async (command) => {
+    expect(await judge(command)).toBe("allow");
+  });
+
+  test("removing every folder of the project by a file pattern", async () => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "retinue-guard-")));
+    try {
+      for (const name of ["a", "b"]) mkdirSync(join(folder, name));
+      writeFileSync(join(folder, "c.txt"), "");
+      expect(await judge('for d in */; do rm -rf "$d"; done', folder)).toBe("ask");
+      expect(await judge("rm -rf */", folder)).toBe("ask");
+      expect(await judge("rm -rf a*/", folder)).toBe("allow");
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });

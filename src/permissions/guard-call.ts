@@ -1,7 +1,14 @@
 import { commandRights } from "../foundation/command-rights.ts";
 import { type CallFacts, isDevice, type KnownCall, type PathFact, touchedPaths } from "./call-facts.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
-import { criticalityOf, exposureOf, protectionOf, protectsName } from "./protection-of.ts";
+import {
+  criticalityOf,
+  exposureOf,
+  isOtherDevice,
+  protectionOf,
+  protectsName,
+  vitalityOf,
+} from "./protection-of.ts";
 import { refuseByScopes, staysIn } from "./refuse-by-scopes.ts";
 import { grantsUnit } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
@@ -146,6 +153,7 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
       const why = protectionOf(form, policy);
       if (why !== undefined) return `${form} is protected: ${why}`;
     }
+    if (path.isBehindLink === true) return `${path.forms[0]} is not known: ${path.unknown}`;
     if (path.isRepositoryPart === true)
       return `${path.forms[0]} is protected: git takes its folder for a repository and obeys it`;
     if (path.hasOtherNames === true)
@@ -192,15 +200,75 @@ function trackedRead({ shell }: CallFacts): string | undefined {
     : `${unit.written} may show files that rules forbid; name the files after --, or use git diff, log -p or show with a commit`;
 }
 
+const disk = /^\/dev\/(?:(?:sd|hd|vd|xvd)[a-z]|nvme\d|mmcblk\d|disk\d|md\d|dm-|mapper\/.)/;
+
 function criticalRemoval(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   const places = {
     workingDirectories: policy.workingDirectories,
     homes: [policy.home, ...(facts.otherHomes ?? [])],
   };
   for (const { use, forms } of facts.touched) {
+    if (use !== "read" && forms.some((form) => disk.test(form)))
+      return `it would overwrite ${forms[0]}, a disk`;
     if (use !== "remove") continue;
     const found = forms.map((form) => criticalityOf(form, places)).find((why) => why !== undefined);
     if (found !== undefined) return `it would remove ${found}`;
+  }
+  return (
+    unknownRemoval(facts) ??
+    writtenDevice(facts) ??
+    vitalChange(facts, (path) => vitalityOf(path, places.homes))
+  );
+}
+
+/** What is only known when it runs may be a home or a project. */
+function unknownRemoval({ shell }: CallFacts): string | undefined {
+  const unit = shell?.analysis.units.find(({ removesUnknown }) => removesUnknown === true);
+  return unit === undefined ? undefined : `what ${unit.written} removes is only known when it runs`;
+}
+
+/** Programs that take a disk, or all of its files, away. */
+const diskPrograms =
+  /^(?:mkfs(?:\..+)?|mke2fs|mkswap|wipefs|blkdiscard|badblocks|[cs]?fdisk|s?gdisk|parted|hdparm|cryptsetup|diskutil|zpool|zfs|(?:lv|vg|pv)remove)$/;
+/** Of them, those that name disks in other ways than by a path. */
+const byName = /^(?:diskutil|zpool|zfs|(?:lv|vg|pv)remove)$/;
+
+function writtenDevice({ shell, touched }: TouchedFacts): string | undefined {
+  const device = touched
+    .filter(({ use }) => use !== "read")
+    .flatMap(({ forms }) => forms.slice(0, 1))
+    .find(isOtherDevice);
+  if (device !== undefined) return `it would write to the device ${device}`;
+  const unit = shell?.analysis.units.find(({ words: [program, ...rest] }) => {
+    const name = baseName(program?.text ?? "");
+    return (
+      diskPrograms.test(name) &&
+      rest.length > 0 &&
+      (byName.test(name) || rest.some(({ text, literal }) => !literal || text.startsWith("/dev/")))
+    );
+  });
+  return unit === undefined ? undefined : `${unit.written} may overwrite a disk`;
+}
+
+/** Everything below a home or a folder of the system, under other rights or without what git does not know. */
+function vitalChange(
+  { shell }: CallFacts,
+  whyVital: (path: string) => string | undefined,
+): string | undefined {
+  for (const [at, { words, written, operands }] of (shell?.analysis.units ?? []).entries()) {
+    const name = baseName(words[0]?.text ?? "");
+    const { paths = [], movedTo } = shell?.units[at] ?? {};
+    const cleans = name === "git" && words.some(({ text }) => text === "clean") && movedTo !== undefined;
+    const isWhole =
+      /^ch(?:mod|own|grp)$/.test(name) &&
+      operands.some(({ below, use }) => below !== undefined && use !== "read");
+    const changed = isWhole ? paths.filter(({ use }) => use !== "read") : [];
+    if (isWhole && changed.some(({ unknown }) => unknown !== undefined))
+      return `what ${written} changes is only known when it runs`;
+    const places = [...changed.flatMap(({ forms }) => forms), ...(cleans ? [movedTo] : [])];
+    const found = places.map(whyVital).find((why) => why !== undefined);
+    if (found !== undefined) return `it would change ${found}`;
+    if (cleans && !movedTo.startsWith("/")) return `what ${written} removes is only known when it runs`;
   }
   return undefined;
 }

@@ -121,6 +121,21 @@ export function criticalityOf(
   return undefined;
 }
 
+/** Why no one changes everything below a path without being asked; what lies in a project is its own matter. */
+export function vitalityOf(path: string, homes: readonly string[]): string | undefined {
+  const why = criticalityOf(path, { workingDirectories: [], homes });
+  return path.endsWith("/.git") ? undefined : why;
+}
+
+/** What may be written below `/dev` without reaching a disk or another device. */
+const plainDevice =
+  /^\/dev\/(?:null|zero|full|u?random|std(?:in|out|err)|tty|ptmx|fd\/\d+|pts\/\d+|(?:shm|mqueue)(?:\/.*)?)$/;
+
+/** Whether a path is a device that no one writes to without being asked. */
+export function isOtherDevice(path: string): boolean {
+  return /^\/dev\/./.test(path) && !plainDevice.test(path);
+}
+
 /** `/x/*` empties `/x`. */
 function withoutGlob(path: string): string {
   const bare = path

@@ -15,6 +15,7 @@ const grant = (tools: readonly GrantedTool[]): ToolGrant => ({
   tools,
   spawn: "none",
   exclusions: {},
+  lost: [],
   notes: [],
 });
 const kept = (

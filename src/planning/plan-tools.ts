@@ -4,7 +4,7 @@ import type { ToolName } from "../foundation/tool-table.ts";
 import { mcpServerPart } from "../permissions/call-facts.ts";
 import { decide, describeRule, type PermissionPolicy, removesTool } from "../permissions/decide.ts";
 import type { PolicyRule, ToolScopes } from "../permissions/permission-policy.ts";
-import { type AvailableTool, removedTools, withoutMissing } from "../tools/grants/match-tools.ts";
+import { type AvailableTool, removedTools } from "../tools/grants/match-tools.ts";
 import {
   type GrantedTool,
   grantTools,
@@ -143,8 +143,8 @@ interface StartingFacts {
   readonly parent: RunPlan;
   /** Every tool of the session. */
   readonly available: readonly AvailableTool[];
-  /** For each definition the built-in tools that it cannot have although the session has them, each with the reason. */
-  readonly refused?: (definitions: readonly AgentDefinition[]) => readonly ReadonlyMap<string, string>[];
+  /** Whether an agent would have the provider's own search; asked only about those that it makes a difference to. */
+  readonly canSearch: (definition: AgentDefinition) => boolean;
 }
 
 /** Whether a rule such as `Task(a, b)` lets an agent be started. */
@@ -159,49 +159,41 @@ export function maySpawn(
 /** The agents that a run can start, each with the tools that it would really get, for those who choose one of them. */
 export function startableAgents(
   definitions: readonly AgentDefinition[],
-  facts: StartingFacts,
+  { parent, available, canSearch }: StartingFacts,
 ): readonly AgentDefinition[] {
-  const { parent, available } = facts;
-  const spawnable = definitions.filter((definition) => maySpawn(parent.spawn, definition));
-  const refused = facts.refused?.(spawnable) ?? [];
-  const limited = new Map<ReadonlyMap<string, string>, SessionTools>();
-  return spawnable.flatMap((definition, at) => {
-    const own = refused[at] ?? noReasons;
-    const session = limited.get(own) ?? limitTools(available, parent, { refused: own });
-    limited.set(own, session);
-    if (!getsTools(definition, { parent, available, session })) return [];
-    return [withRealTools(definition, session, parent)];
+  const session = limitTools(available, parent);
+  const withoutSearch = limitTools(available, parent, { refused: noSearch });
+  return definitions.flatMap((definition) => {
+    if (!maySpawn(parent.spawn, definition)) return [];
+    const { tools } = definition;
+    if (tools === undefined) return [withInheritedTools(definition, session, { parent, canSearch })];
+    const grantOf = (left: SessionTools): ToolGrant =>
+      planTools({ definition, parent, available, session: left, background: false }).grant;
+    const whole = grantOf(session);
+    const isLess = whole.type === "granted" && whole.tools.some(isSearch) && !canSearch(definition);
+    const grant = isLess ? grantOf(withoutSearch) : whole;
+    if (grant.type === "refused" && !hasOwnServers(definition)) return [];
+    return [{ ...definition, tools: tools.filter((entry) => !grant.lost.includes(entry)) }];
   });
 }
 
-const noReasons: ReadonlyMap<string, string> = new Map();
-
 /** What servers of its own would offer is known only when they run. */
-function getsTools(
-  definition: AgentDefinition,
-  facts: Omit<ToolFacts, "definition" | "background">,
-): boolean {
-  // Without a list it inherits what there is, which is never refused.
-  if (definition.tools === undefined) return true;
-  if (definition.mcpServers?.some(({ type }) => type === "inline") === true) return true;
-  return planTools({ ...facts, definition, background: false }).grant.type === "granted";
+function hasOwnServers({ mcpServers = [] }: AgentDefinition): boolean {
+  return mcpServers.some(({ type }) => type === "inline");
 }
 
-function withRealTools(
+/** Without a list an agent inherits what there is; only where that is a selection, it is named. */
+function withInheritedTools(
   definition: AgentDefinition,
-  { offered, withheld }: SessionTools,
-  parent: RunPlan,
+  { offered }: SessionTools,
+  { parent, canSearch }: Pick<StartingFacts, "parent" | "canSearch">,
 ): AgentDefinition {
-  if (definition.tools === undefined) {
-    const has = new Set(parent.tools.map(({ name }) => name));
-    const own = offered.filter(({ effect, needsChildren }) => effect !== "spawn" && needsChildren !== true);
-    const inherits = own.filter(({ name }) => has.has(name));
-    // What only some models have does not make the rest a selection.
-    const isWhole = own.every(({ name }) => has.has(name) || name === webSearchName);
-    return isWhole ? definition : { ...definition, tools: inherits.map(({ name }) => name) };
-  }
-  const missing = withheld.map(({ tool }) => tool);
-  return { ...definition, tools: withoutMissing(definition.tools, { offered, missing }) };
+  const has = new Set(parent.tools.map(({ name }) => name));
+  const own = offered.filter(({ effect, needsChildren }) => effect !== "spawn" && needsChildren !== true);
+  // What only some models have does not make the rest a selection.
+  if (own.every((tool) => has.has(tool.name) || isSearch(tool))) return definition;
+  const inherits = own.filter((tool) => has.has(tool.name) && (!isSearch(tool) || canSearch(definition)));
+  return { ...definition, tools: inherits.map(({ name }) => name) };
 }
 
 /** A decided value and where it came from, so that it can be shown to a person. */
@@ -276,6 +268,12 @@ export interface RunLimits {
 }
 
 export const webSearchName: ToolName = "WebSearch";
+
+const noSearch: ReadonlyMap<string, string> = new Map([[webSearchName, "it cannot search"]]);
+
+function isSearch({ name }: { readonly name: string }): boolean {
+  return name === webSearchName;
+}
 
 /** The built-in tools that a run cannot have because of its model or its rules. */
 export function refusedTools(facts: SearchFacts): ReadonlyMap<string, string> {

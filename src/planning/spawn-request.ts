@@ -343,3 +343,9 @@ function both(
   if (now === undefined || then === undefined) return now ?? then;
   return now.filter((specifier) => then.includes(specifier));
 }
+
+/** A resumed child keeps its model unless the call names another. */
+export function withModel(request: SpawnRequest, model: ChosenModel | undefined): SpawnRequest {
+  if (request.model !== undefined || model === undefined) return request;
+  return { ...request, model: model.provider === undefined ? model.id : `${model.provider}/${model.id}` };
+}

@@ -1,19 +1,20 @@
 // @io
 import { readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import type { Diagnostic, Issue } from "../foundation/diagnostic.ts";
+import type { Diagnostic } from "../foundation/diagnostic.ts";
+import type { Footprint } from "../foundation/footprint.ts";
 import { isDirectory, isFile, loadJson, loadPlugin, type PluginCandidate } from "./load-plugin.ts";
-import { type Marketplace, type MarketplacePlugin, readMarketplace } from "./marketplace.ts";
 import {
-  type EnabledPlugins,
-  isJsonObject,
-  isSafeName,
-  isWithin,
-  ownValue,
-  type Plugin,
-  settingFor,
-  wrongTypeIssue,
-} from "./plugin.ts";
+  type InstalledPlugin,
+  type Marketplace,
+  type MarketplacePlugin,
+  type PluginId,
+  parsePluginId,
+  readInstalledPlugins,
+  readKnownMarketplaces,
+  readMarketplace,
+} from "./marketplace.ts";
+import { type EnabledPlugins, isSafeName, isWithin, type Plugin, settingFor } from "./plugin.ts";
 
 export interface DiscoverPluginsOptions {
   /** `~/.claude`, or where it was moved to. */
@@ -24,6 +25,8 @@ export interface DiscoverPluginsOptions {
   readonly enabledPlugins?: EnabledPlugins;
   /** Plugins that were installed for one project count only there. */
   readonly projectDirectory?: string;
+  /** Gets every path that is looked at. */
+  readonly footprint?: Footprint | undefined;
 }
 
 interface PluginDiscovery {
@@ -34,19 +37,21 @@ interface PluginDiscovery {
 
 /** Finds every plugin on disk that settings and flags speak of. Never throws: what is broken becomes a problem. */
 export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<PluginDiscovery> {
-  const enabledPlugins = options.enabledPlugins ?? {};
-  const given = await findGiven(options.pluginDirectories ?? []);
+  const { enabledPlugins = {}, footprint } = options;
+  const folders = ["plugins", "skills"].map((name) => join(options.configDirectory, name));
+  footprint?.add([...folders, ...recordFiles.map((name) => join(options.configDirectory, "plugins", name))]);
+  const given = await findGiven(options.pluginDirectories ?? [], footprint);
   const installed = await findInstalledPlugins({ ...options, enabledPlugins });
   const candidates = [
     ...given.candidates,
     ...installed.candidates,
-    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir")),
-    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir")),
+    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", footprint)),
+    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", footprint)),
   ];
   const diagnostics = [...given.diagnostics, ...installed.diagnostics];
   const plugins: Plugin[] = [];
-  for (const candidate of await withoutRepeats(candidates)) {
-    const loaded = await loadPlugin(candidate, enabledPlugins);
+  for (const candidate of await withoutRepeats(candidates, footprint)) {
+    const loaded = await loadPlugin(candidate, enabledPlugins, footprint);
     diagnostics.push(...loaded.diagnostics);
     const stronger = plugins.find(
       (plugin) => plugin.origin === "directory" && plugin.name === loaded.plugin.name,
@@ -57,12 +62,12 @@ export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<
   return { plugins, diagnostics };
 }
 
-async function findGiven(directories: readonly string[]) {
+async function findGiven(directories: readonly string[], footprint: Footprint | undefined) {
   const candidates: PluginCandidate[] = [];
   const diagnostics: Diagnostic[] = [];
   for (const directory of directories) {
     const root = resolve(directory);
-    if (await isDirectory(root)) candidates.push({ root, origin: "directory" });
+    if (await isDirectory(root, footprint)) candidates.push({ root, origin: "directory" });
     else diagnostics.push(notADirectory(directory));
   }
   return { candidates, diagnostics };
@@ -71,28 +76,37 @@ async function findGiven(directories: readonly string[]) {
 async function findInFolder(
   folder: string,
   origin: "plugins-dir" | "skills-dir",
+  footprint: Footprint | undefined,
 ): Promise<PluginCandidate[]> {
   const names = await readdir(folder).catch(() => []);
   const candidates: PluginCandidate[] = [];
   for (const name of names.sort()) {
     if (name.startsWith(".") || (origin === "plugins-dir" && reservedFolders.has(name))) continue;
     const root = join(folder, name);
-    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"));
-    if (hasManifest || (await hasMark(root, origin))) candidates.push({ root, origin });
+    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), footprint);
+    if (hasManifest || (await hasMark(root, origin, footprint))) candidates.push({ root, origin });
   }
   return candidates;
 }
 
 /** What makes a folder without a manifest a plugin. */
-function hasMark(root: string, origin: "plugins-dir" | "skills-dir"): Promise<boolean> {
-  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"));
+function hasMark(
+  root: string,
+  origin: "plugins-dir" | "skills-dir",
+  footprint: Footprint | undefined,
+): Promise<boolean> {
+  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), footprint);
 }
 
 /** The same folder reached in two ways is one plugin; the way that was named first counts. */
-async function withoutRepeats(candidates: readonly PluginCandidate[]): Promise<PluginCandidate[]> {
+async function withoutRepeats(
+  candidates: readonly PluginCandidate[],
+  footprint: Footprint | undefined,
+): Promise<PluginCandidate[]> {
   const seen = new Set<string>();
   const kept: PluginCandidate[] = [];
   for (const candidate of candidates) {
+    footprint?.add([candidate.root], "place");
     const real = await realpath(candidate.root).catch(() => candidate.root);
     // One folder may hold several entries of a marketplace, each with its own parts.
     const key = candidate.entry === undefined ? real : `${real}\0${candidate.name}`;
@@ -132,84 +146,11 @@ const reservedFolders: ReadonlySet<string> = new Set([
   "repos",
 ]);
 
-/** One line of `installed_plugins.json`. */
-interface InstalledPlugin {
-  readonly id: PluginId;
-  readonly installPath?: string;
-  readonly version?: string;
-  /** Set when the plugin was installed for one project only. */
-  readonly projectPath?: string;
-}
-
-/** `name@marketplace`, as settings and install records write it. */
-interface PluginId {
-  readonly name: string;
-  readonly marketplace: string;
-}
-
-/** Splits at the last `@`, so that a scoped name keeps its own. */
-export function parsePluginId(text: string): PluginId | undefined {
-  const at = text.lastIndexOf("@");
-  if (at <= 0 || at === text.length - 1) return undefined;
-  return { name: text.slice(0, at), marketplace: text.slice(at + 1) };
-}
-
-/** Reads `installed_plugins.json`: one record for each plugin in older files, a list with one for each scope in newer. */
-export function readInstalledPlugins(value: unknown): {
-  readonly installed: readonly InstalledPlugin[];
-  readonly issues: readonly Issue[];
-} {
-  const plugins = isJsonObject(value) ? ownValue(value, "plugins") : undefined;
-  if (!isJsonObject(plugins)) {
-    return {
-      installed: [],
-      issues: [wrongTypeIssue(["plugins"], "an object keyed by `name@marketplace`")],
-    };
-  }
-  const issues: Issue[] = [];
-  const installed = Object.entries(plugins).flatMap(([key, records]) => {
-    const id = parsePluginId(key);
-    if (id === undefined) {
-      issues.push(wrongTypeIssue(["plugins", key], "keyed by `name@marketplace`"));
-      return [];
-    }
-    const list: readonly unknown[] = Array.isArray(records) ? records : [records];
-    return list.flatMap((record, index) => {
-      if (isJsonObject(record)) return [readRecord(id, record)];
-      issues.push(wrongTypeIssue(["plugins", key, index], "an object with `installPath`"));
-      return [];
-    });
-  });
-  return { installed, issues };
-}
-
-/** Reads `known_marketplaces.json`: where each marketplace lies on this machine, by its name. */
-export function readKnownMarketplaces(value: unknown): ReadonlyMap<string, readonly string[]> {
-  if (!isJsonObject(value)) return new Map();
-  return new Map(Object.entries(value).map(([name, record]) => [name, readLocations(record)]));
-}
-
-function readLocations(record: unknown): readonly string[] {
-  if (!isJsonObject(record)) return [];
-  const source = ownValue(record, "source");
-  const path = isJsonObject(source) ? ownValue(source, "path") : undefined;
-  return [ownValue(record, "installLocation"), path].filter(
-    (place): place is string => typeof place === "string" && place !== "",
-  );
-}
-
-function readRecord(id: PluginId, record: Readonly<Record<string, unknown>>): InstalledPlugin {
-  const text = (key: string) => {
-    const value = ownValue(record, key);
-    return typeof value === "string" && value !== "" ? { [key]: value } : {};
-  };
-  return { id, ...text("installPath"), ...text("version"), ...text("projectPath") };
-}
-
 interface FindInstalledOptions {
   readonly configDirectory: string;
   readonly enabledPlugins: EnabledPlugins;
   readonly projectDirectory?: string;
+  readonly footprint?: Footprint | undefined;
 }
 
 /** Finds the folders of plugins that install records name, and of those that settings enable without a record. */
@@ -219,7 +160,7 @@ async function findInstalledPlugins(
   const folder = join(options.configDirectory, "plugins");
   const records = await loadRecords(folder);
   const diagnostics = [...records.diagnostics];
-  const marketplaces = await createMarketplaceFinder(folder, diagnostics);
+  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.footprint);
   const candidates: PluginCandidate[] = [];
   const wanted = new Map<string, InstalledPlugin>();
   for (const record of records.installed) {
@@ -233,16 +174,23 @@ async function findInstalledPlugins(
     if (settingFor([key], options.enabledPlugins) === true) wanted.set(key, { id });
   }
   for (const [key, record] of wanted) {
-    const candidate = await locate(record, folder, marketplaces);
+    const candidate = await locate(record, { folder, marketplaces, footprint: options.footprint });
     if (candidate !== undefined) candidates.push(candidate);
     else if (settingFor([key], options.enabledPlugins) !== false) diagnostics.push(notFound(key, folder));
   }
   return { candidates, diagnostics };
 }
 
+/** What the plugin manager keeps in the folder of plugins. */
+const recordFiles = [
+  "installed_plugins.json",
+  "installed_plugins_v2.json",
+  "known_marketplaces.json",
+] as const;
+
 async function loadRecords(folder: string) {
   const diagnostics: Diagnostic[] = [];
-  for (const name of ["installed_plugins.json", "installed_plugins_v2.json"]) {
+  for (const name of recordFiles.slice(0, 2)) {
     const loaded = await loadJson(join(folder, name), readInstalledPlugins);
     diagnostics.push(...loaded.diagnostics);
     if (loaded.value !== undefined) return { installed: loaded.value.installed, diagnostics };
@@ -261,8 +209,15 @@ function appliesHere(record: InstalledPlugin, options: FindInstalledOptions): bo
 /** The recorded folder, else the cache, else the marketplace that lists the plugin. */
 async function locate(
   record: InstalledPlugin,
-  folder: string,
-  marketplaces: MarketplaceFinder,
+  {
+    folder,
+    marketplaces,
+    footprint,
+  }: {
+    readonly folder: string;
+    readonly marketplaces: MarketplaceFinder;
+    readonly footprint: Footprint | undefined;
+  },
 ): Promise<PluginCandidate | undefined> {
   const { name, marketplace } = record.id;
   const entry = await marketplaces.find(record.id);
@@ -270,22 +225,27 @@ async function locate(
   const spoken = entry === undefined ? known : { ...known, entry: entry.plugin };
   if (record.installPath !== undefined) {
     const root = resolve(folder, record.installPath);
-    if (await isDirectory(root)) return { ...spoken, root };
+    if (await isDirectory(root, footprint)) return { ...spoken, root };
   }
-  const cached = await findCached(record, folder);
+  const cached = await findCached(record, folder, footprint);
   if (cached !== undefined) return { ...spoken, root: cached };
   return entry?.root === undefined ? undefined : { ...spoken, root: entry.root };
 }
 
-async function findCached({ id, version }: InstalledPlugin, folder: string): Promise<string | undefined> {
+async function findCached(
+  { id, version }: InstalledPlugin,
+  folder: string,
+  footprint: Footprint | undefined,
+): Promise<string | undefined> {
   if (!isSafeName(id.marketplace) || !isSafeName(id.name)) return undefined;
   const home = join(folder, "cache", id.marketplace, id.name);
+  footprint?.add([home]);
   const names = (await readdir(home).catch(() => [])).filter((name) => !name.startsWith("."));
   const newest = names.sort(byVersion()).at(-1);
   const chosen = version !== undefined && names.includes(version) ? version : newest;
   if (chosen === undefined) return undefined;
   const root = join(home, chosen);
-  return (await isDirectory(root)) ? root : undefined;
+  return (await isDirectory(root, footprint)) ? root : undefined;
 }
 
 function keyOf({ name, marketplace }: PluginId): string {
@@ -318,11 +278,11 @@ interface MarketplaceFinder {
 async function createMarketplaceFinder(
   folder: string,
   diagnostics: Diagnostic[],
+  footprint: Footprint | undefined,
 ): Promise<MarketplaceFinder> {
-  const known = await loadJson(join(folder, "known_marketplaces.json"), (value) => ({
-    places: readKnownMarketplaces(value),
-    issues: [],
-  }));
+  const file = join(folder, recordFiles[2]);
+  const readPlaces = (value: unknown) => ({ places: readKnownMarketplaces(value), issues: [] });
+  const known = await loadJson(file, readPlaces);
   diagnostics.push(...known.diagnostics);
   const opened = new Map<string, OpenMarketplace | undefined>();
   return {
@@ -330,12 +290,12 @@ async function createMarketplaceFinder(
       if (!opened.has(marketplace)) {
         const places = (known.value?.places.get(marketplace) ?? []).map((place) => resolve(folder, place));
         const usual = isSafeName(marketplace) ? [join(folder, "marketplaces", marketplace)] : [];
-        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics));
+        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, footprint));
       }
       const open = opened.get(marketplace);
       const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
       if (open === undefined || plugin === undefined) return undefined;
-      const root = await findRoot(open.root, plugin.places);
+      const root = await findRoot(open.root, plugin.places, footprint);
       return { plugin, ...(root === undefined ? {} : { root }) };
     },
   };
@@ -349,10 +309,12 @@ interface OpenMarketplace {
 async function openMarketplace(
   places: readonly string[],
   diagnostics: Diagnostic[],
+  footprint: Footprint | undefined,
 ): Promise<OpenMarketplace | undefined> {
   for (const place of places) {
-    const isDocument = await isFile(place);
+    const isDocument = await isFile(place, footprint);
     const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
+    footprint?.add([file]);
     const loaded = await loadJson(file, readMarketplace);
     // The entries of plugins no one installed are their author's business.
     diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
@@ -368,13 +330,19 @@ function rootOfFile(file: string): string {
 }
 
 /** The first place that is a folder of the marketplace; a link out of it is none. */
-async function findRoot(root: string, places: readonly string[]): Promise<string | undefined> {
+async function findRoot(
+  root: string,
+  places: readonly string[],
+  footprint: Footprint | undefined,
+): Promise<string | undefined> {
+  footprint?.add([root], "place");
   const home = await realpath(root).catch(() => undefined);
   if (home === undefined) return undefined;
   for (const place of places) {
     const path = join(root, place);
+    footprint?.add([path], "place");
     const real = await realpath(path).catch(() => undefined);
-    if (real !== undefined && isWithin(home, real) && (await isDirectory(path))) return path;
+    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, footprint))) return path;
   }
   return undefined;
 }

@@ -2,6 +2,7 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type Diagnostic, type Issue, placeFindings } from "../foundation/diagnostic.ts";
+import type { Footprint } from "../foundation/footprint.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import type { SourcedHookRule } from "../hooks/hook-rule.ts";
@@ -35,8 +36,11 @@ export interface PluginCandidate {
 export async function loadPlugin(
   candidate: PluginCandidate,
   enabledPlugins: EnabledPlugins,
+  footprint?: Footprint,
 ): Promise<{ plugin: Plugin; diagnostics: Diagnostic[] }> {
   const file = join(candidate.root, ".claude-plugin", "plugin.json");
+  footprint?.add([file]);
+  footprint?.add([candidate.root], "place");
   const { value, diagnostics } = await loadJson(file, (json) => readPluginManifest(json));
   const manifest = mergeEntry(value?.manifest, candidate.entry);
   const folder = basename((await realpath(candidate.root).catch(() => undefined)) ?? candidate.root);
@@ -77,11 +81,13 @@ export async function loadJson<Reading extends { readonly issues: readonly Issue
   return { value, diagnostics: placeFindings(value.issues, file, document.locate) };
 }
 
-export async function isDirectory(path: string): Promise<boolean> {
+export async function isDirectory(path: string, footprint?: Footprint): Promise<boolean> {
+  footprint?.add([path], "kind");
   return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
-export async function isFile(path: string): Promise<boolean> {
+export async function isFile(path: string, footprint?: Footprint): Promise<boolean> {
+  footprint?.add([path], "kind");
   return (await stat(path).catch(() => undefined))?.isFile() ?? false;
 }
 

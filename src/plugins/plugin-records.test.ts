@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { parsePluginId, readInstalledPlugins, readKnownMarketplaces } from "./discover-plugins.ts";
+import { parsePluginId, readInstalledPlugins, readKnownMarketplaces } from "./marketplace.ts";
 
 describe("plugin records [SCP-2]", () => {
   test.each([

@@ -2,13 +2,13 @@
 import { readdir } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
+import { errorCode } from "../foundation/file-error.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { findNamedInspected } from "../inspection/find-named-inspected.ts";
 import { loadRequestPart } from "../journal/create-request-recorder.ts";
 import { isAgentId, type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import { describeDamage, findDamage } from "../journal/transcript-damage.ts";
-import { errorCode } from "../storage/file-error.ts";
 import { type ParsedLines, readLines } from "../storage/read-lines.ts";
 import { readRecordedRuns } from "./read-recorded-runs.ts";
 import { mainAgent, type RecordedAgent, type Recording } from "./recording.ts";

@@ -1,6 +1,12 @@
 import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
 import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
-import { addTotals, type RunEnding, type RunEvent, type RunTotals } from "../conversation/run-event.ts";
+import {
+  addTotals,
+  type EventSink,
+  type RunEnding,
+  type RunEvent,
+  type RunTotals,
+} from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
@@ -13,8 +19,8 @@ import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import type { EquippedAgent } from "./agent/equip-agent.ts";
 import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
-import type { Children } from "./children/open-children.ts";
-import { stopChildren } from "./children/stop-children.ts";
+import type { Children } from "./agent/open-children.ts";
+import { stopChildren } from "./agent/stop-children.ts";
 import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
 import { preparePrompt } from "./prepare-prompt.ts";
 import { createSessionRecovery, type SessionRecovery } from "./run-recovery.ts";
@@ -27,8 +33,8 @@ export interface SessionParts {
   readonly agent: EquippedAgent;
   readonly discovered: DiscoveredAgents;
   readonly history: readonly Message[];
-  /** Writes an event down before the next one is asked for. */
-  readonly record: (event: RunEvent) => void;
+  /** Where events are written down and shown before the next one is asked for. */
+  readonly sinks: readonly EventSink[];
   readonly commit?: (() => Promise<void>) | undefined;
   readonly rename?: ((title: string) => void) | undefined;
   readonly output?: TypedOutput | undefined;
@@ -39,6 +45,8 @@ export interface SessionParts {
   readonly mcpServers: SessionServers["states"];
   /** Moves the commands that the main agent waits for to the background; returns their descriptions. */
   readonly moveCommands: () => readonly string[];
+  /** What the model of an agent has said of the answer that it is giving. */
+  readonly partialText: (agentId: string) => string;
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Whether files that a prompt names as `@path` are attached to it. */
@@ -167,7 +175,7 @@ async function* answer(
       );
     else yield { type: "run-ended", ending: ready.ending };
   } finally {
-    live.parts.agent.skills.endTurn();
+    live.parts.agent.skills?.endTurn();
     left.abort(new RetinueError("left", "The events of this run are not read any more."));
     const interrupted = interruptedResults(live.messages);
     if (interrupted.length > 0) live.messages.push({ role: "user", content: interrupted });
@@ -274,7 +282,7 @@ function watched(
 function record(live: Conversation, event: RunEvent): void {
   if (live.end.signal.aborted) return;
   try {
-    live.parts.record(event);
+    for (const { types, take } of live.parts.sinks) if (types?.has(event.type) !== false) take(event);
   } catch (error) {
     live.unrecorded = error;
     throw error;

@@ -7,10 +7,11 @@ import { shown } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
-import type { Interrupted } from "../tasks/recovery/find-interrupted.ts";
+import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
+import { checkedProject } from "./options/check-arguments.ts";
 import { checkAgentType, checkOptions, checkPrompt, invalid } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
@@ -91,19 +92,19 @@ export function createRuntime(options: RuntimeOptions = {}): Runtime {
 
 /** The same for a program that changes mode, model or rules of its session while it runs. */
 export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): Runtime {
+  checkOptions("createRuntime", options);
   const { store } = options;
   if (store !== undefined) refuseWorkerOptions(options);
-  const normalized = normalizeRuntimeOptions(options);
-  const portable = portableOptions(options);
-  const source = createRuntimeSource({
-    ...normalized.setup,
-    portable,
-    ...(live === undefined ? {} : { live }),
-  });
-  const program = createProgramContext(source, normalized);
   const stop = new AbortController();
   const tidying = createTidying(stop.signal, Date.now);
+  const normalized = normalizeRuntimeOptions(options);
+  const source = createRuntimeSource({
+    ...normalized.setup,
+    portable: () => portableOptions(options),
+    ...(live === undefined ? {} : { live }),
+  });
   const telemetry = createTelemetrySource(normalized.setup);
+  const program = createProgramContext(source, normalized);
   const pool = createSessionPool({
     measure: telemetry.measure,
     program,
@@ -181,25 +182,27 @@ function createStoreRuns(
 function createQueries({
   gather,
 }: ProgramContext): Project & Pick<Runtime, "agents" | "skills" | "interrupted" | "inspect" | "approvals"> {
-  const project = createProject({
-    async facts() {
-      const [{ factsOfRuntime }, context] = await Promise.all([
-        import("./project/project-facts.ts"),
-        gather(),
-      ]);
-      return factsOfRuntime(context);
-    },
-    async paths(cwd) {
-      const { discovered, environment, platform } = await gather();
-      if (cwd === undefined) return discovered.paths;
-      const { createPaths } = await import("../settings/paths.ts");
-      return createPaths({ cwd, home: discovered.paths.home, environment, platform });
-    },
-    async place() {
-      const { discovered, environment: env, platform } = await gather();
-      return { cwd: discovered.paths.cwd, home: discovered.paths.home, env, platform };
-    },
-  });
+  const project = checkedProject(
+    createProject({
+      async facts() {
+        const [{ factsOfRuntime }, context] = await Promise.all([
+          import("./project/project-facts.ts"),
+          gather(),
+        ]);
+        return factsOfRuntime(context);
+      },
+      async paths(cwd) {
+        const { discovered, environment, platform } = await gather();
+        if (cwd === undefined) return discovered.paths;
+        const { createPaths } = await import("../settings/paths.ts");
+        return createPaths({ cwd, home: discovered.paths.home, environment, platform });
+      },
+      async place() {
+        const { discovered, environment: env, platform } = await gather();
+        return { cwd: discovered.paths.cwd, home: discovered.paths.home, env, platform };
+      },
+    }),
+  );
   return {
     ...project,
     approvals: runtimeApprovals(async () => (await gather()).discovered.paths.transcripts),
@@ -207,20 +210,22 @@ function createQueries({
     skills: Object.assign(async () => (await gather()).skills(), project.skills),
     async interrupted() {
       const [{ findInterrupted }, facts] = await Promise.all([
-        import("../tasks/recovery/find-interrupted.ts"),
+        import("../tasks/find-interrupted.ts"),
         gather(),
       ]);
       return findInterrupted(facts.discovered.paths.transcripts);
     },
     async inspect(id) {
+      if (id !== undefined && typeof id !== "string")
+        throw invalid(`The first argument of inspect() must be the id of a session, but is ${shown(id)}.`);
       const [{ loadInspection }, { withTeam }, facts] = await Promise.all([
         import("../inspection/find-named-inspected.ts"),
         import("./teams/mail-of-team.ts"),
         gather(),
       ]);
       const { paths } = facts.discovered;
-      const now = (): number => facts.today().getTime();
-      return withTeam(await loadInspection({ transcripts: paths.transcripts, written: id, now }), paths);
+      const search = { transcripts: paths.transcripts, written: id, now: facts.epochMs };
+      return withTeam(await loadInspection(search), paths);
     },
   };
 }
@@ -307,7 +312,7 @@ export function createTidying(signal: AbortSignal, now: () => number): Tidying {
     environment,
     trusted,
   }: Parameters<Tidying["begin"]>[0]): Promise<void> {
-    const { cleanUp } = await import("../tasks/recovery/cleanup.ts");
+    const { cleanUp } = await import("../tasks/cleanup.ts");
     const olderThanDays = settings.settings.plain.cleanupPeriodDays ?? defaultDays;
     const cleanup = { ...paths, olderThanDays, now: now(), dryRun: false, environment, trusted, signal };
     await cleanUp(cleanup);

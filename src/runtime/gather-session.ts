@@ -1,6 +1,5 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
-import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import type { LocalModel } from "../model/local-models.ts";
@@ -14,11 +13,13 @@ import {
   refuseModel,
   selectMainModel,
 } from "../model/select-subagent-model.ts";
+import type { MayLoad } from "../permissions/may-load.ts";
+import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
 import type { Decided } from "../planning/plan-tools.ts";
-import { agentOutputFile, createAgentTaskSource } from "../tasks/agent-output-file.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
-import { findEndedTask } from "../tasks/recovery/find-ended-task.ts";
+import { findEndedTask } from "../tasks/find-ended-task.ts";
+import { createAgentTaskSource } from "../tasks/open-agent-output.ts";
 import {
   type ChildLimits,
   createTaskManager,
@@ -33,13 +34,13 @@ import {
   recoverCommands,
 } from "../tools/command/recover-commands.ts";
 import { type AssembledTools, assembleTools, openSandboxes } from "./agent/assemble-tools.ts";
+import { openSkills } from "./agent/session-skills.ts";
 import { gatherSystemPrompt } from "./gather-system-prompt.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import { refuseMissingPromptTool, type SessionServers } from "./servers/session-servers.ts";
-import { denyRules, mayLoadIn } from "./session-rules.ts";
-import { openSkills } from "./skills/session-skills.ts";
+import { mayLoadIn, rulesOf, type SessionRules } from "./session-rules.ts";
 
 export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
 
@@ -47,43 +48,34 @@ export type GatheredSession = Awaited<ReturnType<typeof gatherSession>>;
 export async function gatherSession(
   runtime: RuntimeContext,
   options: SessionSetup,
-  connecting: Promise<SessionServers>,
+  {
+    definition,
+    servers: connecting,
+  }: { readonly definition: AgentDefinition | undefined; readonly servers: Promise<SessionServers> },
 ) {
   const { paths } = runtime.discovered;
-  const definition = findMainAgent(runtime.discovered, options.agent);
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(runtime, options, definition);
   // A plan may be carried out elsewhere, by a process that has a key.
   if (options.planOnly !== true) refuseUnserved(runtime, options.model, chosenModel);
   const chosen = await chooseSession(options, paths.transcripts, runtime.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const { tasks, control } = openTasks(runtime, files);
-  const mayLoad = mayLoadIn(runtime, options);
-  const skills = await openSkills(runtime, {
-    sessionId: chosen.sessionId,
-    contextWindow: model.facts.contextWindow,
-    deny: denyRules(runtime, options),
-    mayLoad,
-  });
-  const preloaded = skills.preload(definition);
-  const system = await gatherSystemPrompt({
-    runtime,
-    options,
-    definition,
-    modelId: model.facts.id,
-    skills,
-    preloaded,
-    mayLoad,
-  });
+  const rules = rulesOf(runtime, options);
+  const { sessionId } = chosen;
+  const mayLoad = mayLoadIn(runtime, rules);
+  const prompted = await gatherPrompt(runtime, options, { definition, model, sessionId, rules, mayLoad });
   const servers = await connecting;
-  if (options.planOnly !== true) refuseMissingPromptTool(options.permissionPromptTool, servers.tools);
+  const { permissionPromptTool: asked } = options;
+  if (options.planOnly !== true && asked !== undefined) refuseMissingPromptTool(asked, servers.tools);
   const commands = await openSessionCommands(runtime, files, options);
   const tools = toolsOf(runtime, options, {
     servers,
     commands,
-    hasSkills: skills.areOffered,
+    deny: rules.deny,
+    hasSkills: prompted.skills.areOffered,
     tasks,
     files,
-    sessionId: chosen.sessionId,
+    sessionId,
   });
   return {
     definition,
@@ -95,13 +87,37 @@ export async function gatherSession(
     files,
     tasks,
     control,
-    skills,
-    preloaded,
-    system,
+    rules,
+    ...prompted,
     servers,
     commands,
     tools,
   };
+}
+
+/** The skills there are, and what the main agent is shown at the start. */
+async function gatherPrompt(
+  runtime: RuntimeContext,
+  options: SessionSetup,
+  {
+    definition,
+    model,
+    sessionId,
+    rules,
+    mayLoad,
+  }: {
+    readonly definition: AgentDefinition | undefined;
+    readonly model: Model;
+    readonly sessionId: string;
+    readonly rules: SessionRules;
+    readonly mayLoad: MayLoad | undefined;
+  },
+) {
+  const { id: modelId, contextWindow } = model.facts;
+  const skills = await openSkills(runtime, { sessionId, contextWindow, deny: rules.deny, mayLoad });
+  const preloaded = skills.preload(definition);
+  const shared = { runtime, options, definition, modelId, skills, preloaded, rules, mayLoad };
+  return { skills, preloaded, system: await gatherSystemPrompt(shared) };
 }
 
 /** The children of the session; where something is written down, other processes reach them and the main agent. */
@@ -118,6 +134,7 @@ function toolsOf(
   {
     servers,
     commands,
+    deny,
     hasSkills,
     tasks,
     files,
@@ -125,6 +142,7 @@ function toolsOf(
   }: {
     readonly servers: SessionServers;
     readonly commands: SessionCommands;
+    readonly deny: readonly PolicyRule[];
     readonly hasSkills: boolean;
     readonly tasks: TaskManager;
     readonly files: SessionFiles;
@@ -137,10 +155,10 @@ function toolsOf(
     commands,
     promptTool: options.permissionPromptTool,
     hasSkills,
-    sandboxes: openSandboxes(runtime, options),
+    sandboxes: openSandboxes(runtime, deny),
     taskSources: [
       createAgentTaskSource(tasks, {
-        outputFile: (id) => (runtime.keepsTranscripts ? agentOutputFile(files, id) : undefined),
+        outputFile: (id) => (runtime.keepsTranscripts ? files.agent(id).output : undefined),
         recall: (id) => findEndedTask(transcripts, { sessionId, id }),
       }),
     ],
@@ -178,16 +196,6 @@ export async function chooseModel(
     };
   }
   const selection = select(runtime, options, definition);
-  const refusal = refuseModel(
-    selection.model,
-    modelLimits(runtime),
-    aliasTable({ environment: runtime.environment }),
-  );
-  if (refusal !== undefined) {
-    throw new RetinueError("model-denied", refusal, {
-      advice: "Choose another with --model, or change the setting.",
-    });
-  }
   const served = await findServing(runtime, selection);
   return {
     ...served,
@@ -239,15 +247,15 @@ type Serving = Pick<ModelForSession, "model" | "chosen" | "notes"> & { readonly 
 
 /** Where nothing is named and nothing configured, a server on this machine goes before the offline model. */
 async function findServing(runtime: RuntimeContext, selection: ModelSelection): Promise<Serving> {
-  const isOpen = selection.origin === "default" && !isServed(runtime, selection.model);
-  const local = isOpen ? await findLocalModel(runtime) : undefined;
-  const usual = async (notes: readonly string[]): Promise<Serving> => ({
+  const usual: Serving = {
     model: await runtime.models.model(selection.model),
     chosen: selection.model,
     from: originNames[selection.origin],
-    notes,
-  });
-  if (local === undefined) return usual([]);
+    notes: [],
+  };
+  const isOpen = selection.origin === "default" && usual.model.facts.provider === "offline";
+  const local = isOpen ? await findLocalModel(runtime) : undefined;
+  if (local === undefined) return usual;
   const { provider, id, server } = local;
   const written = `${provider}/${id}`;
   const found = `${server.name} was found at ${server.address}`;
@@ -256,7 +264,8 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
     modelLimits(runtime),
     aliasTable({ environment: runtime.environment }),
   );
-  if (refusal !== undefined) return usual([`${found}, but the offline model answers: ${refusal}`]);
+  if (refusal !== undefined)
+    return { ...usual, notes: [`${found}, but the offline model answers: ${refusal}`] };
   try {
     const model = await runtime.models.model({ provider, id });
     const note = `No key is set and ${found}, so ${written} answers. RETINUE_LOCAL_MODELS=0 switches this off.`;
@@ -264,7 +273,7 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
   } catch (error) {
     if (!isRetinueError(error) || !error.code.startsWith("provider-package-")) throw error;
     const advice = error.advice === undefined ? "" : ` ${error.advice}`;
-    return usual([`${found}, but the offline model answers: ${error.message}${advice}`]);
+    return { ...usual, notes: [`${found}, but the offline model answers: ${error.message}${advice}`] };
   }
 }
 
@@ -293,18 +302,26 @@ function select(
   options: SessionSetup,
   definition: AgentDefinition | undefined,
 ): ModelSelection {
+  const limits = modelLimits(runtime);
+  const aliases = aliasTable({ environment: runtime.environment });
   const selection = selectMainModel({
     flag: options.model,
     definition: definition?.model,
     variable: runtime.environment["ANTHROPIC_MODEL"],
     settings: runtime.discovered.settings.settings.plain.model,
-    aliases: aliasTable({ environment: runtime.environment }),
+    aliases,
     isPlanning: options.permissionMode === "plan",
   });
+  const refusal = refuseModel(selection.model, limits, aliases);
   const unclear = selection.unclear.find(({ origin }) => origin === "flag");
-  if (unclear === undefined) return selection;
-  const advice = unclear.nearest === undefined ? {} : { advice: `Did you mean ${unclear.nearest}?` };
-  throw new RetinueError("unclear-model", `The model cannot be used: ${unclear.why}.`, advice);
+  if (unclear !== undefined) {
+    const advice = unclear.nearest === undefined ? {} : { advice: `Did you mean ${unclear.nearest}?` };
+    throw new RetinueError("unclear-model", `The model cannot be used: ${unclear.why}.`, advice);
+  }
+  if (refusal === undefined) return selection;
+  throw new RetinueError("model-denied", refusal, {
+    advice: "Choose another with --model, or change the setting.",
+  });
 }
 
 function unclearNotes({ unclear }: ModelSelection): readonly string[] {
@@ -322,27 +339,6 @@ function budgetNotes(
   if (!isLimited) return [];
   const effect = unknownPrice === "refuse" ? "its calls are refused" : "the budget cannot be kept";
   return [`The price of ${facts.id} is not known, so ${effect}.`];
-}
-
-/** The agent that is the main thread, where the call or settings name one. */
-export function findMainAgent(
-  { registry, settings }: DiscoveredAgents,
-  named: string | undefined,
-): AgentDefinition | undefined {
-  const name = named ?? settings.settings.plain.agent;
-  if (name === undefined || name === "") return undefined;
-  const found = registry.find(name);
-  if (found.type === "found") return found.agent.definition;
-  if (found.type === "denied") {
-    throw new RetinueError(
-      "agent-denied",
-      `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
-    );
-  }
-  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
-  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
-    advice: `There are ${found.available.join(", ")}.`,
-  });
 }
 
 /** The commands of a session, over all processes that have run it. */

@@ -4,16 +4,18 @@ import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.t
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";
-import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import type { AgentDefinition, PromptContext } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
+import { shown } from "../foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import { mayLoadIn, type RuleFlags } from "./session-rules.ts";
-import type { PreloadedSkills, SessionSkills } from "./skills/session-skills.ts";
+import { mayLoadIn, type SessionRules } from "./session-rules.ts";
 
 export interface SystemPromptFacts {
   readonly parts: readonly string[];
@@ -44,7 +46,8 @@ export interface SystemPromptParts {
   readonly skills: Pick<SessionSkills, "preload">;
   /** The skills that the main agent's definition names. */
   readonly preloaded: PreloadedSkills;
-  /** Which files may be read into a prompt; absent means all. */
+  readonly rules: SessionRules;
+  /** Which files they let be read into a prompt; absent means all. */
   readonly mayLoad: MayLoad | undefined;
 }
 
@@ -56,26 +59,29 @@ export async function gatherSystemPrompt({
   modelId,
   skills,
   preloaded,
+  rules,
   mayLoad,
 }: SystemPromptParts): Promise<SystemPromptFacts> {
   const { paths } = runtime.discovered;
   const { environment, trusted } = runtime;
-  const [instructions, facts, git, memory] = await Promise.all([
+  const { cwd: directory, repositoryRoot } = paths;
+  const facts = gatherEnvironment({
+    directory,
+    repositoryRoot,
+    additionalDirectories: runtime.additionalDirectories,
+    platform: runtime.platform,
+    environment,
+    now: new Date(runtime.epochMs()),
+    model: modelId,
+  });
+  const [instructions, git, memory] = await Promise.all([
     loadSessionInstructions(runtime.discovered, {
       disabled: runtime.variables.claudeMdDisabled === true,
       mayLoad,
       sources: runtime.settingSources,
     }),
-    gatherEnvironment({
-      directory: paths.cwd,
-      additionalDirectories: runtime.additionalDirectories,
-      platform: runtime.platform,
-      environment,
-      now: runtime.today(),
-      model: modelId,
-    }),
-    gatherGitState({ directory: paths.cwd, home: paths.home, environment, trusted }),
-    gatherMemory(runtime, options, definition),
+    gatherGitState({ directory, repositoryRoot, home: paths.home, environment, trusted }),
+    gatherMemory(runtime, rules, definition),
   ]);
   const parts = buildSystemPrompt({
     base: options.systemPrompt ?? (await promptOf(definition, paths.cwd)) ?? mainPrompt,
@@ -90,7 +96,7 @@ export async function gatherSystemPrompt({
     reminder: definition?.criticalSystemReminder_EXPERIMENTAL,
   });
   const { model: _model, ...place } = facts;
-  const shared = { runtime, options, skills, instructions, place, git };
+  const shared = { runtime, options, rules, skills, instructions, place, git };
   const notes = instructions.diagnostics
     .filter(({ severity }) => severity !== "note")
     .map((diagnostic) => diagnosticNote(diagnostic, paths.cwd));
@@ -98,9 +104,9 @@ export async function gatherSystemPrompt({
   return { parts, child, memory, notes, ...(git?.branch === undefined ? {} : { branch: git.branch }) };
 }
 
-interface SharedFacts extends Pick<SystemPromptParts, "runtime" | "options" | "skills"> {
+interface SharedFacts extends Pick<SystemPromptParts, "runtime" | "options" | "rules" | "skills"> {
   readonly instructions: Instructions;
-  readonly place: Omit<Awaited<ReturnType<typeof gatherEnvironment>>, "model">;
+  readonly place: Omit<ReturnType<typeof gatherEnvironment>, "model">;
   readonly git: Awaited<ReturnType<typeof gatherGitState>>;
 }
 
@@ -111,9 +117,9 @@ function joinPrompts(...texts: readonly (string | undefined)[]): string | undefi
 
 async function childContext(
   own: AgentDefinition,
-  { runtime, options, skills, instructions, place, git }: SharedFacts,
+  { runtime, options, rules, skills, instructions, place, git }: SharedFacts,
 ): Promise<ChildContext> {
-  const memory = await gatherMemory(runtime, options, own);
+  const memory = await gatherMemory(runtime, rules, own);
   const preloaded = skills.preload(own);
   return {
     memory,
@@ -147,8 +153,30 @@ async function promptOf(
 ): Promise<string | undefined> {
   if (definition === undefined) return undefined;
   const { name, prompt, behaviour } = definition;
-  const text = (await behaviour?.computePrompt?.({ agent: name, task, directory })) ?? prompt;
-  return text.trim() === "" ? undefined : text;
+  const text = await computed(name, behaviour, { agent: name, task, directory });
+  return (text ?? prompt).trim() === "" ? undefined : (text ?? prompt);
+}
+
+/** What the program's function gives; a function that fails is a mistake of the program, which gets it with the agent's name. */
+async function computed(
+  name: string,
+  behaviour: AgentDefinition["behaviour"],
+  context: PromptContext,
+): Promise<string | undefined> {
+  if (behaviour?.computePrompt === undefined) return undefined;
+  const who = `The prompt function of the agent ${shown(name)}`;
+  let text: unknown;
+  try {
+    text = await behaviour.computePrompt(context);
+  } catch (error) {
+    if (isRetinueError(error)) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new RetinueError("invalid-prompt", `${who} failed: ${reason.replace(/\.$/, "")}.`, {
+      cause: error,
+    });
+  }
+  if (text === undefined || typeof text === "string") return text;
+  throw new RetinueError("invalid-prompt", `${who} must return a text, but returned ${shown(text)}.`);
 }
 
 /** An agent that wants none of the people's instructions still gets those of the organisation. */
@@ -158,14 +186,14 @@ function managedOnly({ files, ...rest }: Instructions): Instructions {
 
 /** The memory of an agent of this session, as settings, rules and trust allow it. */
 async function gatherMemory(
-  runtime: Pick<RuntimeContext, "discovered" | "variables" | "trusted" | "disallowedTools" | "platform">,
-  options: RuleFlags,
+  runtime: Pick<RuntimeContext, "discovered" | "variables" | "trusted" | "platform">,
+  rules: SessionRules,
   definition: AgentDefinition | undefined,
 ): Promise<LoadedMemory> {
   if (definition === undefined) return { diagnostics: [] };
   const { paths, settings } = runtime.discovered;
   const isOff = runtime.variables.autoMemoryDisabled === true;
-  const mayLoad = mayLoadIn(runtime, options, ownRules(definition, paths.cwd));
+  const mayLoad = mayLoadIn(runtime, rules, ownRules(definition, paths.cwd));
   return loadMemory({
     definition,
     ...(mayLoad === undefined ? {} : { mayLoad }),

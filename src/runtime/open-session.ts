@@ -1,18 +1,25 @@
-import { createStopwatch, type Stopwatch } from "../foundation/stopwatch.ts";
+import type { EventSink, RunEvent } from "../conversation/run-event.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
+import { outputFolder } from "../journal/session-files.ts";
+import { transcriptEvents } from "../journal/transcript-writer.ts";
 import type { RunWatch } from "../loop/watch-run.ts";
+import { createStopwatch, type Stopwatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
-import { createTreeBudget } from "../tasks/budget/tree-budget.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
+import { createTreeBudget } from "../tasks/tree-budget.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
+import { followersOf } from "./agent/child-record.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
+import { createForkSkill } from "./agent/fork-skill.ts";
+import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
-import { type Children, childrenCapability, openChildren } from "./children/open-children.ts";
+import type { SessionParts } from "./conversation.ts";
 import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
-import { withLiveText } from "./live-text.ts";
+import { createLiveText, liveFiles } from "./live/live-text.ts";
 import {
   type ChosenSession,
   type OpenOptions,
@@ -31,16 +38,10 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import {
-  decidePlan,
-  findOutputRules,
-  findTeamRules,
-  findWorkingDirectories,
-  limitFacts,
-} from "./session-rules.ts";
-import { createForkSkill } from "./skills/fork-skill.ts";
+import { decidePlan, findFolders, limitFacts } from "./session-rules.ts";
 
 export interface OpenSessionParts {
+  readonly definition: AgentDefinition | undefined;
   /** Reads the agents again. */
   readonly look: () => Promise<Pick<RuntimeContext, "discovered">>;
   readonly servers: Promise<SessionServers>;
@@ -51,10 +52,10 @@ export interface OpenSessionParts {
 export async function openSession<Output>(
   runtime: RuntimeContext,
   options: SessionSetup<Output>,
-  { look, servers: connecting, signal }: OpenSessionParts,
+  { look, signal, ...found }: OpenSessionParts,
 ): Promise<Session<Output>> {
   const output = openOutput(runtime, options);
-  const gathered = await gatherSession(runtime, options, connecting);
+  const gathered = await gatherSession(runtime, options, found);
   const { servers, tools } = gathered;
   const limited = limitFacts(runtime, options);
   const plan = await planMain(runtime, options, { gathered, limited });
@@ -97,11 +98,12 @@ export async function openSession<Output>(
     ...reachOf(gathered),
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
     moveCommands: () => tools.moveCommands(plan.agent.id),
+    partialText: services.liveText.partialText,
     ...promptFeatures(options),
-    begin: () => prepareMemory(plan, runtime.notice),
+    ...beginning(plan, runtime),
     ...recoveryOf(transcript.heard, { runtime, plan, children, commands: gathered.commands, ...keeping }),
     ...kept(transcript),
-    record: recordOf(services.runtime, plan, { transcript, children }),
+    sinks: sinksOf(plan, services, { transcript, children }),
     output,
     dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
   });
@@ -137,8 +139,8 @@ function childFacts(
 }
 
 /** What a session uses of its transcript. */
-function kept({ history, record, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
-  return { history, record, commit, rename };
+function kept({ history, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
+  return { history, commit, rename };
 }
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */
@@ -201,7 +203,7 @@ async function closeSession(
     await tools.dispose();
   } finally {
     inbox?.[Symbol.dispose]();
-    liveText?.close();
+    liveText.close();
     await transcript.close();
     await servers[Symbol.asyncDispose]();
   }
@@ -216,6 +218,7 @@ function transcriptOf(
     ...gathered.chosen,
     isKept: runtime.keepsTranscripts && options.childrenOnly !== true,
     transcripts: runtime.discovered.paths.transcripts,
+    file: gathered.files.transcript,
     ids: runtime.ids,
     now: runtime.epochMs,
     facts: transcriptFacts(runtime, plan, gathered.system.branch),
@@ -244,7 +247,7 @@ async function planMain(
   options: SessionSetup,
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
-  const { definition, system, servers, preloaded, model, files } = gathered;
+  const { definition, rules, system, servers, preloaded, model, files } = gathered;
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
@@ -256,9 +259,8 @@ async function planMain(
     ...(system.memory.place === undefined ? {} : { memory: system.memory.place }),
     skills: preloaded.names,
     limits: limited,
-    workingDirectories: await findWorkingDirectories(runtime),
-    outputRules: await findOutputRules(files),
-    ...(runtime.teams === undefined ? {} : { teamRules: await findTeamRules(runtime.discovered.paths) }),
+    rules,
+    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),
@@ -288,40 +290,41 @@ function openServices(
   const { approver } = runtime;
   const { projectRoot } = runtime.discovered.paths;
   const inbox = planOnly === true ? undefined : openInbox(runtime, plan);
-  const seen = withLiveText(runtime, gathered.files);
   return {
     ...(inbox === undefined ? {} : { inbox }),
-    ...(seen === undefined ? {} : { liveText: seen.live }),
+    liveText: createLiveText(runtime.keepsTranscripts ? liveFiles(gathered.files) : undefined),
     ...(runtime.keepsTranscripts ? { recordRequest: createRequestRecorder(gathered.files.directory) } : {}),
-    runtime: seen === undefined ? runtime : { ...runtime, observer: seen.observer },
+    runtime,
+    files: gathered.files,
     tools,
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
-    toolContext: createToolContexts(runtime, environment),
+    toolContext: createToolContexts(runtime, gathered.chosen.sessionId, environment),
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),
   };
 }
 
-/** What is written down is also reported to the team and to those who measure. */
-function recordOf(
-  { observer }: RuntimeContext,
-  plan: RunPlan,
-  {
-    transcript,
-    children,
-  }: { readonly transcript: Pick<OpenTranscript, "record">; readonly children: Children },
-): OpenTranscript["record"] {
-  const { team } = children;
-  if (observer === undefined && team === undefined) return transcript.record;
-  return (event) => {
-    observer?.event(plan, event);
-    transcript.record(event);
-    team?.recorded(event);
-  };
+function beginning({ memory }: RunPlan, { notice }: RuntimeContext): Pick<SessionParts, "begin"> {
+  return memory === undefined ? {} : { begin: () => prepareMemory(memory, notice) };
 }
+
+/** What is written down is also reported to the team. */
+function sinksOf(
+  plan: RunPlan,
+  services: AgentServices,
+  { transcript, children: { team } }: { readonly transcript: OpenTranscript; readonly children: Children },
+): readonly EventSink[] {
+  return [
+    ...followersOf(plan, services),
+    { types: transcriptEvents, take: transcript.record },
+    ...(team === undefined ? [] : [{ types: mailEvents, take: team.recorded }]),
+  ];
+}
+
+const mailEvents: ReadonlySet<RunEvent["type"]> = new Set(["user-added", "run-ended"]);
 
 function recoveryOf(
   heard: Awaited<ReturnType<typeof openTranscript>>["heard"],

@@ -32,7 +32,7 @@ import type { RunPlan } from "../planning/plan-tools.ts";
 import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
 import type { Durability } from "../storage/durability.ts";
 import { waitForOwner } from "../storage/owner-lock.ts";
-import { findChildAnswers } from "../tasks/recovery/interrupted-outcome.ts";
+import { findChildAnswers } from "../tasks/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -43,6 +43,8 @@ export interface ChosenSession {
   readonly sessionId: string;
   /** The session whose conversation continues; another id than its own where a copy is made. */
   readonly from?: string;
+  /** Its id was made for it, so nothing of it is on disk. */
+  readonly isNew?: true;
 }
 
 /** A session's conversation so far, and the pen that continues with it. */
@@ -71,7 +73,8 @@ export async function chooseSession(
   const own = choice.sessionId === undefined ? undefined : checkSessionId(choice.sessionId).toLowerCase();
   const from = await findResumed(choice, transcripts);
   if (from === undefined) {
-    if (choice.forkSession !== true) return { sessionId: own ?? ids.uuid() };
+    if (choice.forkSession !== true)
+      return own === undefined ? { sessionId: ids.uuid(), isNew: true } : { sessionId: own };
     throw new RetinueError("session-conflict", "There is no session to copy.", {
       advice: "Say which: resume one by id or title, or continue the newest.",
     });
@@ -118,6 +121,8 @@ export interface OpenOptions extends ChosenSession {
   /** False reads the conversation so far and writes nothing. */
   readonly isKept: boolean;
   readonly transcripts: string;
+  /** Where the session's own transcript is. */
+  readonly file: string;
   readonly ids: IdSource;
   readonly now: () => number;
   readonly facts: TranscriptFacts;
@@ -143,7 +148,7 @@ export interface Keeping {
 
 /** Opens the session's file for writing; only one process may have it. */
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
-  const { transcripts, sessionId, from, ids } = options;
+  const { transcripts, file, sessionId, from, ids, isNew } = options;
   if (!options.isKept) {
     const left =
       from === undefined ? undefined : await load(sessionFiles(transcripts, from).transcript, options);
@@ -151,21 +156,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
-  const file = sessionFiles(transcripts, sessionId).transcript;
-  await waitForFile(file, options.keeping);
-  const fork =
-    from !== undefined && from !== sessionId
-      ? await forkSession({ transcripts, from, to: sessionId, ids })
-      : undefined;
-  const read = await (from === undefined ? loadWithoutWords : load)(file, options);
-  reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
-  const calls = read?.inFlight.map(({ call }) => call) ?? [];
-  const known = await findChildAnswers(calls, { transcripts, sessionId });
-  // Calls that were cut off while a child worked for them are answered with what is known of that child.
-  const loaded =
-    read === undefined || known.size === 0
-      ? read
-      : { ...read, ...rebuildConversation(read.records, { known, ...untilOf(options) }) };
+  const { loaded, known } = isNew === true ? nothingYet : await loadSoFar(options);
   const log = await retryWhileScarce(() => openLog(file, options, loaded?.length ?? 0));
   const writer = createTranscriptWriter({
     log,
@@ -177,7 +168,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     observer: options.observer,
   });
   try {
-    writeUnrecorded(writer, loaded);
+    if (loaded !== undefined) writeUnrecorded(writer, loaded);
   } catch (error) {
     log.close();
     throw error;
@@ -185,7 +176,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
   writer.plan(journalPlan(options.plan), "with-next");
   writer.beside(openingLines(options));
   // A copy gets its title from the session it was made of; that is no news to the one who made it.
-  const { custom } = readSessionTitles(from === sessionId ? (loaded?.records ?? []) : []);
+  const { custom } = from === sessionId ? readSessionTitles(loaded?.records ?? []) : {};
   if (custom !== undefined) options.observer?.titled?.(custom);
   return {
     history: loaded?.messages ?? [],
@@ -200,6 +191,32 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
           mail: deliveredMail(loaded.records),
         }),
   };
+}
+
+interface SoFar {
+  readonly loaded: LoadedSession | undefined;
+  /** What is known of children whose calls were cut off. */
+  readonly known: Awaited<ReturnType<typeof findChildAnswers>>;
+}
+
+const nothingYet: SoFar = { loaded: undefined, known: new Map() };
+
+/** Waits for the file, copies the conversation where it is forked, and reads it. */
+async function loadSoFar(options: OpenOptions): Promise<SoFar> {
+  const { transcripts, file, sessionId, from, ids } = options;
+  await waitForFile(file, options.keeping);
+  const fork =
+    from !== undefined && from !== sessionId
+      ? await forkSession({ transcripts, from, to: sessionId, ids })
+      : undefined;
+  const read = await (from === undefined ? loadWithoutWords : load)(file, options);
+  reportDamage(from, fork?.damage ?? read?.damage, options.keeping);
+  const calls = read?.inFlight.map(({ call }) => call) ?? [];
+  const known = await findChildAnswers(calls, { transcripts, sessionId });
+  if (read === undefined || known.size === 0) return { loaded: read, known };
+  // Calls that were cut off while a child worked for them are answered with what is known of that child.
+  const rebuilt = rebuildConversation(read.records, { known, ...untilOf(options) });
+  return { loaded: { ...read, ...rebuilt }, known };
 }
 
 /** What a session was opened with, beside its conversation. */
@@ -225,10 +242,10 @@ export function reportDamage(
 /** The conversation already answers calls that a crash cut off; now the file does so too. */
 export function writeUnrecorded(
   writer: Pick<TranscriptWriter, "record">,
-  loaded: Pick<LoadedSession, "unrecorded"> | undefined,
+  { unrecorded }: Pick<LoadedSession, "unrecorded">,
 ): void {
-  if (loaded === undefined || loaded.unrecorded.length === 0) return;
-  const message = { role: "user", content: loaded.unrecorded } as const;
+  if (unrecorded.length === 0) return;
+  const message = { role: "user", content: unrecorded } as const;
   writer.record({ type: "user-added", message, origin: "tool-results" });
 }
 

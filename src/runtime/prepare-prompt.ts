@@ -9,10 +9,11 @@ import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import { isInside } from "../permissions/permission-policy.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentSkills } from "./agent/agent-skills.ts";
 import type { OpenAgent } from "./agent/open-agent.ts";
+import { type SlashCommand, withExpansion } from "./agent/session-skills.ts";
 import type { SessionParts } from "./conversation.ts";
 import { stoppedEnding } from "./run-handle.ts";
-import { type SlashCommand, withExpansion } from "./skills/session-skills.ts";
 
 type Content = UserMessage["content"];
 
@@ -31,8 +32,8 @@ export async function preparePrompt(
   parts: Pick<SessionParts, "slashCommands" | "mentions" | "agent"> & { readonly opened: OpenAgent },
   signal: AbortSignal,
 ): Promise<ReadyPrompt> {
-  const command =
-    parts.slashCommands && !verbatim ? await parts.agent.skills.findCommand(content) : undefined;
+  const { skills } = parts.agent;
+  const command = parts.slashCommands && !verbatim ? await skills?.findCommand(content) : undefined;
   if (command?.type === "unknown")
     return { type: "ended", ending: unansweredEnding("unknown_command", command.reason) };
   const heard = await parts.opened.prepare(first, signal);
@@ -40,7 +41,8 @@ export async function preparePrompt(
     const error = `A hook refused the prompt: ${heard.reason}`;
     return { type: "ended", ending: unansweredEnding("prompt_blocked", error) };
   }
-  if (command !== undefined) return expand(heard.content, { command, parts, signal });
+  if (command !== undefined && skills !== undefined)
+    return expand(heard.content, { command, skills, parts, signal });
   if (!parts.mentions || verbatim) return heard;
   return { type: "ready", content: await attachMentions(heard.content, parts.opened, signal) };
 }
@@ -50,10 +52,12 @@ async function expand(
   content: Content,
   {
     command,
+    skills,
     parts,
     signal,
   }: {
     readonly command: Extract<SlashCommand, { type: "call" }>;
+    readonly skills: Pick<AgentSkills, "expand">;
     readonly parts: Pick<SessionParts, "agent">;
     readonly signal: AbortSignal;
   },
@@ -61,7 +65,7 @@ async function expand(
   const callId = `slash-${command.skill.name}`;
   const context = parts.agent.parts.toolContext({ callId, signal, progress: () => undefined });
   try {
-    const text = await parts.agent.skills.expand(command, context);
+    const text = await skills.expand(command, context);
     return { type: "ready", content: withExpansion(content, command.written, text) };
   } catch (error) {
     if (signal.aborted) return { type: "ended", ending: stoppedEnding(codeOf(signal.reason)) };

@@ -10,6 +10,7 @@ import type { Spawn } from "../tasks/create-agent-tool.ts";
 import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
+import { checkArgument, checks } from "./options/check-options.ts";
 import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
 
 /** What a run returns at its end. */
@@ -198,6 +199,7 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
       (await started).tasks.detach(id);
     },
     async send(text) {
+      checkArgument("The message of send()", checks.filled, text);
       const { tasks } = await started;
       return tasks.send(id, { role: "user", content: [{ type: "text", text }] });
     },

@@ -4,14 +4,13 @@ import { sessionFiles } from "../journal/session-files.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { continuePrompt } from "../planning/spawn-request.ts";
 import { hasLockFile, waitForOwner } from "../storage/owner-lock.ts";
-import { agentOutputFile } from "../tasks/agent-output-file.ts";
-import { recoverProjectWorktrees } from "../tasks/recovery/cleanup.ts";
-import { isInterrupted } from "../tasks/recovery/find-interrupted.ts";
-import { findLostNotices } from "../tasks/recovery/find-lost-notices.ts";
-import { type FoundTask, findTasks } from "../tasks/recovery/find-tasks.ts";
-import { interruptedLine, interruptedNote } from "../tasks/recovery/interrupted-note.ts";
+import { recoverProjectWorktrees } from "../tasks/cleanup.ts";
+import { isInterrupted } from "../tasks/find-interrupted.ts";
+import { findLostNotices } from "../tasks/find-lost-notices.ts";
+import { type FoundTask, findTasks } from "../tasks/find-tasks.ts";
+import { interruptedLine, interruptedNote } from "../tasks/interrupted-note.ts";
 import type { HeardAgents } from "../tasks/reported-agents.ts";
-import type { Children } from "./children/open-children.ts";
+import type { Children } from "./agent/open-children.ts";
 import type { SessionCommands } from "./gather-session.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
@@ -47,7 +46,7 @@ export async function runRecovery(parts: RecoveryParts): Promise<readonly Interr
   // The team takes its own members up.
   const tasks = found.filter(({ id }) => children.team?.isMember(id) !== true);
   const files = sessionFiles(transcripts, plan.sessionId);
-  const lost = await findLostNotices(tasks, heard, (id) => agentOutputFile(files, id));
+  const lost = await findLostNotices(tasks, heard, (id) => files.agent(id).output);
   const left = parts.commands.news(plan.agent.id, (id) => heard.reportedAt.has(id));
   for (const notice of [...lost, ...left]) children.notify(notice);
   const news = tasks.filter(isInterrupted).flatMap((task) => newsOf(task, parts));

@@ -1,8 +1,9 @@
 import type { RunEvent } from "../conversation/run-event.ts";
+import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { placeText } from "../foundation/diagnostic.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { WaitClock } from "../foundation/stopwatch.ts";
 import { losesHook } from "../hooks/read-hooks.ts";
 import type { HookFunction } from "../hooks/run-handler.ts";
 import { findChoices } from "../journal/session-choices.ts";
@@ -25,7 +26,6 @@ import type { Tool, ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { Capability, LiveControls } from "./agent/open-agent.ts";
 import type { ApprovalSettings } from "./approvals/open-inbox.ts";
-import { findMainAgent } from "./gather-session.ts";
 import { type OpenSessionParts, openSession } from "./open-session.ts";
 import { chooseSession } from "./open-transcript.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -83,10 +83,12 @@ export interface RuntimeContext {
   /** Set where agents may form teams. */
   readonly teams?: TeamRuntime;
   /** What members of a team in processes of their own are started with. */
-  readonly portable: PortableOptions;
+  readonly portable?: () => PortableOptions;
   /** Models are wrapped by the program. */
   readonly wrapsModels?: true;
   readonly keepsTranscripts: boolean;
+  /** Where a session that keeps no transcript writes its outputs; removed with it. */
+  readonly scratch?: string;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
   /** What the program says about children, in place of settings. */
@@ -101,7 +103,6 @@ export interface RuntimeContext {
   /** The time by which runs are limited. */
   readonly clock: WaitClock;
   readonly now: () => number;
-  readonly today: () => Date;
   /** Milliseconds since 1970. */
   readonly epochMs: () => number;
 }
@@ -117,7 +118,7 @@ export interface SessionObserver {
 export async function beginSession<Output>(
   runtime: RuntimeContext,
   given: SessionSetup<Output>,
-  { look, signal }: Omit<OpenSessionParts, "servers">,
+  { look, signal }: Pick<OpenSessionParts, "look" | "signal">,
 ): Promise<Session<Output>> {
   refuseBrokenRestrictions(runtime.discovered.settings);
   const options = await withEarlierChoices(runtime, given);
@@ -137,12 +138,33 @@ export async function beginSession<Output>(
   const { permissionPromptTool: asked } = options;
   const around = asked === undefined ? runtime : { ...runtime, canUseTool: createPromptTool(asked, servers) };
   try {
-    return await openSession(around, options, { look, servers, signal });
+    return await openSession(around, options, { definition, look, servers, signal });
   } catch (error) {
     stop.abort(error);
     await (await ended)?.[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** The agent that is the main thread, where the call or settings name one. */
+function findMainAgent(
+  { registry, settings }: DiscoveredAgents,
+  named: string | undefined,
+): AgentDefinition | undefined {
+  const name = named ?? settings.settings.plain.agent;
+  if (name === undefined || name === "") return undefined;
+  const found = registry.find(name);
+  if (found.type === "found") return found.agent.definition;
+  if (found.type === "denied") {
+    throw new RetinueError(
+      "agent-denied",
+      `The agent ${JSON.stringify(name)} is denied by the rule ${found.rule}.`,
+    );
+  }
+  const near = found.nearest === undefined ? "" : ` Did you mean ${found.nearest}?`;
+  throw new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(name)}.${near}`, {
+    advice: `There are ${found.available.join(", ")}.`,
+  });
 }
 
 /** A hook may be there to refuse something, so that it does not run is never silent. */

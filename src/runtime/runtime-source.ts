@@ -8,7 +8,7 @@ import {
   type DiscoveredAgents,
 } from "../definitions/discover-agents.ts";
 import { sleep } from "../foundation/abortable.ts";
-import { checkHome, checkWorkingFolder, findWorkingFolder } from "../foundation/find-working-folder.ts";
+import * as folders from "../foundation/find-working-folder.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
@@ -22,10 +22,10 @@ import type { PlainSettings } from "../settings/plain-settings.ts";
 import { readEnvironment } from "../settings/read-environment.ts";
 import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
-import { readTeamSettings, type TeamSettingsInput } from "../teams/team-settings.ts";
+import { readTeamSettings } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
 import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
-import { approvalsOf, withoutWebhookKey } from "./approvals/open-inbox.ts";
+import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -58,18 +58,18 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
     readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
+    openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
-    openTeam: createTeamStores(),
   };
   const agents = createAgentSearch(shared);
   return {
     async gather() {
-      await checkWorkingFolder(place.cwd);
+      await folders.checkWorkingFolder(place.cwd);
       return contextOf(shared, await agents.discover());
     },
     async look() {
-      await checkWorkingFolder(place.cwd);
+      await folders.checkWorkingFolder(place.cwd);
       const { discovered } = await agents.discover();
       return { discovered };
     },
@@ -111,6 +111,7 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
   let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function search() {
+    await folders.checkFolders(options, place.cwd);
     const trusted = options.trusted ?? (await isTrusted(place));
     const guide = async (found: Found) => {
       const [skills, servers] = await Promise.all([
@@ -212,17 +213,17 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
   const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
-  const environment = withoutWebhookKey(whole, plain.approvals);
+  const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
   const variables = readEnvironment(environment).options;
+  const teams = readTeamSettings({ option: options.teams, environment, variables, settings: plain });
   return {
     ...givenParts(options),
-    ...approvalsOf(options.approvals, plain.approvals, whole),
-    ...teamsOf({ option: options.teams, environment, variables, settings: plain }, shared.openTeam),
+    ...questions,
+    ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
     servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
     programServers: programServers(options.mcpServers ?? {}),
-    portable: options.portable ?? {},
     trusted,
     environment,
     variables,
@@ -238,7 +239,6 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     ids: { uuid: randomUUID },
     clock,
     now: clock.now,
-    today: () => new Date(),
     epochMs: Date.now,
   };
 }
@@ -257,12 +257,13 @@ type GivenPart =
   | "approver"
   | "hooks"
   | "live"
+  | "portable"
   | "notice";
 
 /** What a program supplied, as it is. */
 function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
   const { settingSources, model, wrapExecutor, wrapPlan, idempotencyKey } = options;
-  const { canUseTool, approver, live, notice } = options;
+  const { canUseTool, approver, live, portable, notice } = options;
   return {
     extraTools: options.extraTools ?? [],
     disallowedTools: options.disallowedTools ?? [],
@@ -277,6 +278,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     ...(canUseTool === undefined ? {} : { canUseTool }),
     ...(approver === undefined ? {} : { approver }),
     ...(live === undefined ? {} : { live }),
+    ...(portable === undefined ? {} : { portable }),
     ...(notice === undefined ? {} : { notice }),
   };
 }
@@ -308,17 +310,12 @@ function modelsOf(
   });
 }
 
-function teamsOf(input: TeamSettingsInput, open: OpenTeam): Pick<RuntimeContext, "teams"> {
-  const teams = readTeamSettings(input);
-  return teams === undefined ? {} : { teams: { ...teams, open } };
-}
-
 function findPlace(options: RuntimeSetup): Place {
   const environment = options.environment ?? process.env;
   const home = options.home ?? findHome(process.env);
-  checkHome(home);
+  folders.checkHome(home);
   return {
-    cwd: options.cwd === undefined ? findWorkingFolder() : resolve(options.cwd),
+    cwd: options.cwd === undefined ? folders.findWorkingFolder() : resolve(options.cwd),
     home,
     environment: withHome(environment, home),
     platform: options.platform ?? process.platform,
@@ -359,7 +356,7 @@ function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<str
 }
 
 function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
-  return "written" in agent ? agent : defineAgent(agent);
+  return typeof agent === "object" && agent !== null && "written" in agent ? agent : defineAgent(agent);
 }
 
 async function isTrusted(place: Place): Promise<boolean> {

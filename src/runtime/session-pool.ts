@@ -15,6 +15,7 @@ import type { ModelInput, SessionOptions } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuntimeSource } from "./runtime-source.ts";
 import type { Session } from "./session.ts";
+import { withScratch } from "./session-record.ts";
 import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
 
 /** The sessions of one runtime: opened on demand, and all closed with it. */
@@ -132,11 +133,12 @@ async function openTracked<Output>(
   checkOptions("open", options);
   const { setup, ...own } = normalizeSessionOptions(options, defaults);
   const [{ beginSession }, shared] = await Promise.all([import("./runtime-context.ts"), program.gather()]);
-  const facts = change(await program.forSession(shared, own));
+  const { facts, remove } = withScratch(change(await program.forSession(shared, own)));
   const measured = setup.planOnly === true ? undefined : await measure(facts);
   const session = await beginSession(measured?.facts ?? facts, setup, { look: program.look, signal }).catch(
-    (error: unknown) => {
+    async (error: unknown) => {
       measured?.end();
+      await remove();
       throw error;
     },
   );
@@ -144,6 +146,7 @@ async function openTracked<Output>(
   const close = async (): Promise<void> => {
     if (!sessions.delete(tracked)) return;
     await session.close();
+    await remove();
     measured?.end();
   };
   const tracked: Session<Output> = { ...session, close, [Symbol.asyncDispose]: close };

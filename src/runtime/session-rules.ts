@@ -14,9 +14,8 @@ import { type LimitFacts, type LimitSettings, readLimitSettings } from "../plann
 import { type ModeWishes, planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
-import type { Paths } from "../settings/paths.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
-import { findRealPath } from "../tools/find-real-path.ts";
+import { findRealPaths } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/grants/tool-entry.ts";
 import { sandboxRights } from "../tools/sandbox/sandbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
@@ -52,58 +51,68 @@ function ruleNotes({
   });
 }
 
-/** Lets agents read what results point them to: the outputs of this session's tools and agents, and nothing beside them. */
-export async function findOutputRules({
-  directory,
-  toolResults,
-}: Pick<SessionFiles, "directory" | "toolResults">): Promise<readonly PolicyRule[]> {
-  return Promise.all(
-    [toolResults, join(directory, "tasks")].map(async (folder): Promise<PolicyRule> => {
-      const real = await findRealPath(folder);
-      return {
-        rule: {
-          tool: "Read",
-          canonicalTool: "Read",
-          specifier: { type: "path", anchor: "settings", pattern: "**" },
-        },
-        anchor: folder,
-        ...(real === folder ? {} : { otherAnchors: [real] }),
-        from: folder,
-      };
-    }),
-  );
+/** What a plan says of folders, as they are written and with links followed, because calls are judged by both. */
+interface FolderFacts {
+  readonly workingDirectories: readonly string[];
+  readonly outputRules: readonly PolicyRule[];
+  readonly teamRules: readonly PolicyRule[];
 }
 
-/** Team files are for the team's tools alone: whoever could write them could speak for others. */
-export async function findTeamRules({
-  teams,
-  tasks,
-}: Pick<Paths, "teams" | "tasks">): Promise<readonly PolicyRule[]> {
-  const folders = await Promise.all(
-    [teams, tasks].map(async (folder) => ({ folder, real: await findRealPath(folder) })),
-  );
-  return folders.flatMap(({ folder, real }) =>
-    ["Read", "Edit"].map(
-      (tool): PolicyRule => ({
-        rule: { tool, canonicalTool: tool, specifier: { type: "path", anchor: "settings", pattern: "**" } },
-        anchor: folder,
-        ...(real === folder ? {} : { otherAnchors: [real] }),
-        from: "agent teams",
-        reason:
-          "the files of agent teams are only for the tools of the team, such as SendMessage and TaskUpdate",
-      }),
+/** Looks up where the folders of a session are: those it works in, its outputs, and the files of teams. */
+export async function findFolders(
+  runtime: Pick<RuntimeContext, "discovered" | "additionalDirectories" | "teams">,
+  { directory, toolResults }: Pick<SessionFiles, "directory" | "toolResults">,
+  outputFolder: string,
+): Promise<FolderFacts> {
+  const { teams, tasks } = runtime.discovered.paths;
+  const working = workingFolders(runtime);
+  const outputs = [...new Set([toolResults, outputFolder, join(directory, "tasks")])];
+  const team = runtime.teams === undefined ? [] : [teams, tasks];
+  const real = new Map(await findRealPaths([...working, ...outputs, ...team]));
+  return {
+    workingDirectories: withReal(working, real),
+    outputRules: outputs.map((folder) => folderRule("Read", { folder, real, from: folder })),
+    teamRules: team.flatMap((folder) =>
+      ["Read", "Edit"].map((tool) => ({
+        ...folderRule(tool, { folder, real, from: "agent teams" }),
+        reason: teamReason,
+      })),
     ),
-  );
+  };
 }
 
-/** What is forbidden whatever the plan says. */
-export function denyRules(
+/** Whoever could write team files could speak for others. */
+const teamReason =
+  "the files of agent teams are only for the tools of the team, such as SendMessage and TaskUpdate";
+
+/** A rule for everything in a folder. For its outputs: agents read what results point them to, and nothing beside that. */
+function folderRule(
+  tool: string,
+  {
+    folder,
+    real,
+    from,
+  }: { readonly folder: string; readonly real: ReadonlyMap<string, string>; readonly from: string },
+): PolicyRule {
+  const other = real.get(folder) ?? folder;
+  return {
+    rule: { tool, canonicalTool: tool, specifier: { type: "path", anchor: "settings", pattern: "**" } },
+    anchor: folder,
+    ...(other === folder ? {} : { otherAnchors: [other] }),
+    from,
+  };
+}
+
+export type SessionRules = ReturnType<typeof sessionRules>;
+
+/** The same for a session of a runtime, whose own deny rules hold for all of them. */
+export function rulesOf(
   { discovered, disallowedTools }: Pick<RuntimeContext, "discovered" | "disallowedTools">,
   options: RuleFlags,
-) {
+): SessionRules {
   const { paths, settings } = discovered;
-  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
-  return sessionRules(settings, flags, paths.cwd).deny;
+  const denied = [...disallowedTools, ...(options.disallowedTools ?? [])];
+  return sessionRules(settings, { ...options, disallowedTools: denied }, paths.cwd);
 }
 
 function fromSettings({ rule, source }: SourcedRule): PolicyRule {
@@ -152,35 +161,35 @@ function placeOf(diagnostic: Diagnostic | undefined): string {
   return diagnostic?.file === undefined ? "" : `${placeText(diagnostic)}: `;
 }
 
-/** The project and the folders added to it, as written and with links followed, because calls are judged by both. */
-export async function findWorkingDirectories(
-  runtime: Pick<RuntimeContext, "discovered" | "additionalDirectories">,
-): Promise<readonly string[]> {
+/** The project and the folders added to it. */
+export async function findWorkingDirectories(runtime: WorkingPlaces): Promise<readonly string[]> {
+  const folders = workingFolders(runtime);
+  return withReal(folders, new Map(await findRealPaths(folders)));
+}
+
+type WorkingPlaces = Pick<RuntimeContext, "discovered" | "additionalDirectories">;
+
+function workingFolders(runtime: WorkingPlaces): readonly string[] {
   const { paths, settings } = runtime.discovered;
   const fromSettings = settings.settings.permissions.additionalDirectories.map(({ directory, source }) =>
     directory === "~" || directory.startsWith("~/")
       ? join(paths.home, directory.slice(1))
       : resolve(source.anchor, directory),
   );
-  const folders = [paths.cwd, ...runtime.additionalDirectories, ...fromSettings].filter(isAbsolute);
-  const real = await Promise.all(folders.map((folder) => findRealPath(folder)));
-  return [...new Set([...folders, ...real])];
+  return [paths.cwd, ...runtime.additionalDirectories, ...fromSettings].filter(isAbsolute);
+}
+
+function withReal(folders: readonly string[], real: ReadonlyMap<string, string>): readonly string[] {
+  return [...new Set([...folders, ...folders.map((folder) => real.get(folder) ?? folder)])];
 }
 
 /** Whether rules of a session let a file be loaded into a prompt; `more` are deny rules of the agent it is loaded for. */
 export function mayLoadIn(
-  {
-    discovered,
-    disallowedTools,
-    platform,
-  }: Pick<RuntimeContext, "discovered" | "disallowedTools" | "platform">,
-  options: RuleFlags,
+  { discovered, platform }: Pick<RuntimeContext, "discovered" | "platform">,
+  { deny, ask }: SessionRules,
   more: readonly PolicyRule[] = [],
 ): MayLoad | undefined {
-  const { paths, settings } = discovered;
-  const flags = { disallowedTools: [...disallowedTools, ...(options.disallowedTools ?? [])] };
-  const { deny, ask } = sessionRules(settings, flags, paths.cwd);
-  return createMayLoad({ deny: [...deny, ...more], ask }, { ...paths, platform });
+  return createMayLoad({ deny: [...deny, ...more], ask }, { ...discovered.paths, platform });
 }
 
 /** The same by the rules of settings alone, where no session is started. */
@@ -200,13 +209,13 @@ interface PolicySource {
 /** What settings and options say about rights and the mode: the same for a run, a plan and an explanation. */
 export function policyFacts(
   { discovered: { paths, settings }, trusted, platform }: PolicySource,
-  flags: RuleFlags,
+  rules: SessionRules,
 ): Omit<PolicyFacts, "workingDirectories"> & Pick<ModeWishes, "settingsMode" | "bypassForbidden"> {
   const { permissions, sources, plain } = settings.settings;
-  const sandbox = sandboxRights(plain.sandbox);
+  const sandbox = plain.sandbox === undefined ? undefined : sandboxRights(plain.sandbox);
   const mode = permissions.defaultMode;
   return {
-    rules: sessionRules(settings, flags, paths.cwd),
+    rules,
     ...(mode === undefined
       ? {}
       : { settingsMode: { mode, from: sources.get("permissions.defaultMode")?.file ?? "settings" } }),
@@ -242,19 +251,19 @@ export function decidePlan(
   options: SessionSetup,
   sessionId: string,
   found: FactsFound & {
+    readonly rules: SessionRules;
     readonly outputRules: readonly PolicyRule[];
-    readonly teamRules?: readonly PolicyRule[];
+    readonly teamRules: readonly PolicyRule[];
     readonly limits: LimitFacts;
   },
 ): RunPlan {
-  const disallowedTools = [...runtime.disallowedTools, ...(options.disallowedTools ?? [])];
-  const rights = policyFacts(runtime, { ...options, disallowedTools });
+  const rights = policyFacts(runtime, found.rules);
   const planned = planSession(
     { ...options, sessionId, agentId: "main" },
     {
       ...rights,
-      rules: { ...rights.rules, deny: [...rights.rules.deny, ...(found.teamRules ?? [])] },
       ...found,
+      rules: { ...rights.rules, deny: [...rights.rules.deny, ...found.teamRules] },
       notes: [...(found.notes ?? []), ...ruleNotes(rights.rules)],
     },
   );

@@ -12,15 +12,17 @@ import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
-import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
+import { checkAgentType, checkArgument, checkOptions, checkPrompt, checks } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
 
 export type { ModelFacts } from "../model/model.ts";
 export type { RunPlan } from "../planning/plan-tools.ts";
-export { type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
+export type { TaskView } from "../tools/task-source.ts";
 
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
@@ -47,6 +49,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
   compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   messages(): readonly Message[];
+  /** What the main agent, or a child, has said of the answer that its model is giving; empty between answers. */
+  partialText(agentId?: string): string;
   /** Gives the session a title by which it can be resumed. */
   rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
@@ -106,36 +110,68 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     plan,
     model: agentParts.model.facts,
     discovered: parts.discovered,
-    skills: skills.all,
+    skills: skills?.all ?? [],
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
-    rename: parts.rename ?? (() => undefined),
+    partialText: (agentId = "main") => parts.partialText(agentId),
+    rename: renameOf(parts),
     tasks,
     moveCommands: parts.moveCommands,
     agentHost,
+    tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
+    ...mailOf(children),
+    ...startsOf(children, agentHost, sessionId),
+    toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
+    stream(content, signal, options) {
+      checkArgument("The signal of session.stream()", checks.signal, signal);
+      return stream(live, content, signal, options);
+    },
+    run,
+    prompt: run,
+    compact(instructions, options = {}) {
+      if (instructions !== undefined)
+        checkArgument("The instructions of session.compact()", checks.text, instructions);
+      checkOptions("session.compact", options);
+      return start((signal) => compact(live, instructions, signal), options.signal);
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** Children as the program starts them: by name, or by a plan that was decided here or elsewhere. */
+function startsOf(
+  { spawner }: SessionParts["children"],
+  host: AgentHost,
+  sessionId: () => string,
+): Pick<Session, "spawn" | "runPlan" | "planAgent"> {
+  return {
     spawn(agentType, prompt, options = {}) {
       checkAgentType("session.spawn", agentType);
       checkPrompt("session.spawn", prompt);
       checkOptions("session.spawn", options);
       return startAgent(spawnRequestOf(agentType, prompt, options), {
-        host: agentHost,
+        host,
         sessionId,
         signal: options.signal,
         output: options.output,
       });
     },
-    tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
-    ...mailOf(children),
-    runPlan: (own) => startAgent({ plan: own }, { host: agentHost, sessionId }),
-    planAgent: (request) => children.spawner.plan(request),
-    toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
-    stream: (content, signal, options) => stream(live, content, signal, options),
-    run,
-    prompt: run,
-    compact: (instructions, options) =>
-      start((signal) => compact(live, instructions, signal), options?.signal),
-    close,
-    [Symbol.asyncDispose]: close,
+    runPlan(plan) {
+      checkArgument("The plan of session.runPlan()", checks.plan, plan);
+      return startAgent({ plan }, { host, sessionId });
+    },
+    async planAgent(request) {
+      checkArgument("The request of session.planAgent()", checks.record, request);
+      return spawner.plan(request);
+    },
+  };
+}
+
+function renameOf({ rename }: Pick<SessionParts, "rename">): Session["rename"] {
+  return (title) => {
+    checkArgument("The title of session.rename()", checks.filled, title);
+    rename?.(title);
   };
 }
 

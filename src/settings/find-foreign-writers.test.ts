@@ -62,7 +62,7 @@ describe("who can write a file of the organisation [PRM-11]", () => {
   it.skipIf(!isRoot)("another user, where it belongs to one", async () => {
     await chown(file, 12_345, 12_345);
     expect(await findForeignWriters(file)).toBe(`${file} belongs to another user (12345)`);
-    expect(await findForeignWriters(file, 12_345)).toBeUndefined();
+    expect(await findForeignWriters(file, { userId: 12_345 })).toBeUndefined();
     await chown(file, 0, 0);
     const link = join(root, "managed/link.json");
     await symlink(file, link);

@@ -35,14 +35,14 @@ export async function loadMcpEntries(options: LoadMcpOptions): Promise<LoadedMcp
   const { paths, layers, sources, mcpConfig = [] } = options;
   const wants = (scope: "user" | "project" | "local") => sources === undefined || sources.includes(scope);
   const managedFile = join(paths.managedDirectory, "managed-mcp.json");
-  const managed = await loadManaged(managedFile);
-  const flags = await Promise.all(mcpConfig.map((given) => loadGiven(given, paths.cwd)));
-  const state = await loadState(paths, wants);
-  const project = wants("project")
-    ? await Promise.all(
-        projectFiles(paths).map((file) => loadFile(file, { scope: "project", fromRepository: true })),
-      )
-    : [];
+  const fromProject = { scope: "project", fromRepository: true } as const;
+  const projectOnes = wants("project") ? projectFiles(paths) : [];
+  const [managed, flags, state, project] = await Promise.all([
+    loadManaged(managedFile),
+    Promise.all(mcpConfig.map((given) => loadGiven(given, paths.cwd))),
+    loadState(paths, wants),
+    Promise.all(projectOnes.map((file) => loadFile(file, fromProject))),
+  ]);
   const readings = [managed, ...flags, state, ...project, ...layers.map(fromLayer)];
   const brokenConfig = flags
     .flatMap(({ diagnostics }) => diagnostics)

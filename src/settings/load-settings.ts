@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
+import type { Footprint } from "../foundation/footprint.ts";
 import { shown } from "../foundation/json-record.ts";
 import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import type { Paths } from "./paths.ts";
@@ -21,6 +22,8 @@ export interface LoadSettingsOptions {
   /** What `--settings` was given: JSON, or the path of a file. */
   readonly flagSettings?: string;
   readonly trusted: boolean;
+  /** Gets every path that is looked at. */
+  readonly footprint?: Footprint;
 }
 
 export interface LoadedSettings {
@@ -34,7 +37,9 @@ export interface LoadedSettings {
 
 /** Reads all settings files and puts them together. Never throws; a file that is not there is no problem. */
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
-  const readings = await Promise.all((await listSources(options)).map((entry) => readSource(entry)));
+  const { footprint } = options;
+  const entries = await listSources(options);
+  const readings = await Promise.all(entries.map((entry) => readSource(entry, footprint)));
   const layers = readings.flatMap((reading) => reading.layer ?? []);
   const incompleteScopes = [...new Set(readings.flatMap((reading) => reading.unusable ?? []))];
   return {
@@ -62,6 +67,7 @@ async function listSources({
   paths,
   sources,
   flagSettings,
+  footprint,
 }: LoadSettingsOptions): Promise<readonly SourceEntry[]> {
   const wants = (scope: "user" | "project" | "local") => sources === undefined || sources.includes(scope);
   const { settings } = paths;
@@ -77,7 +83,11 @@ async function listSources({
   if (flagSettings !== undefined) entries.push(flagSource(flagSettings, paths.cwd));
   const managed = { scope: "managed", anchor: paths.managedDirectory } as const;
   entries.push({ source: { ...managed, file: settings.managed } });
-  return [...entries, ...(await listDropIns(settings.managedDropIns, managed))];
+  const filesOf = (some: readonly SourceEntry[]) => some.flatMap(({ source: { file } }) => file ?? []);
+  footprint?.add([settings.managedDropIns, ...filesOf(entries)]);
+  const dropIns = await listDropIns(settings.managedDropIns, managed);
+  if (dropIns.length > 0) footprint?.add(filesOf(dropIns));
+  return [...entries, ...dropIns];
 }
 
 function flagSource(given: string, cwd: string): SourceEntry {
@@ -108,7 +118,7 @@ interface SourceReading {
   readonly unusable?: SettingsScope;
 }
 
-async function readSource(entry: SourceEntry): Promise<SourceReading> {
+async function readSource(entry: SourceEntry, footprint: Footprint | undefined): Promise<SourceReading> {
   const { source } = entry;
   const failed = (diagnostic: Diagnostic): SourceReading => ({
     diagnostics: [diagnostic],
@@ -126,14 +136,17 @@ async function readSource(entry: SourceEntry): Promise<SourceReading> {
   }
   if (content.type === "unreadable") return failed(unreadable(source.file, content.reason));
   if (content.text.replace("\uFEFF", "").trim() === "") return { diagnostics: [emptyFile(source.file)] };
-  return refuseForeign(readText(content.text, source));
+  return refuseForeign(readText(content.text, source), footprint);
 }
 
 /** What is in a file of the organisation that others can write is not the organisation's word. */
-async function refuseForeign(reading: SourceReading): Promise<SourceReading> {
+async function refuseForeign(
+  reading: SourceReading,
+  footprint: Footprint | undefined,
+): Promise<SourceReading> {
   const { layer, diagnostics } = reading;
   const file = layer?.source.scope === "managed" ? layer.source.file : undefined;
-  const why = file === undefined ? undefined : await findForeignWriters(file);
+  const why = file === undefined ? undefined : await findForeignWriters(file, { footprint });
   if (layer === undefined || file === undefined || why === undefined) return reading;
   const diagnostic = unsafeManagedDiagnostic(file, why, "counts only where it restricts");
   return { ...reading, layer: { ...layer, isUnsafe: true }, diagnostics: [diagnostic, ...diagnostics] };
@@ -225,12 +238,15 @@ function codeOf(error: unknown): string | undefined {
  */
 export async function findForeignWriters(
   file: string,
-  userId: number | undefined = process.getuid?.(),
+  { userId = process.getuid?.(), footprint }: ForeignWritersOptions = {},
 ): Promise<string | undefined> {
   if (userId === undefined) return undefined;
+  footprint?.add([file], "place");
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return undefined;
-  for (const place of new Set([...placesOnTheWay(real), ...placesOnTheWay(file)])) {
+  const places = [...new Set([...placesOnTheWay(real), ...placesOnTheWay(file)])];
+  footprint?.add(places, "kind");
+  for (const place of places) {
     const stats = await lstat(place).catch(() => undefined);
     if (stats === undefined) continue;
     if (stats.uid !== 0 && stats.uid !== userId) return `${place} belongs to another user (${stats.uid})`;
@@ -240,6 +256,11 @@ export async function findForeignWriters(
       return `${place} can be written by others (mode ${(stats.mode & 0o7777).toString(8)})`;
   }
   return undefined;
+}
+
+interface ForeignWritersOptions {
+  readonly userId?: number | undefined;
+  readonly footprint?: Footprint | undefined;
 }
 
 /** The code of the problem below. */

@@ -22,6 +22,8 @@ export interface Paths {
   readonly cwd: string;
   /** The repository's root, or the working folder outside of a repository. */
   readonly projectRoot: string;
+  /** Absent outside of a repository. */
+  readonly repositoryRoot?: string;
   readonly configDirectory: string;
   readonly stateFile: string;
   readonly settings: SettingsPaths;
@@ -84,6 +86,7 @@ export function createPaths(input: PathsInput): Paths {
     home: input.home,
     cwd: input.cwd,
     projectRoot,
+    ...(input.repositoryRoot === undefined ? {} : { repositoryRoot: input.repositoryRoot }),
     configDirectory,
     stateFile: path.join(configured ?? input.home, ".claude.json"),
     settings: settingsPaths({ path, configDirectory, managedDirectory, projectRoot, cwd: input.cwd }),

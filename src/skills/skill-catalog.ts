@@ -126,10 +126,11 @@ export function createSkillReader(): SkillReader {
 }
 
 /** Folders that were added, and repositories below the project, are judged by their own trust. */
-async function withTrust(places: readonly SkillPlace[], paths: Paths): Promise<SkillPlace[]> {
+async function withTrust(places: readonly SkillPlace[], paths: Paths): Promise<readonly SkillPlace[]> {
   const folderOf = ({ path }: SkillPlace): string => dirname(dirname(path));
   const own = new Set([...paths.skills.project, ...paths.commands.project]);
   const others = places.filter(({ scope, path }) => scope === "project" && !own.has(path));
+  if (others.length === 0) return places;
   const untrusted = await findUntrustedFolders([...new Set(others.map(folderOf))], paths);
   return places.map((place) =>
     others.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,

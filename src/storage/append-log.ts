@@ -1,6 +1,7 @@
 import {
   close,
   closeSync,
+  existsSync,
   fdatasync,
   fstatSync,
   fsync,
@@ -14,10 +15,10 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import type { Durability } from "./durability.ts";
-import { fileError } from "./file-error.ts";
 import {
   fenceFile,
   type LockAnswer,
@@ -40,7 +41,7 @@ export interface AppendLog extends Disposable {
   readonly length: number;
   /** The last line had no end, as after a crash, and was given one when the file was opened. */
   readonly repaired: boolean;
-  /** Writes whole lines and returns when the system has them; all of them or, with a RetinueError, none. Gives the bytes written. */
+  /** Writes whole lines and returns when the system has them; all of them or, with a RetinueError, none. Gives the length of the file. */
   append(lines: readonly string[]): number;
   /**
    * Resolves when the first so many bytes, by default all, would survive a power cut, as far as the durability asks for it,
@@ -75,7 +76,20 @@ function makeFolder(file: string): readonly string[] {
       holders.push(dirname(folder));
     return holders;
   } catch (error) {
-    throw fileError("make the folder of", file, error);
+    throw fileError("make the folder of", file, causeOf(dirname(file), error));
+  }
+}
+
+/** Node says ENOENT of a folder with its parents where the disk is read-only; the first missing one alone says why. */
+function causeOf(folder: string, error: unknown): unknown {
+  if (errorCode(error) !== "ENOENT" || existsSync(folder)) return error;
+  const parent = dirname(folder);
+  if (parent !== folder && !existsSync(parent)) return causeOf(parent, error);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return error;
+  } catch (cause) {
+    return cause;
   }
 }
 
@@ -141,14 +155,13 @@ function createLog(open: OpenFile): AppendLog {
       throw new RetinueError("log-closed", `${file} was closed before this was to be written to it.`);
     const failure = group.failure();
     if (failure !== undefined) throw failure;
-    if (lines.length === 0) return 0;
+    if (lines.length === 0) return length;
     const before = ownStatus(open);
     // Programs that know nothing of the lock may add a line, such as a title; theirs must not run into ours.
     const start = before.size !== length && endsInsideLine(descriptor, before.size) ? "\n" : "";
     const bytes = Buffer.from(`${start}${joinLines(lines, file)}`);
-    const written = writeWhole({ descriptor, file, bytes, before: before.size });
-    length = before.size + written;
-    return written;
+    length = before.size + writeWhole({ descriptor, file, bytes, before: before.size });
+    return length;
   };
   return {
     file,

@@ -17,8 +17,9 @@ import {
   writeSync,
 } from "node:fs";
 import { sleep } from "../foundation/abortable.ts";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import { isRecord } from "../foundation/json-record.ts";
-import { createWholeFile, errorCode, fileError, replaceWholeFile } from "./file-error.ts";
+import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 
 /** How often the owner of a lock gives a sign of life. */

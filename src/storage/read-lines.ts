@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
+import { fileError } from "../foundation/file-error.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
-import { fileError } from "./file-error.ts";
 
 export interface ReadLinesOptions {
   /** Reads only the lines that begin within the last so many bytes. */

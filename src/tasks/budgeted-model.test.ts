@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Model, ModelEvent } from "../model/model.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
-import { createTreeBudget } from "./budget/tree-budget.ts";
 import { withBudget } from "./run-guard.ts";
+import { createTreeBudget } from "./tree-budget.ts";
 
 const signal = new AbortController().signal;
 const price = { input: 10, output: 50, cacheRead: 1, cacheWrite: 10 };

@@ -8,9 +8,9 @@ import { createTranscriptWriter, type TranscriptWriter } from "../journal/transc
 import type { LoopPorts } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { ModelRequest } from "../model/model.ts";
+import { barePorts } from "../testing/bare-ports.ts";
 import type { Step, StepAnswer } from "../testing/script.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
-import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 
 /** What an agent does in one turn of a made-up run. */
@@ -74,35 +74,17 @@ function stepsOf(list: readonly Move[], summaryFails: boolean): readonly Step[] 
 }
 
 function portsOf(list: readonly Move[], summaryFails: boolean): LoopPorts {
-  let clock = 0;
   let turn = 0;
+  const model = createScriptedModel(stepsOf(list, summaryFails), {
+    facts: { contextWindow: 3_000, maxOutputTokens: 500 },
+  });
   return {
-    model: createScriptedModel(stepsOf(list, summaryFails), {
-      facts: { contextWindow: 3_000, maxOutputTokens: 500 },
-    }),
-    tools: [read],
-    authorize: async ({ input }) => ({ type: "allowed", input }),
-    toolContext: (callId, { signal, progress }) => ({
-      signal,
-      progress,
-      callId,
-      directory: "/",
-      workingDirectories: ["/"],
-      agent: { id: "a1", name: "main" },
-      files: createSessionFiles().forAgent(),
-      host: {},
-      environment: {},
-      outputDirectory: "/",
-    }),
+    ...barePorts({ model, tools: [read] }),
     takeMessages() {
       turn += 1;
       return list[turn % list.length]?.mail === true && turn <= list.length
         ? [{ role: "user", content: `Mail ${turn}.` }]
         : [];
-    },
-    now: () => {
-      clock += 1;
-      return clock;
     },
     compaction: { thresholdTokens: 2_850 },
   };

@@ -1,17 +1,12 @@
 import * as z from "zod";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { describeAgents } from "../definitions/describe-agents.ts";
-import type { Model } from "../model/model.ts";
-import type { ChosenModel } from "../model/select-subagent-model.ts";
 import { parsePermissionMode, permissionModes } from "../permissions/permission-policy.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import type { SpawnRule } from "../tools/grants/tool-grants.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
-import { createNeedEstimator } from "./budget/need-estimator.ts";
-import type { TreeBudget } from "./budget/tree-budget.ts";
 
 /** What came of asking for a child. */
 export type SpawnOutcome =
@@ -154,23 +149,4 @@ export function unknownType(
 /** The name of a plugin's agent may be written without its plugin. */
 function isNamed(rule: Exclude<SpawnRule, "any">, id: string): boolean {
   return rule !== "none" && rule.only.some((name) => name === id || id.endsWith(`:${name}`));
-}
-
-/** A child whose very first call cannot be paid for is not started. */
-export function refuseUnpaid(
-  { limits, system, task }: ChildPlan,
-  { facts }: Model,
-  budget: TreeBudget | undefined,
-): string | undefined {
-  const account = budget?.agent(limits);
-  if (account?.isLimited !== true) return undefined;
-  const messages = [{ role: "user" as const, content: task.prompt }];
-  const need = createNeedEstimator(facts).needOf({ system, tools: [], messages });
-  return account.refusal(need)?.error;
-}
-
-/** A resumed child keeps its model unless the call names another. */
-export function withModel(request: SpawnRequest, model: ChosenModel | undefined): SpawnRequest {
-  if (request.model !== undefined || model === undefined) return request;
-  return { ...request, model: model.provider === undefined ? model.id : `${model.provider}/${model.id}` };
 }

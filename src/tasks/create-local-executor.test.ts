@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { generalPurpose } from "../definitions/builtin/general-purpose.ts";
 import { type ChildPlan, plannedDefinition } from "../planning/plan-run.ts";
+import { barePorts } from "../testing/bare-ports.ts";
 import { describeExecutorContract } from "../testing/describe-executor-contract.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
-import { createSessionFiles } from "../tools/file-ledger.ts";
 import { defineTool } from "../tools/tool.ts";
 import { createLocalExecutor } from "./create-local-executor.ts";
 
@@ -52,30 +52,8 @@ describeExecutorContract(
     let held = 0;
     const executor = createLocalExecutor(async (plan) => {
       held += 1;
-      let clock = 0;
-      const now = () => {
-        clock += 1;
-        return clock;
-      };
       return {
-        ports: {
-          model,
-          tools: [echo],
-          authorize: async ({ input }) => ({ type: "allowed", input }),
-          toolContext: (callId, options) => ({
-            ...options,
-            callId,
-            directory: "/p",
-            workingDirectories: ["/p"],
-            agent: plan.agent,
-            files: createSessionFiles().forAgent(),
-            host: {},
-            environment: {},
-            outputDirectory: "/",
-          }),
-          takeMessages: () => [],
-          now,
-        },
+        ports: barePorts({ model, tools: [echo] }, plan.agent),
         prompt: async (text) => ({ role: "user", content: [{ type: "text", text }] }),
         end: async () => {
           held -= 1;

@@ -1,6 +1,7 @@
 import type { UserMessage } from "../conversation/message.ts";
 import {
   addTotals,
+  type EventSink,
   type RunEnding,
   type RunEvent,
   type RunTotals,
@@ -8,10 +9,17 @@ import {
 } from "../conversation/run-event.ts";
 import { addUsage, contextTokens, noUsage, type Usage } from "../conversation/usage.ts";
 import { abortable, sleep } from "../foundation/abortable.ts";
-import type { Feed } from "../foundation/feed.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { endingOfCause } from "../loop/loop-ports.ts";
+import type { Feed } from "./feed.ts";
 import type { TaskControl, TaskEvent, TaskRun } from "./task-manager.ts";
+
+/** What `Promise.withResolvers` gives, spelt out so that the published types need no newer library than ES2022. */
+interface Resolvers<Value> {
+  readonly promise: Promise<Value>;
+  readonly resolve: (value: Value | PromiseLike<Value>) => void;
+  readonly reject: (reason?: unknown) => void;
+}
 
 /** One child, from its start until enough others have ended after it. */
 export interface TaskEntry {
@@ -19,8 +27,8 @@ export interface TaskEntry {
   run: TaskRun;
   readonly controller: AbortController;
   readonly mail: UserMessage[];
-  readonly done: PromiseWithResolvers<TaskState>;
-  readonly detached: PromiseWithResolvers<void>;
+  readonly done: Resolvers<TaskState>;
+  readonly detached: Resolvers<void>;
   readonly moved: AbortController;
   /** Set while one that was idle waits for a place. */
   resume?: () => void;
@@ -68,14 +76,25 @@ async function follow(table: TaskTable, entry: TaskEntry, control: TaskControl):
   for await (const event of entry.run.events(control, entry.controller.signal)) {
     if (hasEnded(entry.state)) return;
     apply(table, entry, event);
-    entry.run.onEvent?.(event, entry.state);
+    handTo(entry.run.sinks ?? [], event, entry.state);
   }
+}
+
+/** Gives an event to those who take its type, in their order. */
+export function handTo<State>(
+  sinks: readonly (Pick<EventSink, "types"> & {
+    readonly take: (event: RunEvent, state: State) => void;
+  })[],
+  event: RunEvent,
+  state: State,
+): void {
+  for (const { types, take } of sinks) if (types === undefined || types.has(event.type)) take(event, state);
 }
 
 function apply(table: TaskTable, entry: TaskEntry, event: RunEvent): void {
   if (hasEnded(entry.state)) return;
   entry.state = foldTask(entry.state, event, table.now());
-  table.feed.publish({ event, state: entry.state });
+  if (table.feed.listeners.size > 0) table.feed.publish({ event, state: entry.state });
   if (event.type !== "run-ended" && event.type !== "run-idled") return;
   const early = entry.counted?.part;
   addToTable(table, early === undefined ? event.ending.totals : subtractTotals(event.ending.totals, early));
@@ -185,7 +204,7 @@ export function concludeTask(table: TaskTable, entry: TaskEntry, error: unknown)
   const event = endedBy(error, { state: entry.state, signal: entry.controller.signal }, table.now());
   apply(table, entry, event);
   try {
-    entry.run.onEvent?.(event, entry.state);
+    handTo(entry.run.sinks ?? [], event, entry.state);
   } catch {
     // The recorder may be what failed; the child has ended all the same.
   }

@@ -3,8 +3,8 @@ import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
+import type { FoundTask } from "./find-tasks.ts";
 import { createMessenger } from "./messenger.ts";
-import type { FoundTask } from "./recovery/find-tasks.ts";
 import { createTaskManager } from "./task-manager.ts";
 
 const { signal } = new AbortController();

@@ -2,7 +2,7 @@ import type { UserMessage } from "../conversation/message.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { hasEnded } from "./drive-task.ts";
-import type { FoundTask } from "./recovery/find-tasks.ts";
+import type { FoundTask } from "./find-tasks.ts";
 import type { TaskManager } from "./task-manager.ts";
 
 /** What a message needs to know of an agent that it may be for. */

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
-import { interruptedStatus } from "./recovery/interrupted-outcome.ts";
+import { interruptedStatus } from "./interrupted-outcome.ts";
 
 /** What a main conversation has heard of its children. */
 export interface ReportedAgents {

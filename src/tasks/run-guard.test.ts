@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { createStopwatch } from "../foundation/stopwatch.ts";
 import type { CallRequest } from "../loop/loop-ports.ts";
+import { createStopwatch } from "../loop/watch-run.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
-import { createTreeBudget } from "./budget/tree-budget.ts";
 import { createRunGuard } from "./run-guard.ts";
+import { createTreeBudget } from "./tree-budget.ts";
 
 const signal = new AbortController().signal;
 const price = { input: 10, output: 50, cacheRead: 1, cacheWrite: 10 };

@@ -1,12 +1,12 @@
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { Stopwatch } from "../foundation/stopwatch.ts";
 import { type LimitReached, type LoopLimits, limitError } from "../loop/loop-ports.ts";
+import type { Stopwatch } from "../loop/watch-run.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { RunLimits } from "../planning/plan-tools.ts";
-import { type Amount, actualAmount, createNeedEstimator } from "./budget/need-estimator.ts";
-import type { AgentBudget, TreeBudget } from "./budget/tree-budget.ts";
+import { type Amount, actualAmount, createNeedEstimator } from "./need-estimator.ts";
+import type { AgentBudget, TreeBudget } from "./tree-budget.ts";
 
 /** Keeps the limits of one agent wherever it spends something. */
 export interface RunGuard {
@@ -56,9 +56,9 @@ interface BudgetedOptions {
 /** The same model for one agent, whose every call is paid for: the most it may cost is reserved before it is made. */
 export function withBudget(model: Model, options: BudgetedOptions): Model {
   const { budget, whileWaiting = (wait) => wait() } = options;
+  if (!budget.isLimited) return model;
   const { price } = model.facts;
   const estimator = createNeedEstimator(model.facts);
-  if (!budget.isLimited) return model;
   return {
     facts: model.facts,
     async *stream(request, { signal }) {

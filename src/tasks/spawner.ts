@@ -8,17 +8,18 @@ import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import type { SpawnOutcome } from "./create-agent-tool.ts";
-import { hasEnded, interruptedReason, type TaskState } from "./drive-task.ts";
+import { handTo, hasEnded, interruptedReason, type TaskState } from "./drive-task.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
-import { interruptedOutcome, isInterrupted, stopWithCaller } from "./recovery/interrupted-outcome.ts";
+import { interruptedOutcome, isInterrupted, stopWithCaller } from "./interrupted-outcome.ts";
 import { resultText } from "./result-text.ts";
-import type {
-  ChildSource,
-  KeptWorktree,
-  OpenedChild,
-  RefusedChild,
-  TaskManager,
-  TaskStarted,
+import {
+  type ChildSource,
+  type KeptWorktree,
+  type OpenedChild,
+  type RefusedChild,
+  runChild,
+  type TaskManager,
+  type TaskStarted,
 } from "./task-manager.ts";
 
 interface SpawnerOptions {
@@ -106,27 +107,29 @@ function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions,
   const owedTeam = new Set<string>();
 
   async function launch(child: OpenedChild, order: number): Promise<ChildStarted> {
-    const { plan, outputFile } = child;
+    const { outputFile } = child;
+    const { plan } = child.execution;
     const started = tasks.start({
       order,
       start: taskOf(plan),
-      events: child.run,
-      onEvent(event, state) {
-        child.record(event);
-        if (event.type === "run-stalled") reportStall(event, state);
-        if (event.type === "run-ended" && state.team !== undefined) owedTeam.add(state.id);
-        else if (event.type === "run-ended" && state.background) owed.add(state.id);
-      },
+      events: (control, signal) => runChild(child, control, signal),
+      sinks: [...child.sinks, { types: stallsAndEnds, take: hear }],
       onEnd: (state) => finish(child, state),
     });
     if (started.type === "refused") {
-      child.record({ type: "run-ended", ending: notStarted(started) });
+      handTo(child.sinks, { type: "run-ended", ending: notStarted(started) }, undefined);
       await child.close();
       return started;
     }
     if (started.state.status === "queued") child.enterQueue?.();
     for (const message of child.news) tasks.send(plan.agent.id, message);
     return { type: "started", plan, outputFile };
+  }
+
+  function hear(event: RunEvent, state: TaskState): void {
+    if (event.type === "run-stalled") reportStall(event, state);
+    else if (state.team !== undefined) owedTeam.add(state.id);
+    else if (state.background) owed.add(state.id);
   }
 
   /** The person sees it; the parent only where it does not wait for the child anyway. */
@@ -141,7 +144,7 @@ function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions,
       worktree = await child.close(state);
     } finally {
       const { outputFile } = child;
-      const { plan } = child;
+      const { plan } = child.execution;
       if (plan.task.team !== undefined)
         await team.teammateEnded?.(plan, state, textOfEnd(state, outputFile, worktree));
       else if (state.background)
@@ -178,6 +181,8 @@ async function outcomeOf(
   worktrees.delete(plan.agent.id);
   return ended(plan, last, { outputFile, worktree });
 }
+
+const stallsAndEnds: ReadonlySet<RunEvent["type"]> = new Set(["run-stalled", "run-ended"]);
 
 function reasonOf(error: unknown): string {
   const advice = isRetinueError(error) && error.advice !== undefined ? ` ${error.advice}` : "";

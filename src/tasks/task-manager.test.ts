@@ -84,9 +84,13 @@ describe("running children", () => {
     const tasks = manager();
     tasks.start(
       task("a", quick, {
-        onEvent: () => {
-          throw new Error("disk full");
-        },
+        sinks: [
+          {
+            take() {
+              throw new Error("disk full");
+            },
+          },
+        ],
       }),
     );
     tasks.start(
@@ -300,7 +304,7 @@ describe("[LIM-1] places", () => {
     tasks.start(task("a", patient));
     tasks.start(
       task("b", quick, {
-        onEvent: (event) => void heard.push(event.type),
+        sinks: [{ take: (event) => void heard.push(event.type) }],
         onEnd: async ({ ending }) => void heard.push(`${ending?.status} ${ending?.reason}`),
       }),
     );
@@ -331,7 +335,7 @@ describe("[LIM-1] places", () => {
           };
           throw new Error("broken");
         },
-        { onEvent: (event) => void recorded.push(event.type) },
+        { sinks: [{ take: (event) => void recorded.push(event.type) }] },
       ),
     );
     expect((await tasks.ended("a"))?.ending).toMatchObject({

@@ -1,10 +1,9 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
-import type { RunEvent, RunTotals } from "../conversation/run-event.ts";
-import { createFeed } from "../foundation/feed.ts";
+import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { createStopwatch, type Stopwatch, type WaitClock } from "../foundation/stopwatch.ts";
 import type { ReportedEvent } from "../journal/transcript-writer.ts";
-import { type SilenceLimit, watchRun } from "../loop/watch-run.ts";
+import { createStopwatch, type SilenceLimit, type Stopwatch, watchRun } from "../loop/watch-run.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import {
@@ -20,6 +19,7 @@ import {
   type TaskTable,
   takeTotals,
 } from "./drive-task.ts";
+import { createFeed } from "./feed.ts";
 
 /** What a running child knows of those who may be watching it. */
 export interface TaskControl {
@@ -41,14 +41,19 @@ export interface TaskControl {
   readonly stopwatch?: Stopwatch;
 }
 
+/** Takes events of a child together with its state after each. */
+export interface TaskSink extends Pick<EventSink, "types"> {
+  readonly take: (event: RunEvent, state: TaskState) => void;
+}
+
 /** A child that is ready to run. */
 export interface TaskRun {
   readonly start: Omit<TaskStart, "at">;
   /** Where it was called for, before others that took longer to prepare; the queue keeps this order. */
   readonly order?: number;
   readonly events: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
-  /** Hears each event after it was folded; what it throws ends the child, not its siblings. */
-  readonly onEvent?: (event: RunEvent, state: TaskState) => void;
+  /** Take each event after it was folded; what they throw ends the child, not its siblings. */
+  readonly sinks?: readonly TaskSink[];
   /** Runs once, when the child has ended, however it ended. */
   readonly onEnd?: (state: TaskState) => void | Promise<void>;
 }
@@ -274,12 +279,18 @@ export interface RefusedChild {
 /** A child whose plan is decided and on disk, and which holds everything it needs. */
 export interface OpenedChild {
   readonly type: "opened";
-  readonly plan: ChildPlan;
+  readonly execution: Execution;
+  readonly executor: Executor;
+  /** What its record adds to the control of its run. */
+  readonly control: Pick<TaskControl, "reported" | "commit">;
+  /** Absent: no clock ends it. */
+  readonly clocks?: ChildClocks;
   readonly outputFile: string | undefined;
-  readonly record: (event: RunEvent) => void;
-  readonly run: (control: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
+  /** Where its events are kept and shown. */
+  readonly sinks: readonly EventSink[];
   /** Marks it for other processes as waiting for a place, until it runs. */
   readonly enterQueue?: () => void;
+  readonly leaveQueue?: () => void;
   /** What it reads before its first turn. */
   readonly news: readonly UserMessage[];
   /** Called once, however it ended: gives everything back. Never rejects. */
@@ -302,24 +313,19 @@ export interface ChildClocks {
   readonly backgroundStopMs?: number;
 }
 
-interface WatchedChild {
-  readonly plan: Pick<ChildPlan, "limits">;
-  readonly clocks: ChildClocks | undefined;
-  readonly line: TaskControl;
-  readonly run: (line: TaskControl, signal: AbortSignal) => AsyncIterable<RunEvent>;
-}
-
 /** A child's run under its clocks; its time begins now, so waiting for a place has cost it nothing. */
-export function watchChild(
-  { plan, clocks, line, run }: WatchedChild,
+export function runChild(
+  { execution, executor, control, clocks, leaveQueue }: OpenedChild,
+  line: TaskControl,
   signal: AbortSignal,
 ): AsyncIterable<RunEvent> {
-  if (clocks === undefined) return run(line, signal);
-  const { limits } = plan;
+  leaveQueue?.();
+  if (clocks === undefined) return executor.execute(execution, { ...line, ...control }, signal);
+  const { limits } = execution.plan;
   const stopwatch = createStopwatch(clocks.clock, clocks.tree);
   const { treeTimeMs } = clocks;
   return watchRun(
-    (stop) => run({ ...line, stopwatch }, stop),
+    (stop) => executor.execute(execution, { ...line, ...control, stopwatch }, stop),
     {
       clock: clocks.clock,
       stopwatch,

@@ -1,6 +1,6 @@
 // @io
 import { mkdirSync, rmSync } from "node:fs";
-import { replaceWholeFile } from "../storage/file-error.ts";
+import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import { type ControlAction, type ControlFiles, controlRequest, messageRequest } from "./watch-control.ts";
 
 /** Asks the process that runs an agent to stop it; returns how to take the request back. */

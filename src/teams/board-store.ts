@@ -1,7 +1,8 @@
 // @io
 import { mkdirSync, readdirSync, readFileSync, rmSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
-import { errorCode, fileError, replaceWholeFile } from "../storage/file-error.ts";
+import { errorCode, fileError } from "../foundation/file-error.ts";
+import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import type { OwnerLock } from "../storage/owner-lock.ts";
 import {
   type Actor,

@@ -2,9 +2,10 @@
 import { randomUUID } from "node:crypto";
 import { appendFileSync, type FSWatcher, mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
+import { errorCode, fileError } from "../foundation/file-error.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { errorCode, fileError, replaceWholeFile } from "../storage/file-error.ts";
+import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import type { OwnerLock } from "../storage/owner-lock.ts";
 import { type BoardStore, createBoardStore } from "./board-store.ts";
 import {

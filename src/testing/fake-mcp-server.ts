@@ -31,7 +31,7 @@ interface Message {
   };
 }
 
-/** An MCP server in memory, for `programServers`: its tools are functions. */
+/** An MCP server in memory, for `mcpServers`: its tools are functions. */
 export function createFakeMcpServer(
   tools: readonly FakeMcpTool[],
   { instructions }: { readonly instructions?: string } = {},

@@ -1,4 +1,4 @@
-import type { WaitClock } from "../foundation/stopwatch.ts";
+import type { WaitClock } from "../foundation/abortable.ts";
 
 /** A clock that is paused until it is advanced. */
 export interface ManualClock extends WaitClock {

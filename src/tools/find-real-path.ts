@@ -28,6 +28,13 @@ export async function findRealPath(path: string): Promise<string> {
   throw new RetinueError("too-many-links", `${path} leads through more than ${maxLinks} links.`);
 }
 
+/** Each path with its real one. */
+export function findRealPaths(
+  paths: readonly string[],
+): Promise<readonly (readonly [path: string, real: string])[]> {
+  return Promise.all(paths.map(async (path) => [path, await findRealPath(path)] as const));
+}
+
 /** Not by the thread pool: the rules have just resolved the same path, and a trip there costs more than the call. */
 function realPathIfThere(path: string): string | undefined {
   try {

@@ -6,8 +6,8 @@ import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { takeOwnerLock } from "../storage/owner-lock.ts";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
-import { createEditTool, createWriteTool } from "./builtin/create-edit-tool.ts";
-import { createReadTool } from "./builtin/create-read-tool.ts";
+import { editTool, writeTool } from "./builtin/edit-tool.ts";
+import { readTool } from "./builtin/read-tool.ts";
 import { createSessionFiles, createWriteInTurn, locksFolder } from "./file-ledger.ts";
 import type { ToolContext } from "./tool.ts";
 
@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => space[Symbol.asyncDispose]());
 
-const [read, edit, write] = [createReadTool(), createEditTool(), createWriteTool()];
+const [read, edit, write] = [readTool, editTool, writeTool];
 const signal = new AbortController().signal;
 const agent = (name: string, changes: Partial<ToolContext> = {}) =>
   space.context(name, { writeInTurn: createWriteInTurn({ roots: [root] }), ...changes });
@@ -168,8 +168,8 @@ describe("the lock of a file in memory", () => {
 function appending(name: string, count: number): string {
   const own = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   return `
-    const { createReadTool } = await import(${own("./builtin/create-read-tool.ts")});
-    const { createEditTool } = await import(${own("./builtin/create-edit-tool.ts")});
+    const { readTool } = await import(${own("./builtin/read-tool.ts")});
+    const { editTool } = await import(${own("./builtin/edit-tool.ts")});
     const { createSessionFiles } = await import(${own("./file-ledger.ts")});
     const { createWriteInTurn } = await import(${own("./file-ledger.ts")});
     const file_path = ${JSON.stringify(file)};
@@ -178,7 +178,7 @@ function appending(name: string, count: number): string {
       agent: { id: "${name}", name: "${name}" }, files: createSessionFiles().forAgent(), host: {}, environment: {},
       outputDirectory: "/", progress() {}, writeInTurn: createWriteInTurn({ roots: [${JSON.stringify(root)}] }),
     };
-    const [read, edit] = [createReadTool(), createEditTool()];
+    const [read, edit] = [readTool, editTool];
     console.log("ready");
     for await (const _ of process.stdin);
     for (let at = 0; at < ${count}; at += 1) {

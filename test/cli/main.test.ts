@@ -47,7 +47,7 @@ function createFixture(): Fixture {
         host: {
           stdin: { isTerminal: true, readAll: async () => "", async *lines() {} },
           platform: "linux",
-          version: () => "9.9.9",
+          version: "9.9.9",
           ...changes,
         },
       }),
@@ -125,6 +125,12 @@ describe("retinue agents", () => {
     ["{bad", /--agents:1:2: The agents cannot be used: .*not valid JSON/],
     ["[]", /must be a JSON object/],
     ["", /--agents was given nothing/],
+    ['{"a": 5}', /--agents:1:\d+: The agents cannot be used: The agent "a" must be a JSON object/],
+    [
+      '{"ok": {"description": "Works.", "prompt": "Go."}, "a": {}}',
+      /The agents cannot be used: .*description/,
+    ],
+    ['{"a": {"description": "Works.", "prompt": "Go.", "tools": 5}}', /`tools` cannot be read/],
     ["nowhere.json", /neither JSON nor a file that can be read: "nowhere.json" \(ENOENT\)/],
   ])("ends with one clear error for --agents %j [DEF-9, CLI-6]", async (value, message) => {
     const { code, out, err } = await createFixture().run(["--agents", value, "agents"]);
@@ -732,10 +738,15 @@ describe("the command line itself", () => {
   });
 
   it("makes a sentence even of an error no one expected [CLI-6]", async () => {
-    const broken = () => {
-      throw new TypeError("x is not a function");
-    };
-    const { code, err } = await createFixture().run(["doctor"], { version: broken });
+    const environment = new Proxy<Record<string, string>>(
+      {},
+      {
+        get() {
+          throw new TypeError("x is not a function");
+        },
+      },
+    );
+    const { code, err } = await createFixture().run(["doctor"], { environment });
     expect(code).toBe(1);
     expect(err).toMatch(
       /^retinue: Something went wrong that should not: x is not a function\nRun it again with --debug/,

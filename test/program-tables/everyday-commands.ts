@@ -184,6 +184,7 @@ printf '%s\n' a b c
 printf "%-20s %5d\n" name 3
 node --version
 node -v
+ps aux | head -5
 npm --version
 git --version
 python3 --version
@@ -366,7 +367,6 @@ export const askingCommands: readonly string[] = readList(`
 find src -name '*.ts' | xargs wc -l
 wc -l $(find src -name '*.ts')
 cat $(git ls-files 'src/*.ts' | head -1)
-ps aux | head -5
 env | grep -i node
 find . -name '*.ts' -not -path '*/node_modules/*' | xargs grep -ln value
 find src -name '*.ts' -print0 | xargs -0 grep -n value

@@ -11,10 +11,16 @@ printf 'text\0more\n' > c.bin
 printf '{"a": [1, 2], "b": "x"}\n' > d.json
 printf 'a.txt\0' > names
 printf 'now\n' > dates
+printf '1+2\nquit\n' > numbers
 printf 'YQo=\n' > encoded
 mkdir -p sub/deep empty
 cp a.txt sub/a.txt
 cp b.txt sub/deep/b.txt
+cp "$(type -P true)" binary
+gzip -c a.txt > a.gz
+! command -v bzip2 > /dev/null || bzip2 -c a.txt > a.bz2
+! command -v xz > /dev/null || xz -c a.txt > a.xz
+! command -v zip > /dev/null || zip -q a.zip a.txt
 ln -s a.txt link
 `;
 
@@ -68,6 +74,20 @@ const operands = readPairs(`
   seq: 2
   sleep: 0
   base64: encoded
+  nm: binary
+  readelf: binary
+  size: binary
+  zcat: a.gz
+  bzcat: a.bz2
+  xzcat: a.xz
+  zipinfo: a.zip
+  bc: numbers
+  factor: 12
+  numfmt: 1024
+  getconf: ARG_MAX
+  whereis: ls
+  pgrep: sh
+  locale: LC_TIME
   jq: . d.json
   sed: p a.txt
   gawk: 1 a.txt
@@ -94,7 +114,7 @@ const operands = readPairs(`
 `);
 
 const withoutOperands =
-  /^(?:date|expr|uname|arch|whoami|groups|nproc|uptime|tty|hostname|free|id|git (?:status|diff|log|show|whatchanged|reflog|diff-files|ls-files|show-ref|for-each-ref|count-objects|describe|version|show-branch|branch|tag|remote|stash|worktree))$/;
+  /^(?:date|expr|uname|arch|whoami|groups|nproc|uptime|tty|hostname|free|id|cal|lscpu|lsblk|git (?:status|diff|log|show|whatchanged|reflog|diff-files|ls-files|show-ref|for-each-ref|count-objects|describe|version|show-branch|branch|tag|remote|stash|worktree))$/;
 
 export function operandsOf({ name, readOnly }: ProgramTable): readonly string[] {
   if (withoutOperands.test(name) || (!readOnly && name !== "git")) return [];

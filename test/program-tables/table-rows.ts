@@ -1,9 +1,11 @@
+import { gitChangingCommands } from "../../src/permissions/shell/programs/git-changing-commands.ts";
+import { diffOptions, logOptions } from "../../src/permissions/shell/programs/git-command.ts";
 import { gitReadingCommands } from "../../src/permissions/shell/programs/git-reading-commands.ts";
 import { awkOptions, tarOptions } from "../../src/permissions/shell/programs/judge-command.ts";
-import { gitChangingCommands, gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
+import { gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
 import { jqOptions } from "../../src/permissions/shell/programs/judge-jq.ts";
 import { sedOptions } from "../../src/permissions/shell/programs/judge-sed.ts";
-import { diffOptions, logOptions, type ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
+import type { ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
 import {
   curlOptions,
   networkPrograms,

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import type { Message } from "../../src/conversation/message.ts";
+import type { WaitClock } from "../../src/foundation/abortable.ts";
 import { sleep } from "../../src/foundation/abortable.ts";
-import type { WaitClock } from "../../src/foundation/stopwatch.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/create-runtime.ts";
 import { createPlace, type Place } from "./run-command.ts";

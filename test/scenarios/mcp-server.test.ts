@@ -245,6 +245,20 @@ describe.each(eras)("[MCP-3] retinue mcp serve and a client of the %s protocol",
     expect(stage.left("slow work")).toBe(0);
   });
 
+  test("an agent that is still answering shows what it has said so far", async () => {
+    stage.answer("tell it slowly", {
+      text: "Half of an answer that never ends.",
+      failure: "stall",
+      after: 3,
+    });
+    const launched = await call(bold, "spawn_agent", { prompt: "tell it slowly", background: true });
+    const agent_id = String(launched.data["agentId"]);
+    const look = async () => (await call(bold, "agent_output", { agent_id, block: false })).data["text"];
+    await expect.poll(look, { timeout: 20_000 }).toContain("Half");
+    const { data } = await call(bold, "stop_agent", { agent_id });
+    expect(data).toMatchObject({ state: "stopped" });
+  });
+
   test.each([
     ["allow once", true],
     ["deny", false],

@@ -7,12 +7,12 @@ import { runAgentLoop } from "../../src/loop/run-agent-loop.ts";
 import { createOfflineModel } from "../../src/model/offline/create-offline-model.ts";
 import { offlineLabel } from "../../src/model/offline/offline-answer.ts";
 import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
-import { createGlobTool } from "../../src/tools/builtin/create-glob-tool.ts";
-import { createGrepTool } from "../../src/tools/builtin/create-grep-tool.ts";
-import { createReadTool } from "../../src/tools/builtin/create-read-tool.ts";
+import { globTool } from "../../src/tools/builtin/glob-tool.ts";
+import { grepTool } from "../../src/tools/builtin/grep-tool.ts";
+import { readTool } from "../../src/tools/builtin/read-tool.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
 
-const readers = [createGlobTool(), createGrepTool(), createReadTool()];
+const readers = [globTool, grepTool, readTool];
 
 /** Runs the real loop with real tools on the offline model. */
 async function run(workspace: Workspace, prompt: string, tools: readonly Tool[] = readers) {

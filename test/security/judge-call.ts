@@ -3,7 +3,8 @@ import { findSameSpelling } from "../../src/mcp/refuse-server-name.ts";
 import { type DecideOptions, decide, type PermissionPolicy } from "../../src/permissions/decide.ts";
 import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
 import type { RunPlan } from "../../src/planning/plan-tools.ts";
-import { createCallHooks, createHookGrants } from "../../src/runtime/hooks/call-hooks.ts";
+import { createRuleGrants } from "../../src/runtime/agent/create-authorize.ts";
+import { createCallHooks } from "../../src/runtime/hooks/call-hooks.ts";
 import { createSandbox, readSandboxSettings } from "../../src/tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "../../src/tools/sandbox/sandbox-runtime.ts";
 import type { Tool } from "../../src/tools/tool.ts";
@@ -41,7 +42,7 @@ export async function judgeCall(
     situation: async (signal) => ({ signal, cwd: plan.directory, permissionMode: plan.policy.mode }),
     report: () => undefined,
     wantStop: () => undefined,
-    grants: createHookGrants(plan.directory),
+    grants: createRuleGrants(plan.directory, "a hook"),
   });
   let asked = false;
   const authorize = hooks.wrapAuthorize(async (request, { hooks: word }): Promise<Authorization> => {

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readFile, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { sessionFiles } from "../../src/journal/session-files.ts";
-import { agentOutputFile, openAgentOutput } from "../../src/tasks/agent-output-file.ts";
+import { openAgentOutput } from "../../src/tasks/open-agent-output.ts";
 import { fieldsOf } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import { firstText, NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
@@ -44,7 +44,7 @@ function outputOf(id: string, { H }: Roots): string | undefined {
   const files = sessionFiles(join(H, ".claude/projects/app"), sessionId);
   try {
     files.agent(id);
-    return agentOutputFile(files, id);
+    return files.agent(id).output;
   } catch {
     return undefined;
   }
@@ -59,7 +59,7 @@ async function write(file: string): Promise<Verdict> {
   try {
     const output = openAgentOutput(file);
     const message = { role: "assistant", content: [{ type: "text", text: "What the child says." }] } as const;
-    output.record({ type: "assistant-answered", message } as never);
+    output.take({ type: "assistant-answered", message } as never);
     output.close();
   } catch {
     return "deny";

@@ -1,7 +1,7 @@
 import { createParser } from "eventsource-parser";
 import { expect, onTestFinished, test } from "vitest";
-import type { SessionUpdate } from "../../src/apps/studio/session-update.ts";
 import { startStudio } from "../../src/apps/studio/start-studio.ts";
+import type { SessionUpdate } from "../../src/runtime/live/session-update.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createPlace, runCommand } from "../scenarios/run-command.ts";
 

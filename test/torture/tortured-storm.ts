@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { createPaths } from "../../src/settings/paths.ts";
-import { findInterrupted } from "../../src/tasks/recovery/find-interrupted.ts";
+import { findInterrupted } from "../../src/tasks/find-interrupted.ts";
 import { checkStorm, checkStormOver, endingOf, type StormPlace, type StormState } from "./check-storm.ts";
 import { createKeeper, listTranscripts } from "./kept-files.ts";
 import { findMarked, isAlive, type MarkedProcess, markVariable } from "./marked-processes.ts";

@@ -7,16 +7,16 @@ import type {
 } from "@agentclientprotocol/sdk";
 import type { UserBlock, UserMessage } from "../../conversation/message.ts";
 import type { RunEnding } from "../../conversation/run-event.ts";
+import { type PermissionMode, permissionModes } from "../../foundation/option-words.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { type PermissionMode, permissionModes } from "../../permissions/permission-policy.ts";
+import { createLivePolicy, type LivePolicy } from "../../runtime/live/live-policy.ts";
 import type { RuntimeOptions } from "../../runtime/options/runtime-options.ts";
+import { projectPaths } from "../../runtime/project/create-project.ts";
 import type { Session } from "../../runtime/session.ts";
-import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import { createHostPermission } from "../agent-sdk/create-host-permission.ts";
 import { createPlanModeTools } from "../agent-sdk/create-plan-mode-tools.ts";
-import { createLivePolicy, type LivePolicy } from "../agent-sdk/live-policy.ts";
-import { createPrintRuntime, openPrintSession, refuseOffline } from "../cli/print/open-print-session.ts";
-import type { PrintOptions, PrintRequest } from "../cli/print/print-options.ts";
+import { createPrintRuntime, openPrintSession, refuseOffline } from "../cli/open-print-session.ts";
+import type { PrintOptions, PrintRequest } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { acpHistory, acpUpdates } from "./acp-updates.ts";
 import type { AskEditor } from "./ask-editor.ts";
@@ -206,19 +206,16 @@ function modesFor(mayBypass: boolean): SessionModeState["availableModes"] {
 }
 
 function policyOf(given: AcpSessionOptions, session: () => Session | undefined): LivePolicy {
-  const { cwd } = given.context.host;
+  const { host } = given.context;
   return createLivePolicy({
-    directory: () => cwd,
+    directory: () => host.cwd,
     mayBypass: () => given.mayBypass,
     initialMode: () => session()?.plan.policy.mode ?? "default",
     modeChanged(mode) {
       const id = session()?.plan.sessionId;
       if (id !== undefined) given.send(id, { sessionUpdate: "current_mode_update", currentModeId: mode });
     },
-    async save(list, rules) {
-      const outcome = await writeLocalRules(session()?.discovered.paths.projectRoot ?? cwd, { list, rules });
-      if (outcome.type !== "saved") throw new RetinueError("rules-not-saved", outcome.why);
-    },
+    paths: async () => session()?.discovered.paths ?? projectPaths({ ...host, env: host.environment }),
   });
 }
 

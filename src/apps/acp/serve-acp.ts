@@ -5,10 +5,9 @@ import type { AgentContext, McpServer, SessionUpdate } from "@agentclientprotoco
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { version } from "../../foundation/version.ts";
 import type { AgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
-import { checkSessionOptions } from "../cli/check-session-options.ts";
 import type { CliHost } from "../cli/cli-host.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
-import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
+import { type PrintOptions, readPrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { type AcpSession, openAcpSession } from "./acp-session.ts";
 import { createAskEditor } from "./ask-editor.ts";
@@ -26,7 +25,6 @@ export async function serveAcp(
   options: PrintOptions & AgentSdkOptions,
 ): Promise<number> {
   const { host } = context;
-  checkSessionOptions(context.session, host.cwd);
   readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   const acp = await import("@agentclientprotocol/sdk");
   const server: AcpServer = { acp, context, options, sessions: new Map() };

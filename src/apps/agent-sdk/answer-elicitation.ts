@@ -1,8 +1,11 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import type { McpAnswer, McpQuestion } from "../../mcp/mcp-connections.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import { isBlocking, specificOf } from "./observed-hooks.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 
+type Elicit = NonNullable<LiveControls["elicit"]>;
+type McpQuestion = Parameters<Elicit>[0];
+type McpAnswer = Awaited<ReturnType<Elicit>>;
 type Connection = Pick<SdkConnection, "channel" | "host" | "observed">;
 
 /** Puts the question of an MCP server to hooks and then to the host; one that answers no questions declines it. */

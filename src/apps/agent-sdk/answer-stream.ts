@@ -7,7 +7,8 @@ import {
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import type { LoopPorts } from "../../loop/loop-ports.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
+import { createAnswerFold } from "../../runtime/live/live-text.ts";
 import {
   type AnswerHead,
   blockMessage,
@@ -27,7 +28,7 @@ export interface AnswerStream {
 export function createAnswerStream(
   context: Omit<SdkMessageContext, "sessionId"> & { readonly sessionId: () => string },
 ): AnswerStream {
-  let head: AnswerHead | undefined;
+  const answer = createAnswerFold();
   let ids: string[] = [];
   let askedAt = 0;
   const thinking = createThinkingCount();
@@ -40,25 +41,25 @@ export function createAnswerStream(
     return blockMessage(block, known, here(), id);
   };
   const takeStreamed = (event: ModelEvent): readonly SdkMessage[] => {
-    if (event.type === "message-started") {
-      const { id, model, usage = noUsage, requestId } = event;
-      head = { id, model, usage, ...(requestId === undefined ? {} : { requestId }) };
-      ids = [];
-      return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
-    }
+    if (event.type === "message-started") return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
     if (event.type === "thinking-delta")
       return [...thinking.take(event.text, here()), ...show(streamEvent(event))];
+    const head = answer.open?.head;
     if (event.type !== "block-ended" || head === undefined) return show(streamEvent(event));
     const { index, block } = event;
     const isSigned = block.type === "thinking" && block.signature !== "";
     const signature = isSigned
       ? delta(index, { type: "signature_delta", signature: block.signature })
       : undefined;
-    return [...show(signature), complete(block, head), ...show(streamEvent(event))];
+    return [...show(signature), complete(block, { usage: noUsage, ...head }), ...show(streamEvent(event))];
   };
   return {
     ids: () => ids,
     take(event) {
+      const { open } = answer;
+      const shown = ids;
+      answer.hear(event);
+      if (answer.open?.head !== open?.head) ids = [];
       switch (event.type) {
         case "turn-started":
           askedAt = Date.now();
@@ -66,16 +67,10 @@ export function createAnswerStream(
           return [];
         case "model-streamed":
           return takeStreamed(event.event);
-        case "model-retried":
-          head = undefined;
-          ids = [];
-          return [];
         case "assistant-answered": {
-          const rest = event.message.content.slice(ids.length).map((block) => complete(block, event));
-          const ending = answerEnd(event).flatMap((streamed) => show(streamed));
-          head = undefined;
+          const rest = event.message.content.slice(shown.length).map((block) => complete(block, event));
           ids = [];
-          return [...rest, ...ending];
+          return [...rest, ...answerEnd(event).flatMap((streamed) => show(streamed))];
         }
         default:
           return [];
@@ -159,7 +154,7 @@ function answerEnd({
 
 /** Makes the model continue an answer that is none: cut at its limit, refused, or empty. */
 export interface AnswerContinuation {
-  readonly continueAnswer: NonNullable<LoopPorts["continueAnswer"]>;
+  readonly continueAnswer: NonNullable<LiveControls["continueAnswer"]>;
   /** Called when the next prompt begins. */
   begin(): void;
 }

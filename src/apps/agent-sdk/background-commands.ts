@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
-import type { TaskView } from "../../tools/task-source.ts";
+import type { TaskState } from "../../index.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
+import { hasEnded } from "../../runtime/session.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
+
+type TaskView = Parameters<NonNullable<LiveControls["commandChanged"]>>[0];
 
 export interface BackgroundCommandOptions {
   readonly emit: (message: SdkMessage) => void;

@@ -1,10 +1,10 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import type { ToolHost } from "../../index.ts";
+import { parseRule } from "../../permissions.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
-import type { ToolHost } from "../../tools/tool.ts";
+import type { LivePolicy } from "../../runtime/live/live-policy.ts";
 import type { ControlChannel } from "./control-channel.ts";
-import type { LivePolicy } from "./live-policy.ts";
 
 export interface HostPermissionOptions {
   readonly channel: Pick<ControlChannel, "ask">;

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { isRecord } from "../../foundation/json-record.ts";
-import type { PermissionMode } from "../../permissions/permission-policy.ts";
-import { defineTool, type Tool } from "../../tools/tool.ts";
+import type { PermissionMode } from "../../foundation/option-words.ts";
+import { defineTool, type Tool } from "../../index.ts";
+import type { LivePolicy } from "../../runtime/live/live-policy.ts";
 import type { ControlChannel } from "./control-channel.ts";
-import type { LivePolicy } from "./live-policy.ts";
 
 export interface PlanModeOptions {
   readonly channel: Pick<ControlChannel, "ask">;

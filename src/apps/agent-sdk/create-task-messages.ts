@@ -1,9 +1,9 @@
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import type { TaskState } from "../../tasks/drive-task.ts";
-import type { TaskEvent } from "../../tasks/task-manager.ts";
-import { describeCall } from "../cli/print/describe-call.ts";
+import type { TaskState } from "../../index.ts";
+import type { TaskEvent } from "../../runtime/session.ts";
+import { describeCall } from "../cli/describe-call.ts";
 import { runningAgents } from "./background-commands.ts";
 import { failureMessage } from "./result-message.ts";
 import { type SdkMessage, type SdkMessageContext, sdkMessages } from "./sdk-messages.ts";

@@ -1,7 +1,7 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
-import type { HookFunction } from "../../hooks/run-handler.ts";
+import type { HookFunction } from "../../index.ts";
 import type { ControlChannel } from "./control-channel.ts";
 
 /** Hooks that a host registered as callbacks, for one event. */

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import type { ProgramServer } from "../../mcp/mcp-connections.ts";
+import type { ProgramServer } from "../../mcp.ts";
 import type { ControlChannel } from "./control-channel.ts";
 
 /** The part of an MCP transport that is used here. */

@@ -1,23 +1,19 @@
 import { readFileSync } from "node:fs";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import type { PermissionMode } from "../../foundation/option-words.ts";
 import { parseJsonDocument } from "../../foundation/parse-json-document.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import type { HookFunction } from "../../hooks/run-handler.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
-import type { PermissionMode } from "../../permissions/permission-policy.ts";
+import type { AgentDefinition, HookFunction, Tool } from "../../index.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
-import type { Session } from "../../runtime/session.ts";
-import { agentOutputFile } from "../../tasks/agent-output-file.ts";
-import type { TaskEvent } from "../../tasks/task-manager.ts";
-import type { Tool } from "../../tools/tool.ts";
+import type { Session, TaskEvent } from "../../runtime/session.ts";
+import { sessionRecord } from "../../runtime/session-record.ts";
 import { loadAgentsOption } from "../cli/load-agents-option.ts";
-import { createPrintRuntime, openPrintSession } from "../cli/print/open-print-session.ts";
-import type { PrintOptions } from "../cli/print/print-options.ts";
+import { createPrintRuntime, openPrintSession } from "../cli/open-print-session.ts";
+import type { PrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";
@@ -113,8 +109,7 @@ function wrap(
   runtime: AsyncDisposable,
   { hosted, settled }: { readonly hosted: ReadonlyMap<string, HostMcpServer>; readonly settled: () => void },
 ): OpenSdkSession {
-  const { plan, tasks, discovered } = session;
-  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const { plan, tasks } = session;
   const background = watchBackground(tasks, settled);
   return {
     session,
@@ -129,7 +124,7 @@ function wrap(
     },
     hasBackgroundWork: background.isBusy,
     watchTasks: () => tasks.watch(),
-    outputFile: (agentId) => agentOutputFile(files, agentId),
+    outputFile: sessionRecord(session).outputOf,
     receive(server, message) {
       const found = hosted.get(server);
       if (found === undefined)

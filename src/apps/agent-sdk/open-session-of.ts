@@ -1,22 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
 import type { UserMessage } from "../../conversation/message.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { HookWatch } from "../../hooks/hook-runner.ts";
-import type { HookFunction } from "../../hooks/run-handler.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import type { HookFunction, Tool } from "../../index.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
-import { createBoardStore } from "../../teams/board-store.ts";
-import type { Tool } from "../../tools/tool.ts";
+import { sessionRecord } from "../../runtime/session-record.ts";
+import { createTaskListTools } from "../../runtime/teams/create-task-list-tools.ts";
 import { sdkSessionOptions } from "./agent-sdk-options.ts";
 import { answerElicitation } from "./answer-elicitation.ts";
 import { errorCategory } from "./api-failure.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
 import { createPlanModeTools } from "./create-plan-mode-tools.ts";
-import { createTaskListTools } from "./create-task-list-tools.ts";
 import { changingTools } from "./file-checkpoints.ts";
 import { createHostHooks } from "./host-hooks.ts";
 import { isBlocking } from "./observed-hooks.ts";
@@ -133,16 +127,10 @@ function withTaskList<Asking extends { readonly tools: readonly Tool[] }>(
   connection: SdkConnection,
 ): Asking {
   const { host, context, observed } = connection;
-  const { agentTeams, tasksEnabled, taskListId } = readEnvironment(context.host.environment).options;
-  if (agentTeams === true || tasksEnabled === false) return asking;
   const signal = new AbortController().signal;
   const tools = createTaskListTools({
-    board() {
-      const session = host.current()?.session;
-      if (session === undefined) throw new RetinueError("session-closed", "There is no session.");
-      const list = taskListId ?? session.plan.sessionId;
-      return createBoardStore(join(session.discovered.paths.tasks, list));
-    },
+    environment: context.host.environment,
+    session: () => host.current()?.session,
     async approve(event, { id, subject, description }) {
       const fields = { task_id: id, task_subject: subject, task_description: description };
       const outputs = await observed().fire(event, { fields, signal });
@@ -212,7 +200,10 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
 }
 
 /** The start of a session is always reported; other hooks where the host asked for them. */
-function watchHooks({ options, host }: Pick<SdkConnection, "options" | "host">): HookWatch {
+function watchHooks({
+  options,
+  host,
+}: Pick<SdkConnection, "options" | "host">): NonNullable<LiveControls["watchHook"]> {
   return ({ event, subject }) => {
     if (options.includeHookEvents !== true && event !== "SessionStart") return () => undefined;
     const name = subject === undefined || subject === "" ? event : `${event}:${subject}`;
@@ -274,10 +265,10 @@ export function sessionIdOf({ host }: SdkConnection): string {
 export function situationOf({ host, policy }: SdkConnection): JsonRecord {
   const session = host.current()?.session;
   if (session === undefined) return {};
-  const { plan, discovered } = session;
+  const { plan } = session;
   return {
     session_id: plan.sessionId,
-    transcript_path: sessionFiles(discovered.paths.transcripts, plan.sessionId).transcript,
+    transcript_path: sessionRecord(session).transcript,
     cwd: plan.directory,
     permission_mode: policy.mode() ?? plan.policy.mode,
   };

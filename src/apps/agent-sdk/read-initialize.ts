@@ -1,7 +1,7 @@
-import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import { readSessionAgents } from "../../definitions/read-definition-object.ts";
+import { readSessionAgents } from "../../definitions.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { AgentDefinition } from "../../index.ts";
 import { type HostHook, readHostHooks } from "./host-hooks.ts";
 
 /** What a host says in `initialize`, with every value checked. */

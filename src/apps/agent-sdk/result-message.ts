@@ -2,7 +2,7 @@ import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
-import type { ModelFacts } from "../../model/model.ts";
+import type { ModelFacts } from "../../model.ts";
 import { apiFailureOf, isApiFailure } from "./api-failure.ts";
 import type { DeferredCall } from "./host-hooks.ts";
 import { type SdkMessage, sdkUsage } from "./sdk-messages.ts";
@@ -135,11 +135,7 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     modelUsage: context.totals.modelUsage(),
     ...(context.index === undefined ? {} : { result_index: context.index }),
     fast_mode_state: "off",
-    permission_denials: ending.denials.map(({ call }) => ({
-      tool_name: call.name,
-      tool_use_id: call.id,
-      tool_input: call.input,
-    })),
+    permission_denials: permissionDenials(ending),
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
     ...(subtype === "success" ? {} : { errors: [errorOf(ending, context)] }),
     ...(context.deferred === undefined ? {} : { deferred_tool_use: context.deferred }),
@@ -150,6 +146,14 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     ...(context.queued === undefined ? {} : { queued_turn_count: context.queued }),
     uuid: context.uuid,
   };
+}
+
+export function permissionDenials({ denials }: RunEnding): readonly JsonRecord[] {
+  return denials.map(({ call: { name, id, input } }) => ({
+    tool_name: name,
+    tool_use_id: id,
+    tool_input: input,
+  }));
 }
 
 function promptIdsOf({ promptIds = [] }: ResultContext): JsonRecord {
@@ -228,7 +232,8 @@ function subtypeOf(ending: RunEnding, context: Pick<ResultContext, "interrupted"
   return reason === "refusal" || reason === "max_tokens" ? "success" : "error_during_execution";
 }
 
-const modelStops: ReadonlySet<string> = new Set([
+/** Why a model stopped, where an ending says so. */
+export const modelStops: ReadonlySet<string> = new Set([
   "end_turn",
   "max_tokens",
   "stop_sequence",
@@ -259,7 +264,8 @@ function errorOf({ reason, error, status, totals }: RunEnding, { maxBudget }: Re
   return error ?? `The run was ${status}.`;
 }
 
-const terminalReasons: ReadonlyMap<string, string> = new Map([
+/** Reasons of endings in the words that programs know. */
+export const terminalReasons: ReadonlyMap<string, string> = new Map([
   ["max_turns", "max_turns"],
   ["max_budget", "budget_exhausted"],
   ["max_total_tokens", "budget_exhausted"],

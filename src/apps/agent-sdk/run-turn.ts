@@ -3,7 +3,7 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { keySourceOf } from "../cli/print/open-print-session.ts";
+import { keySourceOf } from "../cli/open-print-session.ts";
 import {
   answerLocally,
   commandOf,

@@ -2,14 +2,12 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
-import type { McpConnections } from "../../mcp/mcp-connections.ts";
-import { writeLocalRules } from "../../settings/write-local-rules.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
-import type { SeenFile } from "../../tools/file-ledger.ts";
-import { refuseKeyless, refuseOffline } from "../cli/print/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print/print-options.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
+import { createLivePolicy, type LivePolicy } from "../../runtime/live/live-policy.ts";
+import { hasEnded } from "../../runtime/session.ts";
+import { sessionRecord } from "../../runtime/session-record.ts";
+import { refuseKeyless, refuseOffline } from "../cli/open-print-session.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print-options.ts";
 import { type CommandContext, misuse } from "../cli/session-options.ts";
 import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
 import {
@@ -22,16 +20,15 @@ import { type BackgroundCommands, createBackgroundCommands } from "./background-
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { DeferredCall, HookReports } from "./host-hooks.ts";
-import { createLivePolicy, type LivePolicy, type SavedDestination } from "./live-policy.ts";
 import { createLongCommands, type LongCommands } from "./long-commands.ts";
 import { createObservedHooks, type ObservedHooks } from "./observed-hooks.ts";
-import type { HostServers, OpenSdkSession } from "./open-sdk-session.ts";
+import type { HostServers } from "./open-sdk-session.ts";
 import { openSessionOf, sessionIdOf, situationOf } from "./open-session-of.ts";
 import { createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 import { type Initialize, noInitialize } from "./read-initialize.ts";
 import { createSdkHost, type SdkHost } from "./sdk-host.ts";
 import { informational, programResult } from "./sdk-messages.ts";
-import { createServerPrompts, type ServerPrompts } from "./server-prompts.ts";
+import { createServerPrompts, type ServerConnections, type ServerPrompts } from "./server-prompts.ts";
 
 export type ServeOptions = PrintOptions & AgentSdkOptions;
 
@@ -72,12 +69,12 @@ export interface SdkConnection {
   /** Commands that run in the background. */
   readonly commands: BackgroundCommands;
   /** The MCP servers of the session, where there are any. */
-  mcp: Pick<McpConnections, "request" | "prompts"> | undefined;
+  mcp: ServerConnections | undefined;
   readonly serverPrompts: ServerPrompts;
   /** Commands that agents wait for. */
   readonly longCommands: LongCommands;
   /** Files that the host says the main agent knows, by real path. */
-  readonly seenFiles: Map<string, SeenFile>;
+  readonly seenFiles: Map<string, NonNullable<ReturnType<NonNullable<LiveControls["seenFile"]>>>>;
   /** Decides which answers are continued. */
   readonly continuation: AnswerContinuation;
   /** Texts of hooks that the model reads next. */
@@ -230,8 +227,7 @@ function commandsOf(connection: Lazy): BackgroundCommands {
 function checkpointFolder({ host, options }: SdkConnection): string | undefined {
   const session = host.current()?.session;
   if (session === undefined || options.sessionPersistence === false) return undefined;
-  const { directory } = sessionFiles(session.discovered.paths.transcripts, session.plan.sessionId);
-  return join(directory, "file-checkpoints");
+  return join(sessionRecord(session).directory, "file-checkpoints");
 }
 
 function withDenials(context: CommandContext, deny: readonly string[]): CommandContext {
@@ -330,22 +326,8 @@ function policyOf(connection: Lazy, isAllowedByManaged: boolean): LivePolicy {
         session_id: sessionIdOf(connection()),
       });
     },
-    async save(list, rules, destination) {
-      const { paths } = (await connection().host.ready()).session.discovered;
-      const file = savedFile(destination, paths);
-      const rule = { list, rules, ...(file === undefined ? {} : { file }) };
-      const outcome = await writeLocalRules(paths.projectRoot, rule);
-      if (outcome.type !== "saved") throw new RetinueError("rules-not-saved", outcome.why);
-    },
+    paths: async () => (await connection().host.ready()).session.discovered.paths,
   });
-}
-
-function savedFile(
-  destination: SavedDestination,
-  { projectRoot, settings }: OpenSdkSession["session"]["discovered"]["paths"],
-): string | undefined {
-  if (destination === "userSettings") return settings.user;
-  return destination === "projectSettings" ? join(projectRoot, ".claude", "settings.json") : undefined;
 }
 
 function hookEventReports(connection: Lazy): Pick<HookReports, "started" | "ended"> {

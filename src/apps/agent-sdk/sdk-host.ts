@@ -3,8 +3,8 @@ import type { UserMessage } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
+import { hasEnded } from "../../runtime/session.ts";
+import { backgroundWaitOf } from "../../runtime/teams/create-parent-mail.ts";
 import { localEnding } from "./answer-locally.ts";
 import { createTaskMessages, noteChildPrompt } from "./create-task-messages.ts";
 import { type ObservedHooks, reportInstructions } from "./observed-hooks.ts";
@@ -214,8 +214,7 @@ async function interrupt(state: HostState, stopsTasks: boolean): Promise<boolean
 async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   const { state, options } = context;
   const { queue, commands, context: command } = options.connection();
-  const { printBackgroundWaitMs = defaultWaitMs } = readEnvironment(command.host.environment).options;
-  using patience = createPatience(printBackgroundWaitMs);
+  using patience = createPatience(backgroundWaitOf(command.host.environment));
   const stopped = new Promise<void>((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),
   );
@@ -245,9 +244,6 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   if (state.reported !== undefined) setState(context, "idle");
   return state.lastIsError ? 1 : 0;
 }
-
-/** Once no more input can come, work in the background is waited for this long. */
-const defaultWaitMs = 600_000;
 
 function createPatience(limitMs: number) {
   let timer: NodeJS.Timeout | undefined;

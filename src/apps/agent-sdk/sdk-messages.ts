@@ -19,6 +19,8 @@ export interface SdkMessageContext {
   /** The ids of the transcript's lines for an event, where there are any. */
   readonly lineIds: (event: RunEvent) => readonly string[];
   readonly partial: boolean;
+  /** Also what a host knows of itself: calls that it or a hook refused, and what is added beside results and messages. */
+  readonly isComplete?: boolean;
   /** The prompt too, which a host knows of itself but not of children. */
   readonly prompts?: boolean;
   /** The call that started the child whose messages these are. */
@@ -79,8 +81,7 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
     case "agents-interrupted":
       return [system("agents_interrupted", { agents: event.agents })];
     case "call-finished":
-      // The host knows what it refused itself, and hooks report for themselves.
-      if (event.denied === undefined || event.asked === true || isHookDenial(event.denied)) return [];
+      if (event.denied === undefined || (context.isComplete !== true && isKnownDenial(event))) return [];
       return [
         system("permission_denied", {
           tool_name: event.call.name,
@@ -127,8 +128,9 @@ function now(): string {
   return new Date().toISOString();
 }
 
-function isHookDenial(reason: string): boolean {
-  return /^\S{1,200} was refused by a hook: /.test(reason);
+/** The host knows what it refused itself, and hooks report for themselves. */
+function isKnownDenial({ asked, denied = "" }: Extract<RunEvent, { type: "call-finished" }>): boolean {
+  return asked === true || /^\S{1,200} was refused by a hook: /.test(denied);
 }
 
 /** What kind of decision a refusal was, as far as its sentence says. */
@@ -204,7 +206,8 @@ function userMessages(
     ...toolUseResult(block, results),
     timestamp: now(),
   }));
-  if (rest.length === 0 || origin === "tool-results" || origin === "message") return answers;
+  const isKnown = context.isComplete !== true && (origin === "tool-results" || origin === "message");
+  if (rest.length === 0 || isKnown) return answers;
   return [
     ...answers,
     {

@@ -3,7 +3,7 @@ import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { checkSessionOptions } from "../cli/check-session-options.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
-import { keySourceOf } from "../cli/print/open-print-session.ts";
+import { keySourceOf } from "../cli/open-print-session.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import type { ControlHandlers } from "./control-channel.ts";
 import { neverCalled } from "./host-hooks.ts";

@@ -1,8 +1,11 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { McpConnections, ServerPrompt } from "../../mcp/mcp-connections.ts";
-import { mcpToolName } from "../../mcp/mcp-tool-name.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
+
+/** The connected MCP servers of a session. */
+export type ServerConnections = Parameters<NonNullable<LiveControls["serversConnected"]>>[0];
+type ServerPrompt = Awaited<ReturnType<ServerConnections["prompts"]>>[number];
 
 /** The prompts of MCP servers, which people call like commands: `/mcp__server__prompt words`. */
 export interface ServerPrompts {
@@ -14,9 +17,7 @@ export interface ServerPrompts {
   expand(name: string, words: string, signal: AbortSignal): Promise<UserMessage["content"]> | undefined;
 }
 
-export function createServerPrompts(
-  connections: () => Pick<McpConnections, "request" | "prompts"> | undefined,
-): ServerPrompts {
+export function createServerPrompts(connections: () => ServerConnections | undefined): ServerPrompts {
   let known: readonly ServerPrompt[] = [];
   return {
     async load(signal) {
@@ -24,26 +25,22 @@ export function createServerPrompts(
     },
     commands: () =>
       known.map((prompt) => ({
-        name: nameOf(prompt),
+        name: prompt.command,
         description: prompt.description,
         argumentHint: prompt.arguments.map((each) => `[${each}]`).join(" "),
       })),
     expand(name, words, signal) {
-      const prompt = known.find((each) => nameOf(each) === name);
+      const prompt = known.find((each) => each.command === name);
       const open = connections();
       return prompt === undefined || open === undefined ? undefined : read(prompt, words, { open, signal });
     },
   };
 }
 
-function nameOf({ server, name }: ServerPrompt): string {
-  return mcpToolName(server, name);
-}
-
 async function read(
   { server, name, arguments: names }: ServerPrompt,
   words: string,
-  { open, signal }: { readonly open: Pick<McpConnections, "request">; readonly signal: AbortSignal },
+  { open, signal }: { readonly open: Pick<ServerConnections, "request">; readonly signal: AbortSignal },
 ): Promise<UserMessage["content"]> {
   const given = words.split(/\s+/).filter((word) => word !== "");
   const last = names.length - 1;

@@ -10,7 +10,9 @@ import { type CommandContext, misuse, type SessionOptions } from "./session-opti
 export function checkSessionOptions(
   { disallowedTools = [], addDir = [], pluginDir = [] }: SessionOptions,
   cwd: string,
+  { allowedTools = [] }: { readonly allowedTools?: readonly string[] } = {},
 ): void {
+  checkRules("--allowedTools", "allow", allowedTools);
   checkRules("--disallowedTools", "deny", disallowedTools);
   const folders = [
     ...addDir.map((folder) => ["--add-dir", folder] as const),

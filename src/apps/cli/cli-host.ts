@@ -50,5 +50,5 @@ export interface CliHost {
   readonly platform: NodeJS.Platform;
   readonly nodeVersion: string;
   /** The version of this package. */
-  readonly version: () => string;
+  readonly version: string;
 }

@@ -1,16 +1,15 @@
-import { readFileSync } from "node:fs";
 import type { Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { isatty, type WriteStream } from "node:tty";
+import { errorCode, fileError } from "../../foundation/file-error.ts";
 import { findWorkingFolder } from "../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { streamLines } from "../../foundation/stream-lines.ts";
+import { version } from "../../foundation/version.ts";
 import { findHome, withHome } from "../../settings/paths.ts";
-import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
 import { type EndSignal, endSignals, interruptedBy } from "./end-signal.ts";
 import { misuse } from "./session-options.ts";
-import { allowsColour } from "./views/paint.ts";
 import { terminalText } from "./views/terminal-text.ts";
 
 /** For the last of the output to be read. */
@@ -34,7 +33,7 @@ export function createRealHost(): CliHost {
     home,
     platform: process.platform,
     nodeVersion: process.versions.node,
-    version: readVersion,
+    version,
   };
 }
 
@@ -88,6 +87,17 @@ export function outputOf(stream: WriteStream, environment: CliHost["environment"
     ...(columns > 0 ? { columns } : {}),
     ...(isTerminal && stream.rows > 0 ? { rows: stream.rows } : {}),
   };
+}
+
+/** FORCE_COLOR decides, then NO_COLOR, then whether a terminal that knows colours is there. */
+export function allowsColour(
+  isTerminal: boolean,
+  environment: Readonly<Record<string, string | undefined>>,
+): boolean {
+  const { FORCE_COLOR: force, NO_COLOR: none, TERM: terminal } = environment;
+  if (force !== undefined && force !== "") return force !== "0" && force !== "false";
+  if (none !== undefined && none !== "") return false;
+  return isTerminal && terminal !== "dumb";
 }
 
 /** A terminal signals everybody in it, and a parent may pass the same signal on: what comes this soon is one wish. */
@@ -169,22 +179,6 @@ function createQuestions(colours: boolean): Pick<CliHost, "ask" | "endQuestions"
       };
     });
   }
-}
-
-/** The package file is two folders up in the built program and three in the source. */
-function readVersion(): string {
-  for (const path of ["../../package.json", "../../../package.json"]) {
-    try {
-      const text = readFileSync(new URL(path, import.meta.url), "utf8");
-      const found: unknown = JSON.parse(text);
-      if (typeof found === "object" && found !== null && "name" in found && "version" in found) {
-        if (found.name === "retinue") return String(found.version);
-      }
-    } catch {
-      // The other place has it.
-    }
-  }
-  return "unknown";
 }
 
 /** Reads a stream to its end. A pipe that is open but silent for `patienceMs` counts as empty; after that it is let go. */

@@ -22,7 +22,7 @@ export function loadAgentsOption(value: string, cwd: string): AgentsOption {
 
 /** The sentence with which a command ends that cannot do without the agents it was given. */
 export function refuseBrokenOption({ diagnostics, file }: AgentsOption) {
-  const [diagnostic] = diagnostics;
+  const diagnostic = diagnostics.find(({ severity }) => severity === "error") ?? diagnostics[0];
   const place = placeText({ ...diagnostic, file });
   return misuse(
     `${place}: The agents cannot be used: ${diagnostic?.message ?? "it is not an object."}`,

@@ -2,7 +2,7 @@ import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
 import { createRealHost, createRealOutputs } from "./create-real-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
-import { namesStore } from "./store/names-store.ts";
+import { namesStore } from "./names-store.ts";
 import { createPaint } from "./views/paint.ts";
 import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
 

@@ -1,29 +1,23 @@
 import { randomUUID } from "node:crypto";
-import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
+import type { DiscoveredAgents } from "../../definitions.ts";
 import { abortable, sleep } from "../../foundation/abortable.ts";
-import { shown } from "../../foundation/json-record.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
-import { isAgentId } from "../../journal/session-files.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { type JsonRecord, shown } from "../../foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import type { TaskManager, TaskState } from "../../index.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
 import type { LoopToolResult } from "../../runtime/loop-tools/tools-for-loops.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
+import { type AgentView, viewOfState, viewOfTranscript } from "../../runtime/project/agent-view.ts";
+import type { FoundTask } from "../../runtime/project/project-tasks.ts";
 import { stopElsewhere } from "../../runtime/project/stop-elsewhere.ts";
-import type { Session } from "../../runtime/session.ts";
-import { readEnvironment } from "../../settings/read-environment.ts";
-import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import { readLines } from "../../storage/read-lines.ts";
-import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
-import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
-import type { TaskManager } from "../../tasks/task-manager.ts";
-import { readTeamSettings } from "../../teams/team-settings.ts";
-import { type AgentView, viewOfState, viewOfTranscript } from "./agent-view.ts";
+import { hasEnded, type Session } from "../../runtime/session.ts";
+import { formsTeams } from "../../runtime/teams/forms-teams.ts";
 import { createHubSessions } from "./hub-sessions.ts";
 import { createPendingCall, type PendingCall } from "./pending-call.ts";
 import type { PendingCalls } from "./pending-calls.ts";
 
 /** What a client says when it starts an agent. */
-export type HubRequest = Omit<SpawnRequest, "origin" | "callId">;
+export type HubRequest = Omit<Parameters<Session["planAgent"]>[0], "origin" | "callId">;
 
 export interface HubClient {
   /** The tool that was called. */
@@ -92,7 +86,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
   const hub: HubParts = {
     ...options,
     sessions,
-    find: (agentId) => findAgent(agentId, { sessions: sessions.list(), transcripts: options.transcripts }),
+    find: (agentId) => findAgent(agentId, sessions.list(), runtime),
   };
   return {
     agents: runtime.agents,
@@ -107,13 +101,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     output: (agentId, wanted) => readOutput(hub, agentId, wanted),
     stop: (agentId, signal) => stopAgent(hub, agentId, signal),
     send: (agentId, message, client) => sendMessage(hub, agentId, { message, client }),
-    async leadsTeam() {
-      const { settings } = (await runtime.agents()).settings;
-      const environment = { ...options.environment, ...Object.fromEntries(settings.env) };
-      const { options: variables } = readEnvironment(environment);
-      const { plain } = settings;
-      return readTeamSettings({ option: undefined, environment, variables, settings: plain }) !== undefined;
-    },
+    leadsTeam: async () => formsTeams(options.environment, (await runtime.agents()).settings.settings),
     async callTeamTool(name, input, signal) {
       const [tool] = (await sessions.own()).tools([name]);
       return tool === undefined
@@ -197,29 +185,40 @@ async function readOutput(hub: HubParts, agentId: string, options: OutputOptions
   const { id } = located.state;
   options.onFound?.(tasks, id);
   if (options.waitMs > 0) await waitAtMost(tasks.ended(id), options);
-  return viewOfState(tasks.get(id) ?? located.state);
+  return viewHere(located);
+}
+
+function viewHere({
+  session,
+  state: { id, ...state },
+}: Extract<LocatedAgent, { readonly where: "here" }>): AgentView {
+  return viewOfState(session.tasks.get(id) ?? { id, ...state }, session.partialText(id));
 }
 
 async function outputOfFiles(
-  { find }: HubParts,
+  { runtime, find }: HubParts,
   agentId: string,
   { waitMs, signal }: OutputOptions,
 ): Promise<AgentView> {
+  const enough = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+  const records: JsonRecord[] = [];
   let located = await find(agentId);
-  for (let waited = 0; waited < waitMs && isElsewhere(located); waited += lookMs) {
-    await sleep(Math.min(lookMs, waitMs - waited), signal);
-    if (hasLiveOwner(located.task.transcript)) continue;
+  while (waitMs > 0 && isElsewhere(located) && !enough.aborted) {
+    for await (const _ of runtime.tasks.log(located.task.id, { follow: true, signal: enough }));
+    await sleep(lookMs, enough).catch(() => undefined);
     located = await find(agentId);
   }
-  if (located.where === "here") return viewOfState(located.state);
-  return viewOfTranscript(located.task, (await readLines(located.task.transcript)).values);
+  signal.throwIfAborted();
+  if (located.where === "here") return viewHere(located);
+  for await (const log of runtime.tasks.log(located.task.id)) records.push(...log.records);
+  return viewOfTranscript(located.task, records);
 }
 
 async function stopAgent(hub: HubParts, agentId: string, signal: AbortSignal): Promise<AgentView> {
   const located = await hub.find(agentId);
   if (located.where === "here") {
-    const { tasks } = located.session;
-    return viewOfState((await tasks.stop(located.state.id, "user")) ?? located.state);
+    await located.session.tasks.stop(located.state.id, "user");
+    return viewHere(located);
   }
   const { task } = located;
   if (isGoingOn(task)) await stopElsewhere(task, { transcripts: hub.transcripts, signal });
@@ -318,31 +317,44 @@ const listed = 20;
 /** By id, or by the name it was given; what is no id is refused before anything is read. */
 async function findAgent(
   written: string,
-  { sessions, transcripts }: { readonly sessions: readonly Session[]; readonly transcripts: string },
+  sessions: readonly Session[],
+  { tasks }: Pick<Runtime, "tasks">,
 ): Promise<LocatedAgent> {
-  if (!isAgentId(written)) {
-    throw new RetinueError("bad-agent-id", `${shown(written)} is not the id of an agent.`, {
-      advice: "An id comes with the result of spawn_agent; it has up to 64 letters, digits, - and _.",
-    });
-  }
   const here = sessions.flatMap((session) => session.tasks.list().map((state) => ({ session, state })));
   const own =
     here.find(({ state }) => state.id === written) ?? here.findLast(({ state }) => state.name === written);
   if (own !== undefined) return { where: "here", ...own };
-  const task =
-    (await findTasks(transcripts, { idPrefix: written })).find(({ id }) => id === written) ??
-    (await findTasks(transcripts)).find(({ name }) => name === written);
+  const task = await findTask(written, tasks);
   if (task !== undefined) return { where: "files", task };
-  throw await unknownAgent(written, { known: here.map(({ state }) => state), transcripts });
+  const known = here.map(({ state }) => state);
+  throw unknownAgent(written, known, await tasks.list({ limit: listed }));
 }
 
-async function unknownAgent(
+async function findTask(written: string, tasks: Runtime["tasks"]): Promise<FoundTask | undefined> {
+  try {
+    const found = await tasks.get(written);
+    if (found.id === written || found.name === written) return found;
+  } catch (error) {
+    if (!isRetinueError(error)) throw error;
+    if (error.code === "misuse")
+      throw new RetinueError("bad-agent-id", `${shown(written)} is not the id of an agent.`, {
+        advice: "An id comes with the result of spawn_agent; it has up to 64 letters, digits, - and _.",
+      });
+    if (error.code === "unknown-task") return undefined;
+    if (error.code !== "ambiguous-task") throw error;
+  }
+  // It is the beginning of other ids; a name may be that as well.
+  return (await tasks.list()).find(({ name }) => name === written);
+}
+
+function unknownAgent(
   written: string,
-  { known, transcripts }: { readonly known: readonly TaskState[]; readonly transcripts: string },
-): Promise<RetinueError> {
+  known: readonly TaskState[],
+  tasks: readonly FoundTask[],
+): RetinueError {
   const own = known.toReversed().map(({ id, agentType, status }) => `${id} (${agentType}, ${status})`);
   const ids = new Set(known.map(({ id }) => id));
-  const found = (await findTasks(transcripts, { limit: listed })).filter(({ id }) => !ids.has(id));
+  const found = tasks.filter(({ id }) => !ids.has(id));
   const earlier = found.map(({ id, agentType, state }) => `${id} (${agentType}, ${state})`);
   const all = [...own, ...earlier].slice(0, listed);
   const advice = all.length === 0 ? "No agent was started in this folder yet." : `Known: ${all.join(", ")}.`;

@@ -1,10 +1,10 @@
 import type { CallToolResult, McpServer, ServerContext } from "@modelcontextprotocol/server";
-import { describeAgents } from "../../definitions/describe-agents.ts";
+import { describeAgents } from "../../definitions.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { describeTask } from "../../runtime/options/spawn-options.ts";
+import type { AgentView } from "../../runtime/project/agent-view.ts";
 import type { AgentHub, HubClient } from "./agent-hub.ts";
-import type { AgentView } from "./agent-view.ts";
 import { inputs, outputs } from "./inputs.ts";
 import { reportProgress } from "./report-progress.ts";
 import {

@@ -1,6 +1,5 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { Session } from "../../runtime/session.ts";
-import { hasEnded } from "../../tasks/drive-task.ts";
+import { hasEnded, type Session } from "../../runtime/session.ts";
 
 /** The sessions in which the agents of a server run: its own, and earlier ones whose agents are taken up again. */
 export interface HubSessions {

@@ -3,6 +3,14 @@ import { permissionModes } from "../../foundation/option-words.ts";
 
 const agentId = z.string().min(1).max(64).describe("The id that came with the result of spawn_agent.");
 
+const waitMs = z
+  .number()
+  .int()
+  .min(0)
+  .max(600_000)
+  .optional()
+  .describe("How long to wait at most, in milliseconds: 30000 unless given.");
+
 /** What each tool takes. */
 export const inputs = {
   list_agents: z.object({}),
@@ -29,13 +37,7 @@ export const inputs = {
   agent_output: z.object({
     agent_id: agentId,
     block: z.boolean().optional().describe("Wait for its end; true unless you say false."),
-    timeout_ms: z
-      .number()
-      .int()
-      .min(0)
-      .max(600_000)
-      .optional()
-      .describe("How long to wait at most, in milliseconds: 30000 unless given."),
+    timeout_ms: waitMs,
   }),
   stop_agent: z.object({ agent_id: agentId }),
   send_message: z.object({
@@ -43,13 +45,7 @@ export const inputs = {
     message: z.string().min(1).describe("What it should know or do now."),
   }),
   read_messages: z.object({
-    timeout_ms: z
-      .number()
-      .int()
-      .min(0)
-      .max(600_000)
-      .optional()
-      .describe("How long to wait at most, in milliseconds: 30000 unless given."),
+    timeout_ms: waitMs,
   }),
   message_team: z.object({
     to: z.string().min(1).max(64).describe('The name of a teammate, or "*".'),

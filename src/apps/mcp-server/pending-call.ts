@@ -1,7 +1,9 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { SpawnOutcome } from "../../tasks/create-agent-tool.ts";
-import type { TaskManager } from "../../tasks/task-manager.ts";
+import type { TaskManager } from "../../index.ts";
+import type { Session } from "../../runtime/session.ts";
 import type { FormQuestion, FormReply } from "./form-question.ts";
+
+type SpawnOutcome = Awaited<ReturnType<Session["agentHost"]["spawner"]["spawn"]>>;
 
 /** A question that is put to the client and not answered yet. */
 export interface OpenQuestion {

@@ -1,15 +1,12 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import {
-  type ApprovalAnswer,
-  type ApprovalRequest,
-  type Approver,
-  describeAskingPath,
-} from "../../permissions/approver.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver, ToolHost } from "../../index.ts";
+import { describeAskingPath } from "../../permissions/approver.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
-import type { HostQuestion, ToolHost } from "../../tools/tool.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
 import type { PendingCall } from "./pending-call.ts";
+
+type AskedQuestions = Parameters<NonNullable<ToolHost["ask"]>>[0];
 
 /** All calls that are under way, and how what their agents ask finds the client that waits for them. */
 export interface PendingCalls {
@@ -69,7 +66,7 @@ export function createPendingCalls(): PendingCalls {
 /** The questions of the AskUserQuestion tool as one form; undefined when the person gave no answers. */
 function choiceQuestion(
   agentName: string,
-  questions: readonly HostQuestion[],
+  questions: AskedQuestions,
 ): FormQuestion<Readonly<Record<string, string>> | undefined> {
   const keys = questions.map((_, index) => `question${index + 1}`);
   const fields = questions.map((question, index) => [keys[index] ?? "", fieldOf(question)] as const);
@@ -89,7 +86,7 @@ function choiceQuestion(
   };
 }
 
-function fieldOf({ question, options, multiSelect }: HostQuestion): FormField {
+function fieldOf({ question, options, multiSelect }: AskedQuestions[number]): FormField {
   const choices = options.map(({ label, description }) => `${label}: ${description}`).join("; ");
   const advice = multiSelect ? "One or more of these, with commas between them. " : "";
   return {

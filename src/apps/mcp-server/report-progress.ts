@@ -1,9 +1,8 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
-import type { TaskState } from "../../tasks/drive-task.ts";
-import type { TaskManager } from "../../tasks/task-manager.ts";
-import { describeCall } from "../cli/print/describe-call.ts";
+import type { TaskManager, TaskState } from "../../index.ts";
+import { describeCall } from "../cli/describe-call.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 
 /** Clients give a silent call up after a minute; so much more often they hear that it still runs. */
@@ -20,7 +19,9 @@ export function reportProgress(
   if (progressToken === undefined) return () => undefined;
   const news = tasks.watch();
   let latest: string | undefined;
-  let last = "starting";
+  // Who asks about one that runs already hears first what it does.
+  const known = tasks.list().find(isMeant);
+  let last = known === undefined ? "starting" : describe(known, known.activity);
   let isSending = false;
   let isOver = false;
   let progress = 0;
@@ -47,6 +48,7 @@ export function reportProgress(
     void send();
   }
 
+  if (known !== undefined) report(last);
   const timer = setInterval(() => report(last), heartbeatMs).unref();
   void (async () => {
     for await (const { event, state } of news) {
@@ -65,7 +67,10 @@ export function reportProgress(
 /** One line: what it does now, turns, tokens. Undefined for events that change nothing of it. */
 function describeEvent(event: RunEvent, state: TaskState): string | undefined {
   const doing = activityOf(event, state);
-  if (doing === undefined) return undefined;
+  return doing === undefined ? undefined : describe(state, doing);
+}
+
+function describe(state: TaskState, doing: string): string {
   const tokens = contextTokens(state.usage) + state.usage.outputTokens;
   const text = `${state.agentType}: ${doing}`.slice(0, maxMessage).toWellFormed();
   return stripControlCharacters(`${text} (turns ${state.turns}, tokens ${tokens})`);

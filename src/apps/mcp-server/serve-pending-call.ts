@@ -1,7 +1,6 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { isRecord } from "../../foundation/json-record.ts";
-import { maxResult } from "../../tasks/result-text.ts";
-import { deniedCalls } from "./agent-view.ts";
+import { boundedResult, deniedCalls } from "../../runtime/project/agent-view.ts";
 import type { FormReply } from "./form-question.ts";
 import type { OpenQuestion, PendingCall } from "./pending-call.ts";
 import { reportProgress } from "./report-progress.ts";
@@ -123,9 +122,7 @@ function resultOf(pendingCall: PendingCall, outcome: Outcome): CallToolResult {
 function bounded(content: unknown): unknown {
   if (!Array.isArray(content)) return content;
   return content.map((block: unknown) =>
-    isRecord(block) && typeof block.text === "string"
-      ? { ...block, text: block.text.slice(0, maxResult).toWellFormed() }
-      : block,
+    isRecord(block) && typeof block.text === "string" ? { ...block, text: boundedResult(block.text) } : block,
   );
 }
 

@@ -3,9 +3,10 @@ import { describe, expect, test } from "vitest";
 import { createAgentFold } from "../../inspection/agent-fold.ts";
 import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
 import { inspectSession } from "../../inspection/inspect-session.ts";
-import { exportPage, fitting, loadPage } from "./export-page.ts";
-import { overviewOf } from "./session-overview.ts";
-import type { ExportedSession } from "./session-update.ts";
+import { fitting } from "../../runtime/live/collect-export.ts";
+import { overviewOf } from "../../runtime/live/session-overview.ts";
+import type { ExportedSession } from "../../runtime/live/session-update.ts";
+import { exportPage, loadPage } from "./export-page.ts";
 
 const evil = `</script><script>alert(1)</script><!--<img src=x onerror="alert(2)">${"\u202e"}\u2028`;
 

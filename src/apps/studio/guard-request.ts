@@ -1,10 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { isAgentId } from "../../journal/session-files.ts";
-import { grantScopes } from "../../permissions/grants/approval-record.ts";
-import { type ActRequest, type GivenGrant, studioActions } from "./session-update.ts";
+import { type ActRequest, toActRequest } from "../../runtime/live/session-update.ts";
 
 export interface GuardOptions {
   readonly token: string;
@@ -54,51 +51,7 @@ const maxBytes = 256 * 1024;
 export async function readActRequest(request: IncomingMessage): Promise<ActRequest> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
     throw misuse("An act is sent as application/json.");
-  const value = parse(await readBody(request));
-  if (!isRecord(value)) throw misuse("An act is a JSON object.");
-  const { project, sessionId, agentId } = value;
-  const action = studioActions.find((known) => known === value.action);
-  if (action === undefined) throw misuse(`An act is one of ${studioActions.join(", ")}.`);
-  if (typeof project !== "string" || typeof sessionId !== "string")
-    throw misuse("An act names its project and sessionId.");
-  if (typeof agentId !== "string" || !isAgentId(agentId)) throw misuse("An act names its agentId.");
-  return {
-    project,
-    sessionId,
-    agentId,
-    action,
-    ...textsOf(value),
-    ...(value.grant === undefined ? {} : { grant: readGrant(value.grant) }),
-  };
-}
-
-function textsOf(value: JsonRecord): Pick<ActRequest, "text" | "message" | "question" | "digest"> {
-  const names = ["text", "message", "question", "digest"] as const;
-  for (const name of names)
-    if (value[name] !== undefined && typeof value[name] !== "string")
-      throw misuse(`The ${name} of an act is a string.`);
-  return Object.fromEntries(
-    names.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])),
-  );
-}
-
-/** Numbers and rules are checked again where the answer is written down. */
-function readGrant(value: unknown): GivenGrant {
-  if (!isRecord(value)) throw misuse("The grant of an act is an object.");
-  const scope = grantScopes.find((known) => known === value.scope);
-  if (scope === undefined) throw misuse(`The scope of a grant is one of ${grantScopes.join(", ")}.`);
-  const { rules, until, maxUses, maxUsd, answers } = value;
-  const areAnswers =
-    answers === undefined ||
-    (isRecord(answers) && Object.values(answers).every((text) => typeof text === "string"));
-  if (!areAnswers) throw misuse("The answers of a grant are strings by question.");
-  const areRules =
-    rules === undefined || (Array.isArray(rules) && rules.every((rule) => typeof rule === "string"));
-  if (!areRules) throw misuse("The rules of a grant are a list of strings.");
-  for (const number of [until, maxUses, maxUsd])
-    if (number !== undefined && typeof number !== "number")
-      throw misuse("The limits of a grant are numbers.");
-  return JSON.parse(JSON.stringify({ scope, rules, until, maxUses, maxUsd, answers }));
+  return toActRequest(parse(await readBody(request)));
 }
 
 function misuse(message: string): RetinueError {

@@ -18,11 +18,11 @@ import { createInspectionSource } from "../../inspection/inspection-source.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { type ApprovalQuestion, digestOf } from "../../permissions/grants/approval-record.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
-import { createLiveText, type LivePiece, liveFiles } from "../../runtime/live-text.ts";
+import { createLiveText, type LivePiece, liveFiles } from "../../runtime/live/live-text.ts";
+import type { AgentUpdate, SessionList, SessionUpdate } from "../../runtime/live/session-update.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { createTaskManager, type TaskManager } from "../../tasks/task-manager.ts";
 import { controlFiles, watchControl, watchMain } from "../../tasks/watch-control.ts";
-import type { AgentUpdate, SessionList, SessionUpdate } from "./session-update.ts";
 import { type Studio, startStudio } from "./start-studio.ts";
 
 const token = "0123456789abcdef0123";
@@ -240,7 +240,7 @@ describe("what is shown", () => {
     live.hear("main", { type: "answer-lost", model: "m", usage: noUsage });
     await ended;
     expect(pieces.map(({ text = "." }) => text).join("")).toBe("Once upon a time.");
-    expect(pieces.every(({ agentId, answer: count }) => agentId === "main" && count === 1)).toBe(true);
+    expect(pieces.every(({ agentId, answer: id }) => agentId === "main" && id === "answer-1")).toBe(true);
     live.close();
     expect(existsSync(liveFiles(files).directory)).toBe(false);
   });

@@ -3,26 +3,30 @@ import type { AddressInfo } from "node:net";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { createInspectionSource } from "../../inspection/inspection-source.ts";
-import { isAgentId, isSessionId } from "../../journal/session-files.ts";
-import type { TeamPlaces } from "../../teams/team-store.ts";
-import { loadPage, type PageFiles, pageJson } from "./export-page.ts";
 import {
+  checkPlace,
   type FollowOptions,
   followAgent,
   followLive,
   followSession,
+  inspectSession,
   type SessionPlace,
-} from "./follow-session.ts";
-import { type FiguresCache, findProjects, followSessions, type StudioScope } from "./follow-sessions.ts";
+} from "../../runtime/live/follow-session.ts";
+import {
+  type FiguresCache,
+  findProjects,
+  followSessions,
+  type StudioScope,
+} from "../../runtime/live/follow-sessions.ts";
+import { type ActContext, performAct } from "../../runtime/live/perform-act.ts";
+import type { ActOutcome, ActRequest } from "../../runtime/live/session-update.ts";
+import { loadPage, type PageFiles, pageJson } from "./export-page.ts";
 import { guardRequest, readActRequest } from "./guard-request.ts";
-import { type ActContext, performAct } from "./perform-act.ts";
-import type { ActOutcome, ActRequest } from "./session-update.ts";
 
 export interface StudioOptions {
   readonly scope: StudioScope;
   /** Where teams are; absent: none are shown. */
-  readonly teams?: TeamPlaces;
+  readonly teams?: NonNullable<SessionPlace["teams"]>;
   /** The address to listen on; 127.0.0.1 is reached from this machine only. */
   readonly host: string;
   /** 0 lets the system choose. */
@@ -162,10 +166,7 @@ async function get(state: ServerState, url: URL, response: ServerResponse): Prom
       return stream(response, (follow) => followSessions(scope, { ...follow, cache: state.cache }));
     }
     case "/api/inspection": {
-      const inspection = await createInspectionSource({
-        ...(await placeOf(state, url.searchParams)),
-        now: Date.now,
-      }).load();
+      const inspection = await inspectSession(await placeOf(state, url.searchParams));
       return send(response, 200, "application/json", JSON.stringify(inspection, undefined, 2));
     }
     case "/api/session": {
@@ -175,7 +176,7 @@ async function get(state: ServerState, url: URL, response: ServerResponse): Prom
     case "/api/agent": {
       const place = await placeOf(state, url.searchParams);
       const agentId = url.searchParams.get("agent") ?? "main";
-      if (!isAgentId(agentId)) throw badRequest(`${JSON.stringify(agentId)} is not the id of an agent.`);
+      checkPlace({ ...place, agentId });
       const all = url.searchParams.get("all") === "1";
       return stream(response, (follow) =>
         followAll(follow, {
@@ -194,9 +195,9 @@ async function placeOf(state: ServerState, query: URLSearchParams): Promise<Sess
   const { scope } = state.options;
   const project = query.get("project") ?? "";
   const sessionId = query.get("id") ?? "";
-  if (!isSessionId(sessionId)) throw badRequest(`${JSON.stringify(sessionId)} is not a session id.`);
+  checkPlace({ sessionId });
   if (!(await findProjects(scope)).includes(project))
-    throw badRequest(`There is no project ${JSON.stringify(project)} here.`);
+    throw new RetinueError("misuse", `There is no project ${JSON.stringify(project)} here.`);
   const { teams } = state.options;
   return { transcripts: join(scope.projects, project), sessionId, ...(teams === undefined ? {} : { teams }) };
 }
@@ -218,10 +219,6 @@ function followAll(
 
 function sessionParts(place: SessionPlace): Readonly<Record<string, Follow>> {
   return { session: (own) => followSession(place, own), live: (own) => followLive(place, own) };
-}
-
-function badRequest(message: string): RetinueError {
-  return new RetinueError("misuse", message);
 }
 
 async function act(state: ServerState, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createPaths } from "../../settings/paths.ts";
 import type { CliHost } from "../cli/cli-host.ts";
+import { pathsOf } from "../cli/commands/tasks/find-named-task.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
 import { type CommandContext, misuse, refuseAgents } from "../cli/session-options.ts";
+import type { StoreContext } from "../cli/store/run-store-program.ts";
 import { type StudioOptions, startStudio } from "./start-studio.ts";
 
 export interface StudioCommandOptions {
@@ -24,6 +25,16 @@ export interface StudioSource extends AsyncDisposable {
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
 
+/** `retinue studio --store URL`: the sessions of a store. */
+export async function studioOfStore(
+  { host, store: address }: StoreContext,
+  options: StudioCommandOptions,
+): Promise<number> {
+  const { withStore } = await import("../cli/store/with-store.ts");
+  const { mirrorStore } = await import("../../cluster/session/mirror-store.ts");
+  return withStore(address, (store) => studio({ host }, options, (onError) => mirrorStore(store, onError)));
+}
+
 /** `retinue studio`: serves the page until the person ends it. */
 export async function studio(
   { host }: Pick<CommandContext, "host">,
@@ -37,7 +48,7 @@ export async function studio(
       "Add --token with at least 16 characters, such as `openssl rand -hex 32` prints.",
     );
   refuseAgents(host);
-  const { projects, transcripts, teams, tasks } = createPaths(host);
+  const { projects, transcripts, teams, tasks } = pathsOf(host);
   const leave = new AbortController();
   const forget = host.onInterrupt((reason) => leave.abort(reason));
   const log = (message: string): void => void host.stderr.write(`retinue: ${message}\n`);

@@ -1,4 +1,4 @@
-import { firstSentence } from "../../definitions/first-sentence.ts";
+import { firstSentence } from "../../foundation/first-sentence.ts";
 import { gatherSession } from "../cli/gather-session.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { editFile } from "./app/edit-text.ts";

@@ -1,8 +1,7 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { setFlagsFromString } from "node:v8";
-import { checkSessionOptions } from "../cli/check-session-options.ts";
 import { endSignals, exitCodeOf } from "../cli/end-signal.ts";
-import { type PrintOptions, readPrintOptions } from "../cli/print/print-options.ts";
+import { type PrintOptions, readPrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
@@ -22,7 +21,6 @@ export async function runTerminal(
 ): Promise<number> {
   const { host } = context;
   keepMemorySmall();
-  checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   const capabilities = findCapabilities(host.environment, {
     plain: options.plain === true,
@@ -36,7 +34,7 @@ export async function runTerminal(
     isOnce,
     asks: options.ask !== false,
     async createRuntime(more) {
-      const { createPrintRuntime } = await import("../cli/print/open-print-session.ts");
+      const { createPrintRuntime } = await import("../cli/open-print-session.ts");
       return createPrintRuntime(context, options, more);
     },
   });

@@ -12,10 +12,11 @@ import {
   writeSync,
 } from "node:fs";
 import { join } from "node:path";
+import { errorCode, fileError } from "../../foundation/file-error.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { version } from "../../foundation/version.ts";
-import { errorCode, fileError, replaceWholeFile } from "../../storage/file-error.ts";
+import { replaceWholeFile } from "../../storage/create-whole-file.ts";
 import { takeOwnerLock } from "../../storage/owner-lock.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
 import {

@@ -2,7 +2,7 @@ import { contextTokens, costOf } from "../../conversation/usage.ts";
 import { limitError } from "../../loop/loop-ports.ts";
 import { createAttemptUsage } from "../../model/attempt-usage.ts";
 import type { Model } from "../../model/model.ts";
-import { affordableOutput, amountOf, createNeedEstimator } from "../../tasks/budget/need-estimator.ts";
+import { affordableOutput, amountOf, createNeedEstimator } from "../../tasks/need-estimator.ts";
 import type { SharedBudget } from "./shared-budget.ts";
 import type { SharedCoolDowns } from "./shared-cool-downs.ts";
 

@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResultRow } from "pg";
 import { sleep } from "../../foundation/abortable.ts";
+import { fileError } from "../../foundation/file-error.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { fileError } from "../../storage/file-error.ts";
 import { type ConnectionOptions, describeConnection, type TlsOptions } from "./connection-options.ts";
 import { loadPg } from "./load-packages.ts";
 

@@ -13,9 +13,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { errorCode, fileError } from "../../foundation/file-error.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
-import { errorCode, fileError } from "../../storage/file-error.ts";
 import type { JsonValue } from "../store.ts";
 
 /** A piece of a session's files, as it is kept in the agent's log. */

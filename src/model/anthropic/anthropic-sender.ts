@@ -3,8 +3,8 @@ import { createParser } from "eventsource-parser";
 import { abortable } from "../../foundation/abortable.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { createHttpFetch } from "../create-http-fetch.ts";
-import { lookUpModel } from "../look-up-model.ts";
-import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model.ts";
+import { type KnownModel, lookUpModel } from "../look-up-model.ts";
+import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import { createAnswerGuard, lineTooLong, ModelError, maxLine } from "../model-error.ts";
 import { createStallWatch, type StallLimits, type StallWatch } from "../stall-watch.ts";
 import { createBodyEncoder, type EncodedBody } from "./body-encoder.ts";
@@ -111,8 +111,8 @@ function helperError(what: string, cause?: unknown): ModelError {
 
 export interface AnthropicModelOptions extends AnthropicAccess {
   readonly id: string;
-  /** What is known of the model, where it is better known than by the catalog. */
-  readonly facts?: ModelFacts;
+  /** What is known of the model; absent: what the catalog says. */
+  readonly known?: KnownModel;
   /** What to send as the model's name, where a gateway calls it otherwise. */
   readonly wireId?: string;
   readonly timeouts: StallLimits;
@@ -120,8 +120,8 @@ export interface AnthropicModelOptions extends AnthropicAccess {
 
 /** A Claude model through the official SDK. The SDK is loaded with the first request. */
 export function createAnthropicModel(options: AnthropicModelOptions): Model {
-  const known = lookUpModel(options.id);
-  const facts = options.facts ?? known.facts;
+  const { known = lookUpModel(options.id) } = options;
+  const { facts } = known;
   const window = known.asksForLargeWindow ? largeWindow : {};
   const sender = createAnthropicSender({ ...options, headers: { ...window, ...options.headers } });
   const builder = createRequestBuilder({

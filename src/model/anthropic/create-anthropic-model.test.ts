@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import type { WaitClock } from "../../foundation/stopwatch.ts";
+import type { WaitClock } from "../../foundation/abortable.ts";
 import type { Model, ModelEvent, ModelRequest } from "../model.ts";
 import type { ModelError } from "../model-error.ts";
 import { withRetry } from "../model-factory.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { ShellUnit } from "../shell/shell-analysis.ts";
-import { grantsUnit, matchesText, restrictsUnit } from "./grants-unit.ts";
+import { grantsUnit, matchesText } from "./grants-unit.ts";
 import { parseRule } from "./parse-rule.ts";
+import { restrictsUnit } from "./restricts-unit.ts";
 
 function specifier(text: string) {
   const reading = parseRule(`Bash(${text})`);

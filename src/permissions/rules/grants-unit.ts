@@ -2,7 +2,7 @@ import { matchesPattern } from "../../foundation/match-pattern.ts";
 import type { ShellAnalysis, ShellUnit } from "../shell/shell-analysis.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
 
-type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
+export type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 
 /** Whether a rule for one command text says exactly this whole call. */
 export function saysWholeCall({ text }: CommandSpecifier, analysis: ShellAnalysis): boolean {
@@ -41,12 +41,13 @@ function hostOf(url: string): string | undefined {
  */
 function reachesFarEnough(
   { match, text }: CommandSpecifier,
-  { wildcardHead, pinnedHead }: ShellUnit,
+  { wildcardHead, pinnedHead, requiredHead }: ShellUnit,
 ): boolean {
   if (wildcardHead === undefined) return false;
   const before = `${(match === "prefix" ? text : (text.split("*")[0] ?? "")).trimEnd()} `;
   if (!before.startsWith(`${wildcardHead} `)) return false;
   if (!isInterpreted(wildcardHead) || before === `${wildcardHead} `) return true;
+  if (requiredHead !== undefined) return before.startsWith(`${requiredHead} `);
   return (
     pinnedHead !== undefined && (`${pinnedHead} `.startsWith(before) || before.startsWith(`${pinnedHead} `))
   );
@@ -55,29 +56,6 @@ function reachesFarEnough(
 /** A head of one word is an interpreter; longer ones name what is run. */
 function isInterpreted(head: string): boolean {
   return !head.includes(" ");
-}
-
-/** Whether a rule that restricts speaks of a command, under any of its names and with its options in any order. */
-export function restrictsUnit(
-  specifier: CommandSpecifier,
-  texts: readonly string[],
-  started: readonly (readonly string[])[] = [],
-): boolean {
-  const matches = (text: string): boolean =>
-    matchesText(specifier, text) || matchesInAnyOrder(specifier, text);
-  return texts.some(matches) || started.some((words) => startedTexts(specifier, words).some(matches));
-}
-
-/** What a program may start, from every word on that is the program a rule speaks of. */
-function startedTexts({ text }: CommandSpecifier, words: readonly string[]): readonly string[] {
-  const [program = ""] = text.split(/[\s*]/, 1);
-  if (program === "") return [];
-  return words.flatMap((word, at) => {
-    const base = word.slice(word.lastIndexOf("/") + 1);
-    return base === program || (text.startsWith(`${program}*`) && base.startsWith(program))
-      ? [[base, ...words.slice(at + 1)].join(" ")]
-      : [];
-  });
 }
 
 export function matchesText({ match, text }: CommandSpecifier, command: string): boolean {
@@ -91,38 +69,3 @@ export function matchesText({ match, text }: CommandSpecifier, command: string):
       return matchesPattern(text, command) || (text.endsWith(" *") && matchesPattern(text, `${command} `));
   }
 }
-
-/** `rm -rf *` also speaks of `rm -f -r x` and `rm x -rf`. */
-function matchesInAnyOrder({ match, text }: CommandSpecifier, command: string): boolean {
-  if (match === "wildcard" || !/ -/.test(text)) return false;
-  const wanted = sortWords(text);
-  const given = sortWords(command);
-  if (![...wanted.options].every((option) => given.options.has(option))) return false;
-  if (match === "exact" && wanted.options.size !== given.options.size) return false;
-  const hasWords = wanted.words.every((word, at) => given.words[at] === word);
-  return hasWords && (match === "prefix" || wanted.words.length === given.words.length);
-}
-
-function sortWords(text: string): {
-  readonly words: readonly string[];
-  readonly options: ReadonlySet<string>;
-} {
-  const words: string[] = [];
-  const options = new Set<string>();
-  for (const word of text.split(/\s+/)) {
-    if (!word.startsWith("-") || word === "-") words.push(word);
-    else for (const option of splitOption(word)) options.add(sameOptions.get(option) ?? option);
-  }
-  return { words, options };
-}
-
-/** Short options are alone or together; a longer word after one hyphen is an option of its own. */
-function splitOption(word: string): readonly string[] {
-  return /^-[A-Za-z]{2,4}$/.test(word) ? [...word.slice(1)].map((letter) => `-${letter}`) : [word];
-}
-
-const sameOptions: ReadonlyMap<string, string> = new Map([
-  ["-R", "-r"],
-  ["--recursive", "-r"],
-  ["--force", "-f"],
-]);

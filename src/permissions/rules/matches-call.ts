@@ -14,8 +14,9 @@ import {
 import { coversPath } from "../covers-path.ts";
 import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
 import { matchesDomain } from "../web-target.ts";
-import { grantsUnit, matchesText, restrictsUnit, saysWholeCall } from "./grants-unit.ts";
+import { grantsUnit, saysWholeCall } from "./grants-unit.ts";
 import type { PermissionRule, RuleSpecifier } from "./parse-rule.ts";
+import { restrictsLine, restrictsUnit } from "./restricts-unit.ts";
 
 /** A rule that restricts matches when in doubt; one that grants does not. */
 export type RuleUse = "grant" | "restrict";
@@ -92,7 +93,8 @@ function coversForms(
     root: ["/"],
     home: [policy.home, ...homes],
     settings: [anchor, ...otherAnchors],
-    cwd: policy.workingDirectories.slice(0, 1),
+    // What is forbidden by a name is forbidden in every working directory.
+    cwd: use === "restrict" ? policy.workingDirectories : policy.workingDirectories.slice(0, 1),
   }[specifier.anchor];
   const comparison = { foldsCase: use === "restrict" && foldsCase(policy), floats: use === "restrict" };
   const covered = (form: string): boolean =>
@@ -204,31 +206,16 @@ export function speaksOfMcp(
 function matchesShell(
   specifier: Extract<RuleSpecifier, { type: "command" }>,
   { analysis, units }: ShellFacts,
-  { use, policy }: MatchOptions,
+  { use }: MatchOptions,
 ): boolean {
   if (use === "grant") {
     if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
     return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
   }
-  // A rule with an operator in it, such as `curl * | sh`, speaks of the line and not of one command.
-  const isAboutLine = /[|;&]/.test(specifier.text) && matchesText(specifier, analysis.exactText);
-  if (isAboutLine || saysWholeCall(specifier, analysis)) return true;
-  const spellings = foldsCase(policy)
-    ? (text: string) => [text, withPlainProgram(text)]
-    : (text: string) => [text];
+  if (restrictsLine(specifier, analysis.exactText) || saysWholeCall(specifier, analysis)) return true;
   return analysis.units.some((unit, at) =>
-    restrictsUnit(
-      specifier,
-      [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])].flatMap(spellings),
-      unit.started,
-    ),
+    restrictsUnit(specifier, [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])], unit.started),
   );
-}
-
-/** Where file names have no case, `RM` starts the same program as `rm`. */
-function withPlainProgram(text: string): string {
-  const [program = ""] = text.split(" ", 1);
-  return program.toLowerCase() + text.slice(program.length);
 }
 
 function foldsCase({ platform }: MatchOptions["policy"]): boolean {
@@ -259,7 +246,8 @@ function matchesSkill(
   { input }: KnownCall,
   use: RuleUse,
 ): boolean {
-  if (String(input["skill"] ?? "") !== name) return false;
+  const called = String(input["skill"] ?? "");
+  if ((use === "restrict" ? called.trim().replace(/^\//, "") : called) !== name) return false;
   return use === "restrict" || anyArguments || String(input["args"] ?? "").trim() === "";
 }
 

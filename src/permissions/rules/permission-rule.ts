@@ -78,7 +78,9 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
     case "command":
       return readCommand(tool, text, list === "deny" || list === "ask");
     case "path":
-      return (list === "allow" ? undefined : refuseField(tool, text)) ?? readPath(text);
+      return list === "allow"
+        ? readPath(text)
+        : (refuseField(tool, text) ?? refusePath(tool, text) ?? readPath(withoutSteps(text)));
     case "web":
       return readDomain(text);
     case "agent":
@@ -95,7 +97,7 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
     return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
   }
-  const refusal = restricts ? refuseColon(tool, written) : undefined;
+  const refusal = restricts ? (refuseExpression(tool, written) ?? refuseColon(tool, written)) : undefined;
   if (refusal !== undefined) return refusal;
   const text = written.endsWith(":*") ? `${written.slice(0, -2).trimEnd()} *` : written;
   if (text.trim() === "*")
@@ -105,6 +107,18 @@ function readCommand(tool: string, written: string, restricts: boolean): Specifi
     return accepted({ type: "command", match: "prefix", text: before });
   }
   return accepted({ type: "command", match: text.includes("*") ? "wildcard" : "exact", text });
+}
+
+/** `^rm`, `rm|mv` and `rm.*` are regular expressions, and no program has such a name. */
+function refuseExpression(tool: string, written: string): SpecifierReading | undefined {
+  const [program = ""] = written.split(/[\s:]/, 1);
+  if (!/[\^$|[\]?;\\]|\.\*/.test(program)) return undefined;
+  const names = program.split("|").map((name) => name.replace(/[\^$[\]?;\\]|\.?\*/g, ""));
+  const meant = names.filter((name) => name !== "").map((name) => shown(`${tool}(${name}:*)`));
+  return rejected(
+    `${shown(`${tool}(${written})`)} matches no command: only \`*\` has a meaning in it, for any text`,
+    `Write ${meant.join(" and ") || shown(`${tool}(rm:*)`)}.`,
+  );
 }
 
 /** `touch:x` is no command, and `:*` means any arguments only at the end: such a rule would restrict nothing. */
@@ -127,6 +141,28 @@ function refuseField(tool: string, text: string): SpecifierReading | undefined {
   return rejected(`${tool} has no field "${field}"`, `Write ${shown(`${tool}(${path})`)}.`);
 }
 
+/** Texts that are file names in theory, and in practice something else that was meant. */
+function refusePath(tool: string, text: string): SpecifierReading | undefined {
+  const meant = [
+    [/^!/, "a pattern cannot be negated", text.slice(1)],
+    [/^(["']).*\1$/s, "a path is written without quotes", text.slice(1, -1)],
+    [/:\*$/, "`:*` belongs to commands", text.slice(0, -2)],
+    [/^\$\{?HOME\b\}?/, "variables are not expanded", text.replace(/^\$\{?HOME\}?/, "~")],
+    [/^\$\{?PWD\b\}?/, "variables are not expanded", text.replace(/^\$\{?PWD\}?/, ".")],
+    [/\$\{?[A-Za-z_]/, "variables are not expanded", undefined],
+  ] as const;
+  const [, reason, better] = meant.find(([pattern]) => pattern.test(text)) ?? [];
+  if (reason === undefined) return undefined;
+  const advice = better === undefined ? "Write the path itself." : `Write ${shown(`${tool}(${better})`)}.`;
+  return rejected(`${shown(`${tool}(${text})`)} matches no file: ${reason}`, advice);
+}
+
+/** `src/../x` is `x`. */
+function withoutSteps(text: string): string {
+  const plain = text.replaceAll(/(^|\/)(?!\.\.?\/)[^/*?[]+\/\.\.\//g, "$1");
+  return plain === text ? text : withoutSteps(plain);
+}
+
 function readPath(text: string): SpecifierReading {
   if (text.startsWith("//"))
     return accepted({ type: "path", anchor: "root", pattern: text.replace(/^\/+/, "") });
@@ -138,7 +174,7 @@ function readPath(text: string): SpecifierReading {
 }
 
 function readDomain(text: string): SpecifierReading {
-  const [, domain] = /^domain:\s*(\S+)$/i.exec(text) ?? [];
+  const [, domain] = /^domain:\s*(?:https?:\/\/)?(\S+)$/i.exec(text) ?? [];
   if (domain === undefined) return accepted({ type: "text", text });
   return domain === "*"
     ? accepted({ type: "whole" })

@@ -69,15 +69,30 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(exactOnly !== undefined && { exactOnly }),
     ...(wildcardHead !== undefined && { wildcardHead }),
     ...(judged?.pinnedHead !== undefined && { pinnedHead: judged.pinnedHead }),
+    ...(judged?.requiredHead !== undefined && { requiredHead: judged.requiredHead }),
     ...(judged?.urls !== undefined && { urls: judged.urls }),
     ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
     ...(namesFiles !== undefined && { namesFiles }),
     ...(judged?.tree !== undefined && { tree: judged.tree }),
     ...(started.length > 0 && { started }),
+    ...(removesUnknown(judged?.paths ?? [], directories) &&
+      !movers.has(baseName(name?.text ?? "")) && { removesUnknown: true as const }),
   };
   if (limited !== undefined)
     return { unit, rendered: [...limited, ...(input.exclusions ?? []).map(quoteWord)], isLimited: true };
   return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
+}
+
+/** Programs that take a file away from one place and leave it at another. */
+const movers = new Set(["mv"]);
+
+/** A file alone that is not known is no folder; everything else may be a home or a project. */
+function removesUnknown(paths: readonly UsedPath[], directories: readonly string[]): boolean {
+  return paths.some(({ word, use, below }) => {
+    if (use !== "remove" || (word.isOne && (below === undefined || word.temporary === true))) return false;
+    const isPlaced = /^(?:\/|~(?:\/|$))/.test(word.path) || !directories.includes("unknown");
+    return !word.pathKnown || !isPlaced;
+  });
 }
 
 /** Where `git -C` goes, from each directory it may start in. */
@@ -192,7 +207,10 @@ function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): v
   const plain = withoutGitGlobals(words);
   add(plain);
   const [git, push, ...rest] = plain;
-  if (git === undefined || push?.text !== "push") return;
+  if (git === undefined || push === undefined) return;
+  const isUnverified = push.text === "commit" && rest.some(({ text }) => /^-[a-zA-Z]*n/.test(text));
+  if (isUnverified) add([git, push, { ...push, text: "--no-verify" }, ...rest]);
+  if (push.text !== "push") return;
   const forced = rest.some(({ text }) => /^(?:--force(?:$|[-=])|-[a-zA-Z]*f)/.test(text));
   const others = rest.filter(({ text }) => !text.startsWith("-"));
   if (forced || others.some(({ text }) => text.startsWith("+")))

@@ -131,6 +131,8 @@ export interface WordDraft {
   /** All of it is one number. */
   numeric: boolean;
   environment: string | undefined;
+  /** The part that names a temporary file which was made just now. */
+  temporary: string | undefined;
 }
 
 /** A draft without any part yet. */
@@ -150,6 +152,7 @@ export function emptyDraft(): WordDraft {
     stays: false,
     numeric: false,
     environment: undefined,
+    temporary: undefined,
   };
 }
 
@@ -170,6 +173,7 @@ export function finishWord(draft: WordDraft, source: string): Word {
     rendered: literal ? quoteWord(value) : rendered,
     ...(numeric && { numeric: true as const }),
     ...(environment !== undefined && { environment }),
+    ...(text !== "" && text === draft.temporary && { temporary: true as const }),
   };
 }
 
@@ -255,6 +259,7 @@ export function addPiece(draft: WordDraft, piece: Piece, quoted: boolean): void 
   const loose = piece.numeric !== true && (!quoted || isFirst || piece.list === true);
   const isWhole = draft.text === "";
   draft.environment ??= piece.environment;
+  if (piece.temporary === true) draft.temporary = piece.source;
   // A number is always one word, even one that turns out to be empty.
   const isQuoted = quoted || piece.numeric === true;
   const rendered = isQuoted ? `"${piece.rendered}"` : piece.rendered;

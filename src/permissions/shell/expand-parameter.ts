@@ -4,7 +4,7 @@ import type {
   ParameterOperation,
   SimpleExpansionPart,
 } from "unbash";
-import { isPublicVariable, privateName } from "./private-name.ts";
+import { isShownVariable, privateName } from "./private-name.ts";
 import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
 import { markOpaque, mayBePattern, mayBeUnset, type Scene, visitNested, type Walk } from "./walk.ts";
 
@@ -28,6 +28,8 @@ export type Piece =
       readonly environment?: string;
       /** It may hold a file pattern that the program itself has set. */
       readonly pattern?: true;
+      /** It is the name of a temporary file that was made just now, or nothing. */
+      readonly temporary?: true;
     };
 
 /** Expands a parameter or an arithmetic expression. */
@@ -54,7 +56,7 @@ export function expandParameter(
   const rendered = renderParameter(part, scene);
   if (value !== undefined) return { type: "text", text: value, source, rendered };
   const environment =
-    scene.state.variables.has(parameter) || isPublicVariable(parameter) ? undefined : parameter;
+    scene.state.variables.has(parameter) || isShownVariable(parameter) ? undefined : parameter;
   return {
     type: "unknown",
     source,
@@ -87,7 +89,13 @@ function expandName(walk: Walk, name: string, source: string, { state, dialect }
         numeric: true,
         ...(mayBeUnset(value) && { whenEmpty: rendered }),
       }
-    : { type: "unknown", source, rendered, ...(mayBePattern(value) && { pattern: true as const }) };
+    : {
+        type: "unknown",
+        source,
+        rendered,
+        ...(mayBePattern(value) && { pattern: true as const }),
+        ...(value.type === "unknown" && value.temporary === true && { temporary: true as const }),
+      };
 }
 
 function hasPatternDefault(operation: ParameterOperation | undefined): boolean {
@@ -98,7 +106,7 @@ function fromEnvironment(walk: Walk, name: string, source: string): Piece {
   if (name === "HOME") return { type: "home", path: walk.surroundings.home, source };
   const rendered = `\${${name}}`;
   if (name === "PWD") return { type: "unknown", source, rendered, here: true };
-  return { type: "unknown", source, rendered, ...(!isPublicVariable(name) && { environment: name }) };
+  return { type: "unknown", source, rendered, ...(!isShownVariable(name) && { environment: name }) };
 }
 
 function expandArithmetic(walk: Walk, part: ArithmeticExpansionPart, scene: Scene): Piece {

@@ -284,8 +284,21 @@ function expandCommand(walk: Walk, part: CommandExpansionPart, scene: Scene): Pi
   const constant = constantOf(part);
   const rendered = `$( ${text}\n)`;
   return constant === undefined
-    ? { type: "unknown", source: part.text, rendered }
+    ? { type: "unknown", source: part.text, rendered, ...(makesTemporary(part) && { temporary: true }) }
     : { type: "text", text: constant, source: part.text, rendered };
+}
+
+/** `$(mktemp -d)` names a file or folder of its own. */
+function makesTemporary({ script }: CommandExpansionPart): boolean {
+  const command = script?.commands.length === 1 ? script.commands[0]?.command : undefined;
+  return (
+    command?.type === "Command" &&
+    script?.errors === undefined &&
+    command.name?.text === "mktemp" &&
+    command.prefix.length === 0 &&
+    command.redirects.length === 0 &&
+    command.args.every(({ text }) => /^(?:-[dqt]|--directory|--quiet)$/.test(text))
+  );
 }
 
 /** What `$(cat <<'END' … END)` with a quoted delimiter must print. */

@@ -38,7 +38,31 @@ export function isSteeringVariable(name: string): boolean {
 
 const publicNames = new Set("HOME PWD USER LOGNAME SHELL LANG TZ HOSTNAME TRACEPARENT TRACESTATE".split(" "));
 
-/** Whether the value of a variable of the environment may be shown without a question. */
+/** What bash itself sets, and where programs are looked for: the same for every process of a person. */
+const shellNames = new Set(
+  (
+    "PATH OSTYPE HOSTTYPE MACHTYPE BASH_VERSION SHLVL UID EUID PPID RANDOM SRANDOM SECONDS LINENO EPOCHSECONDS " +
+    "EPOCHREALTIME"
+  ).split(" "),
+);
+
+/** Whether the value of a variable may be shown without a question; others may hold keys. */
+export function isShownVariable(name: string): boolean {
+  return isPublicVariable(name) || shellNames.has(name);
+}
+
+/** Whether a variable before a command is set to a value that steers nothing: `GIT_PAGER=cat`. */
+export function isPlainSetting(name: string, value: string): boolean {
+  return plainSettings.get(name)?.test(value) === true;
+}
+
+const plainSettings: ReadonlyMap<string, RegExp> = new Map([
+  ...["GIT_PAGER", "PAGER", "MANPAGER"].map((name): [string, RegExp] => [name, /^(?:cat)?$/]),
+  ["GIT_OPTIONAL_LOCKS", /^[01]$/],
+  ["GIT_TERMINAL_PROMPT", /^0$/],
+]);
+
+/** Whether a variable of the environment steers no program, so that commands that only read get it. */
 export function isPublicVariable(name: string): boolean {
   return publicNames.has(name) || isSafeVariable(name);
 }

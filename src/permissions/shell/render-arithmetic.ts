@@ -1,3 +1,4 @@
+import type { ArithmeticExpression } from "unbash";
 import { isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
 import { isNumber, type State } from "./walk.ts";
 
@@ -31,15 +32,61 @@ export interface RenderedArithmetic {
 export function renderArithmetic(source: string, state: State): RenderedArithmetic | undefined {
   const tokens = readTokens(source, state);
   if (tokens === undefined) return undefined;
-  const names = [...new Set(tokens.flatMap(({ name }) => name ?? []))];
-  const expression = tokens
-    .map(({ text, name }) => (name === undefined ? text : privateName(name)))
-    .join(" ");
-  const resets = names.map((name) => `${privateName(name)}=${digitsOf(name)}`);
+  const { expression, names, assigned } = describe(tokens);
   return {
-    text: names.length === 0 ? `((${expression}))` : `{ ${resets.join("\n")}\n((${expression}))\n}`,
+    text: names.length === 0 ? `((${expression}))` : `{ ${resets(names)}\n((${expression}))\n}`,
+    assigned,
+  };
+}
+
+interface Described {
+  readonly expression: string;
+  readonly names: readonly string[];
+  readonly assigned: readonly string[];
+}
+
+function describe(tokens: readonly Token[]): Described {
+  return {
+    expression: tokens.map(({ text, name }) => (name === undefined ? text : privateName(name))).join(" "),
+    names: [...new Set(tokens.flatMap(({ name }) => name ?? []))],
     assigned: [...new Set(tokens.flatMap(({ name, sets }) => (sets && name !== undefined ? [name] : [])))],
   };
+}
+
+function resets(names: readonly string[]): string {
+  return names.map((name) => `${privateName(name)}=${digitsOf(name)}`).join("\n");
+}
+
+/** One of the three expressions of `for ((…;…;…))`, which bash evaluates again and again; what it uses must stay numbers. */
+export function renderPart(source: string, state: State): Described | undefined {
+  const tokens = readTokens(source, state);
+  return tokens === undefined ? undefined : describe(tokens);
+}
+
+/** The text of an expression; undefined where it holds a command. */
+export function arithmeticText(node: ArithmeticExpression): string | undefined {
+  const inner = (part: ArithmeticExpression): string | undefined => {
+    const text = arithmeticText(part);
+    const isWord = part.type === "ArithmeticWord" || part.type === "ArithmeticGroup";
+    return text === undefined || isWord ? text : `(${text})`;
+  };
+  const parts = ((): readonly (string | undefined)[] => {
+    switch (node.type) {
+      case "ArithmeticWord":
+        return [node.value];
+      case "ArithmeticGroup":
+        return ["(", arithmeticText(node.expression), ")"];
+      case "ArithmeticUnary":
+        return node.prefix ? [node.operator, inner(node.operand)] : [inner(node.operand), node.operator];
+      case "ArithmeticBinary":
+        return [inner(node.left), node.operator, inner(node.right)];
+      case "ArithmeticTernary":
+        return [inner(node.test), "?", inner(node.consequent), ":", inner(node.alternate)];
+      default:
+        return [undefined];
+    }
+  })();
+  return parts.includes(undefined) ? undefined : parts.join(" ");
 }
 
 interface Token {

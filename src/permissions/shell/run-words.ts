@@ -1,6 +1,6 @@
 import { baseName, createUnit, toOperands, type UnitInput, writtenText } from "./create-unit.ts";
 import { isSafeVariable, privateName } from "./private-name.ts";
-import { isHarmlessFormat } from "./programs/judge-builtin.ts";
+import { isHarmlessFormat, isPlainPush } from "./programs/judge-builtin.ts";
 import { findActions } from "./programs/judge-find.ts";
 import { type Unwrapped, unwrap } from "./unwrap.ts";
 import {
@@ -8,6 +8,8 @@ import {
   enter,
   lost,
   markOpaque,
+  popped,
+  pushed,
   type Scene,
   type State,
   type Step,
@@ -63,10 +65,15 @@ function runPlain(walk: Walk, words: readonly Word[], base: string, scene: Scene
     markOpaque(walk, "a loop changes the directory in a way that is not followed");
   switch (base) {
     case "cd":
-    case "pushd":
       return { flow: { success: movedTo(rest, scene), failure: scene.state }, text };
-    case "popd":
-      return { flow: { success: lost(scene.state), failure: scene.state }, text };
+    case "pushd": {
+      const to = isPlainPush(rest) ? pushed(scene.state, movedTo(rest, scene)) : lost(scene.state);
+      return { flow: { success: to, failure: scene.state }, text };
+    }
+    case "popd": {
+      const to = rest.length === 0 ? popped(scene.state) : lost(scene.state);
+      return { flow: { success: to, failure: scene.state }, text };
+    }
     case "eval": {
       readsVariables(walk, scene);
       const inner = runText(walk, rest, words, { ...scene, outer: withText(scene, words) });

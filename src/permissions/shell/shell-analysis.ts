@@ -47,6 +47,8 @@ export interface ShellUnit {
   readonly wildcardHead?: string;
   /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
   readonly pinnedHead?: string;
+  /** Where present, a wildcard that reaches beyond `wildcardHead` must begin with these words. */
+  readonly requiredHead?: string;
   /** It only reads: every word of it was understood by the built-in tables, and it needs no rule. */
   readonly readOnly: boolean;
   /** What it does depends on files of the directory it runs in, so that a grant holds for one directory only. */
@@ -54,15 +56,18 @@ export interface ShellUnit {
   /** The directories it may run in. */
   readonly directories: readonly string[];
   readonly operands: readonly PathOperand[];
+  /** It removes something that is only known when it runs, and that may be a folder or several files. */
+  readonly removesUnknown?: true;
   /** URLs among its words; a rule that names a URL covers one. */
   readonly urls?: UrlUse;
   /** It shows what version control holds, under any path: the paths that rules deny are left out of what it shows. */
   readonly showsTracked?: true;
   /**
    * Its use of the files among its words is not known: `any` programs may also obey or write what is outside the
-   * working directories; `code` is run by an interpreter, which may do anything in any case.
+   * working directories; `code` is run by an interpreter, which may do anything in any case; `tool` is a known tool that
+   * another program starts.
    */
-  readonly namesFiles?: "any" | "code";
+  readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that its words need not name. */
   readonly tree?: readonly TreeStep[];
   /** Words that may be a command which this one starts, from any of them on. */
@@ -182,7 +187,7 @@ function refusedByBash(node: SyntaxNode, source: string): string | undefined {
     return "arithmetic and a subshell look alike";
   if (
     node.type === "Statement" &&
-    /^[ \t]*[;&]\s*;(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
+    /^[ \t]*(?:;\s+|&\s*);(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
   )
     return "there is no command between two separators";
   // A line may break after `&&` and `||` only; in backquotes, positions do not show where.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { restrictsUnit } from "../rules/grants-unit.ts";
 import { parseRule } from "../rules/parse-rule.ts";
+import { restrictsUnit } from "../rules/restricts-unit.ts";
 import { loadAnalysis } from "./load-analysis.ts";
 import type { ShellAnalysis } from "./shell-analysis.ts";
 

@@ -3,7 +3,7 @@ import { toOperands, writtenText } from "./create-unit.ts";
 import { escapeDouble, unescapeDocument } from "./expand-braces.ts";
 import { expandParameter } from "./expand-parameter.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
-import { isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
+import { isPlainSetting, isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
 import { type RunContext, runWords } from "./run-words.ts";
 import {
   assign,
@@ -121,7 +121,13 @@ function assignedWord(walk: Walk, assignment: Assignment, scene: Scene, isAlone:
 function environmentReason(assignments: readonly Assignment[], words: readonly Word[]): string | undefined {
   const isRead = words[0]?.literal === true && words[0].text === "read";
   const unsafe = assignments.find(
-    ({ name, append }) => append === true || !(isSafeVariable(name) || (isRead && name === "IFS")),
+    ({ name, append, value, index }) =>
+      append === true ||
+      !(
+        isSafeVariable(name) ||
+        (isRead && name === "IFS") ||
+        (index === undefined && value.type === "Word" && isPlainSetting(name, value.text))
+      ),
   );
   return unsafe === undefined ? undefined : `the variable ${unsafe.name} may change what the command does`;
 }

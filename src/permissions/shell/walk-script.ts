@@ -13,7 +13,7 @@ import type {
 } from "unbash";
 import { expandSingle, expandWord } from "./expand-word.ts";
 import { privateName } from "./private-name.ts";
-import { renderArithmetic } from "./render-arithmetic.ts";
+import { arithmeticText, renderArithmetic, renderPart } from "./render-arithmetic.ts";
 import {
   assign,
   assignedNames,
@@ -128,6 +128,8 @@ function walkAny(walk: Walk, node: CommandNode, scene: Scene): Step {
       return { flow: staying(scene.state), text: walkTest(walk, node.expression, scene) };
     case "ArithmeticCommand":
       return walkArithmetic(walk, node, scene);
+    case "ArithmeticFor":
+      return walkCountingFor(walk, node, scene);
     default:
       return walkUnknown(walk, node, scene);
   }
@@ -137,7 +139,6 @@ const unknownKinds: ReadonlyMap<string, string> = new Map([
   ["Function", "it defines a function"],
   ["Coproc", "it starts a coprocess"],
   ["Select", "it asks for a choice"],
-  ["ArithmeticFor", "a loop that counts is not understood"],
 ]);
 
 /** Commands in what is not understood are still seen by deny rules. */
@@ -145,18 +146,10 @@ function walkUnknown(walk: Walk, node: CommandNode, scene: Scene): Step {
   markOpaque(walk, unknownKinds.get(node.type) ?? "it has a kind of command that is not understood");
   const inside = { ...scene, state: lost(scene.state) };
   if (node.type === "Select") for (const word of node.wordlist ?? []) expandWord(walk, word, scene);
-  if (
-    node.type === "Function" ||
-    node.type === "Coproc" ||
-    node.type === "Select" ||
-    node.type === "ArithmeticFor"
-  ) {
+  if (node.type === "Function" || node.type === "Coproc" || node.type === "Select") {
     if (node.body.type === "CompoundList") walkList(walk, node.body, inside);
     else walkAny(walk, node.body, inside);
   }
-  if (node.type === "ArithmeticFor")
-    for (const part of [node.initialize, node.test, node.update])
-      if (part !== undefined) visitNested(walk, part, scene);
   return { flow: staying(inside.state), text: "" };
 }
 
@@ -210,7 +203,7 @@ function loopScene(walk: Walk, scene: Scene, body: readonly SyntaxNode[]): Scene
   const variables = new Map(scene.state.variables);
   for (const [name, value] of names) variables.set(name, value);
   const { directories } = scene.state;
-  if (!moves) return { ...scene, state: { directories, variables }, settled: true };
+  if (!moves) return { ...scene, state: { ...scene.state, variables }, settled: true };
   return { ...scene, state: { directories: [...new Set([...directories, "unknown"])], variables } };
 }
 
@@ -247,6 +240,32 @@ function walkFor(walk: Walk, node: For, scene: Scene): Step {
     texts.push(`${privateName(name)}=${quoteWord(value)}\n${step.text}`);
   }
   return { flow: staying(state), text: texts.length === 0 ? ":" : `{ ${texts.join("\n")}\n}` };
+}
+
+/** `for ((i=0; i<3; i++))`: its variables are numbers before it, and nothing in it makes them anything else. */
+function walkCountingFor(
+  walk: Walk,
+  node: Extract<CommandNode, { type: "ArithmeticFor" }>,
+  scene: Scene,
+): Step {
+  onlyInBash(walk, scene);
+  for (const part of [node.initialize, node.test, node.update])
+    if (part !== undefined) visitNested(walk, part, scene);
+  const read = (part: typeof node.test, state: State) => {
+    const text = part === undefined ? "" : arithmeticText(part);
+    return text === undefined ? undefined : renderPart(text, state);
+  };
+  const first = read(node.initialize, scene.state);
+  const state = withNumbers(scene.state, first?.assigned);
+  const inside = loopScene(walk, { ...scene, state }, [node]);
+  const test = read(node.test, inside.state);
+  const update = read(node.update, inside.state);
+  const step = walkList(walk, node.body, inside);
+  if (first === undefined || test === undefined || update === undefined)
+    markOpaque(walk, "a loop that counts evaluates text");
+  const header = [first, test, update].map((part) => part?.expression ?? "").join("; ");
+  const after = either(inside.state, either(step.flow.success, step.flow.failure));
+  return { flow: staying(after), text: `for ((${header}))\ndo ${step.text}\ndone` };
 }
 
 function walkUnknownFor(walk: Walk, node: For, words: readonly Word[], scene: Scene): Step {

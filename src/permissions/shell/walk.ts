@@ -92,9 +92,10 @@ export function assign(walk: Walk, name: string, value: Value, { state }: Scene)
 }
 
 /** What a variable holds after it was set to a word. */
-export function heldBy({ literal, value, numeric }: Word): Value {
+export function heldBy({ literal, value, numeric, temporary }: Word): Value {
   if (literal) return { type: "text", text: value };
-  return numeric === true ? { type: "number" } : { type: "unknown" };
+  if (numeric === true) return { type: "number" };
+  return { type: "unknown", ...(temporary === true && { temporary }) };
 }
 
 interface AssignedNames {
@@ -123,6 +124,9 @@ export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: S
     if (node.type === "For" || node.type === "Select") note(node.name.value, false);
     if (node.type === "ArithmeticCommand")
       for (const [, name = ""] of node.body.matchAll(/([A-Za-z_]\w*)/g)) note(name, true);
+    if (node.type === "ArithmeticFor")
+      for (const part of [node.initialize, node.test, node.update])
+        if (part !== undefined) for (const name of countedNames(walk, part)) note(name, true);
     if (node.type === "Command") {
       const command = node.name?.value ?? "";
       moves ||= movers.test(command);
@@ -134,6 +138,16 @@ export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: S
   };
   for (const node of nodes) visit(node);
   return { names, moves };
+}
+
+/** The variables that an arithmetic expression sets. */
+function countedNames(walk: Walk, node: SyntaxNode): readonly string[] {
+  const target =
+    (node.type === "ArithmeticBinary" && /^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator) && node.left) ||
+    (node.type === "ArithmeticUnary" && /^(?:\+\+|--)$/.test(node.operator) && node.operand);
+  const names = target !== false && target.type === "ArithmeticWord" ? [target.value] : [];
+  walk.grammar.forEachChild(node, (child) => names.push(...countedNames(walk, child)));
+  return names;
 }
 
 function holdsPattern(value: SyntaxNode): boolean {
@@ -161,6 +175,8 @@ type Value =
       readonly type: "unknown";
       /** It may hold a file pattern that the program itself has set. */
       readonly pattern?: true;
+      /** It is the name of a temporary file that was made just now, or nothing. */
+      readonly temporary?: true;
     };
 
 type Variables = ReadonlyMap<string, Value>;
@@ -169,6 +185,8 @@ type Variables = ReadonlyMap<string, Value>;
 export interface State {
   readonly directories: Directories;
   readonly variables: Variables;
+  /** Where `popd` leads, the last one first; absent where that is not known. */
+  readonly stack?: readonly Directories[];
 }
 
 /** The state after a command: when it succeeded, and when it failed. */
@@ -177,7 +195,7 @@ export interface Flow {
   readonly failure: State;
 }
 
-export const initialState: State = { directories: [""], variables: new Map() };
+export const initialState: State = { directories: [""], variables: new Map(), stack: [] };
 
 export function staying(state: State): Flow {
   return { success: state, failure: state };
@@ -189,6 +207,7 @@ export function either(left: State, right: State): State {
   return {
     directories: eitherDirectory(left.directories, right.directories),
     variables: eitherVariables(left.variables, right.variables),
+    ...(left.stack !== undefined && left.stack === right.stack && { stack: left.stack }),
   };
 }
 
@@ -239,8 +258,22 @@ function setVariable(state: State, name: string, value: Value): State {
 }
 
 /** The state in an unknown directory. */
-export function lost(state: State): State {
-  return { ...state, directories: ["unknown"] };
+export function lost({ variables }: State): State {
+  return { variables, directories: ["unknown"] };
+}
+
+/** The state after `pushd` went from one folder to another. */
+export function pushed(from: State, to: State): State {
+  const { directories, variables } = to;
+  return from.stack === undefined ? to : { directories, variables, stack: [from.directories, ...from.stack] };
+}
+
+/** The state after `popd`, which fails where nothing was pushed. */
+export function popped(state: State): State {
+  const { stack, variables } = state;
+  if (stack === undefined) return lost(state);
+  const [directories, ...rest] = stack;
+  return directories === undefined ? state : { variables, directories, stack: rest };
 }
 
 /**

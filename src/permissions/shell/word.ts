@@ -25,6 +25,8 @@ export interface Word extends ShellWord {
   readonly numeric?: true;
   /** It holds the value of this variable, which comes from the environment. */
   readonly environment?: string;
+  /** It is the name of a temporary file that was made just now, or nothing. */
+  readonly temporary?: true;
 }
 
 /** A word that is exactly this text. */

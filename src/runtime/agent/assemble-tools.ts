@@ -4,7 +4,7 @@ import { type Stats, statSync } from "node:fs";
 import { makeMemoryDirectory } from "../../context/make-memory-directory.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type ToolName, toolTable } from "../../foundation/tool-table.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import { outputFolder } from "../../journal/session-files.ts";
 import type { ModelFacts, ServerTool } from "../../model/model.ts";
 import { decide } from "../../permissions/decide.ts";
 import { createCopyFinder } from "../../permissions/find-copies.ts";
@@ -36,11 +36,9 @@ import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import type { SessionCommands } from "../gather-session.ts";
-import type { SessionSetup } from "../options/runtime-options.ts";
 import { outputToolName } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionServers } from "../servers/session-servers.ts";
-import { denyRules } from "../session-rules.ts";
 import type { LiveControls } from "./open-agent.ts";
 
 export interface AssembledTools {
@@ -204,14 +202,14 @@ function checkExtraTools(tools: readonly Tool[]): void {
 }
 
 /** Where settings ask for it, commands run where the operating system keeps them inside the work. */
-export function openSandboxes(runtime: RuntimeContext, options: SessionSetup): Sandboxes {
+export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule[]): Sandboxes {
   const { paths, settings: read } = runtime.discovered;
   const settings = readSandboxSettings(read.settings.plain.sandbox);
   const sandbox = createSandbox({
     runtime: runtime.sandbox,
     settings,
     home: paths.home,
-    deny: denyRules(runtime, options),
+    deny,
   });
   return {
     ...(sandbox === undefined ? {} : { sandbox }),
@@ -220,8 +218,13 @@ export function openSandboxes(runtime: RuntimeContext, options: SessionSetup): S
 }
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
-export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<string, string> = new Map()) {
+export function createToolContexts(
+  runtime: RuntimeContext,
+  sessionId: string,
+  added: ReadonlyMap<string, string>,
+) {
   const { paths } = runtime.discovered;
+  const outputDirectory = outputFolder(runtime, sessionId);
   const sessionLedger = createSessionFiles();
   const noteTemporary = createTemporaryNotes(paths.temporaryNotes);
   // `~` must mean to the tools what it means to the rules.
@@ -245,7 +248,7 @@ export function createToolContexts(runtime: RuntimeContext, added: ReadonlyMap<s
       files,
       host: runtime.host,
       environment: environment(),
-      outputDirectory: sessionFiles(paths.transcripts, plan.sessionId).toolResults,
+      outputDirectory,
       writeInTurn,
       ...(runtime.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
@@ -349,8 +352,10 @@ function createMemoryTurns({ memory }: RunPlan, { agentMemory }: Pick<Paths, "ag
 }
 
 /** Makes the memory directory of an agent that starts; one that cannot be made is said and hinders nothing else. */
-export async function prepareMemory({ memory }: RunPlan, notice?: (text: string) => void): Promise<void> {
-  if (memory === undefined) return;
+export async function prepareMemory(
+  memory: NonNullable<RunPlan["memory"]>,
+  notice?: (text: string) => void,
+): Promise<void> {
   try {
     await makeMemoryDirectory(memory);
   } catch (error) {

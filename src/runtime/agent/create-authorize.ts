@@ -1,5 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, shown } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import {
   type DecideOptions,
@@ -9,11 +9,12 @@ import {
   type PermissionRequest,
 } from "../../permissions/decide.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
-import { isInside } from "../../permissions/permission-policy.ts";
+import { isInside, type PolicyRule } from "../../permissions/permission-policy.ts";
+import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { TurnRights } from "../skills/agent-skills.ts";
+import type { TurnRights } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 
 /** A program's own answer to a call that rules leave open. */
@@ -24,6 +25,8 @@ export type CanUseTool = (
     readonly signal: AbortSignal;
     readonly agentId: string;
     readonly callId: string;
+    /** The same as `callId`, as the Claude Agent SDK calls it. */
+    readonly toolUseID: string;
     readonly reason: string;
     /** Whose tool it is, where it is one of an MCP server. */
     readonly server?: { readonly name: string; readonly source: string };
@@ -35,7 +38,12 @@ export type CanUseTool = (
 ) => Promise<ProgramAnswer>;
 
 type ProgramAnswer =
-  | { readonly behavior: "allow"; readonly updatedInput?: Readonly<Record<string, unknown>> }
+  | {
+      readonly behavior: "allow";
+      readonly updatedInput?: Readonly<Record<string, unknown>>;
+      /** Rules that hold for this agent until the session ends: `{ type: "addRules", destination: "session", … }`. */
+      readonly updatedPermissions?: readonly object[];
+    }
   /** `interrupt`: the run is to end after this turn. */
   | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
   /** Leaves it to the approver; without one the call is refused. */
@@ -82,8 +90,9 @@ type Judge = (tool: Tool, input: unknown) => Promise<Judged>;
 /** Decides about the calls of one run by its plan; what rules leave open is asked of the program, or refused. */
 export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeWithHooks {
   const { plan } = dependencies;
+  const grants = createRuleGrants(plan.directory, "canUseTool");
   return async (call, { signal, turn, hooks }) => {
-    const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks });
+    const judge: Judge = (tool, input) => judgeCall(tool, input, { dependencies, hooks, grants });
     await turn?.();
     const { tool, input } = call;
     const judged = await judge(tool, input);
@@ -98,7 +107,7 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
         ...approvedPaths(request, plan.policy),
       };
     if (type === "deny") return denied(tool, reason, wayOutOf(judged, plan.directory));
-    return ask(call, { dependencies, judged, judge, signal });
+    return ask(call, { dependencies, judged, judge, signal, grants });
   };
 }
 
@@ -108,13 +117,19 @@ async function judgeCall(
   {
     dependencies,
     hooks,
-  }: { readonly dependencies: AuthorizeDependencies; readonly hooks: DecideOptions["hooks"] },
+    grants,
+  }: {
+    readonly dependencies: AuthorizeDependencies;
+    readonly hooks: DecideOptions["hooks"];
+    readonly grants: RuleGrants;
+  },
 ): Promise<Judged> {
   const { plan, canUseTool, askPerson, beforeAsk, directory } = dependencies;
   const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
   const { name, effect } = tool;
   const planned = askPerson?.policy() ?? plan.policy;
-  const policy = withRights(dependencies.livePolicy?.(planned) ?? planned, dependencies.rights?.());
+  const live = dependencies.livePolicy?.(planned) ?? planned;
+  const policy = withRights(withRights(live, dependencies.rights?.()), grants.rights());
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
@@ -129,6 +144,8 @@ interface Asking {
   readonly judged: Judged;
   readonly judge: Judge;
   readonly signal: AbortSignal;
+  /** What the program has added to the rules. */
+  readonly grants: RuleGrants;
 }
 
 /** Hooks answer first, then the program, then the person. */
@@ -150,6 +167,7 @@ async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
     signal,
     agentId: plan.agent.id,
     callId: call.call.id,
+    toolUseID: call.call.id,
     reason,
     ...(tool.mcp === undefined ? {} : { server: { name: tool.mcp.serverName, source: tool.mcp.source } }),
     suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
@@ -163,17 +181,26 @@ async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
       ...(answer.interrupt === true ? { stops: true } : {}),
     };
   if (answer.behavior === "ask") return askPersonOf(call, asking);
+  // The program meant the answer as a whole: where a part of it cannot be followed, the call does not run.
+  const [trouble] = asking.grants.take(answer.updatedPermissions ?? []);
+  if (trouble !== undefined) return { ...denied(tool, trouble), asked: true };
   return allowedAs(call, answer, { ...asking, by: "program" });
 }
 
 /** In JavaScript a program can answer anything. What is none of the three answers lets nothing through. */
 function readProgramAnswer(given: unknown): ProgramAnswer {
   const behavior = isRecord(given) ? given["behavior"] : undefined;
+  const updates = isRecord(given) ? given["updatedPermissions"] : undefined;
+  if (updates !== undefined && !Array.isArray(updates))
+    return {
+      behavior: "deny",
+      message: `updatedPermissions of canUseTool must be a list, but is ${shown(updates)}`,
+    };
   if (behavior === "allow" || behavior === "deny" || behavior === "ask") return given as ProgramAnswer;
-  const shown = isRecord(given) ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}` : String(given);
+  const said = isRecord(given) ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}` : String(given);
   return {
     behavior: "deny",
-    message: `canUseTool must answer { behavior: "allow" }, "deny" or "ask", but answered ${shown}`,
+    message: `canUseTool must answer { behavior: "allow" }, "deny" or "ask", but answered ${said}`,
   };
 }
 
@@ -266,4 +293,54 @@ function wayOutOf({ request, policy }: Judged, anchor: string): string {
   if (rules.length === 0) return "";
   const list = rules.map((rule) => `\`${rule}\``).join(" and ");
   return `A person can allow exactly this with ${rules.length === 1 ? "the rule" : "the rules"} ${list} (permissions.allow in the settings, or --allowedTools).`;
+}
+
+/** Rules that a hook or the program adds while it allows a call; they hold for this agent and are never saved. */
+export interface RuleGrants {
+  /** Takes what can be taken, and says of the rest why it was not, each as one sentence. */
+  take(updates: readonly unknown[]): readonly string[];
+  /** They are next to the rules of the plan, whose deny and ask rules go before what they allow. */
+  rights(): TurnRights;
+}
+
+const maxRules = 200;
+
+/** `giver` is who adds them, for messages: "a hook". */
+export function createRuleGrants(anchor: string, giver: string): RuleGrants {
+  const lists = { allow: [] as PolicyRule[], deny: [] as PolicyRule[] };
+
+  function takeRule(written: unknown, list: "allow" | "deny"): readonly string[] {
+    const text = ruleText(written);
+    const reading = text === undefined ? undefined : parseRule(text, { list });
+    if (reading?.type !== "rule") return [`it names ${shown(text ?? written)}, which is no rule`];
+    if (lists.allow.length + lists.deny.length >= maxRules) return [`there are ${maxRules} rules already`];
+    lists[list].push({ rule: reading.rule, anchor, from: giver });
+    return [];
+  }
+
+  function takeUpdate(update: unknown): readonly string[] {
+    if (!isRecord(update) || update["type"] !== "addRules")
+      return ["only rules can be added; modes and folders stay as they are"];
+    const { destination, behavior, rules } = update;
+    if (destination !== "session")
+      return [`it wants to save to ${shown(destination)}, and only a person saves rules; write "session"`];
+    if (behavior !== "allow" && behavior !== "deny")
+      return [`"behavior" must be allow or deny, but it is ${shown(behavior)}`];
+    return (Array.isArray(rules) ? rules : [undefined]).flatMap((rule) => takeRule(rule, behavior));
+  }
+
+  return {
+    take: (updates) =>
+      updates
+        .flatMap(takeUpdate)
+        .map((why) => `An entry of "updatedPermissions" of ${giver} was not used: ${why}.`),
+    rights: () => lists,
+  };
+}
+
+function ruleText(written: unknown): string | undefined {
+  if (!isRecord(written) || typeof written["toolName"] !== "string") return undefined;
+  const { toolName, ruleContent } = written;
+  if (ruleContent === undefined || ruleContent === null) return toolName;
+  return typeof ruleContent === "string" ? `${toolName}(${ruleContent})` : undefined;
 }

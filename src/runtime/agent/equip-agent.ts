@@ -1,22 +1,22 @@
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
-import type { Stopwatch } from "../../foundation/stopwatch.ts";
 import type { RecordRequest } from "../../journal/create-request-recorder.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import type { SessionFiles } from "../../journal/session-files.ts";
 import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
+import type { Stopwatch } from "../../loop/watch-run.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
-import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
-import type { LiveText } from "../live-text.ts";
+import type { LiveText } from "../live/live-text.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   type CallServer,
@@ -24,10 +24,9 @@ import {
   resourceToolsOf,
   type SessionServers,
 } from "../servers/session-servers.ts";
-import { type AgentSkills, createAgentSkills, skillsCapability } from "../skills/agent-skills.ts";
-import { type ForkSkill, registeredHooks } from "../skills/fork-skill.ts";
-import type { SessionSkills } from "../skills/session-skills.ts";
+import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
 import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
+import { type ForkSkill, registeredHooks } from "./fork-skill.ts";
 import {
   type AgentParts,
   type Capability,
@@ -36,10 +35,13 @@ import {
   livePolicyCapability,
 } from "./open-agent.ts";
 import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
+import type { SessionSkills } from "./session-skills.ts";
 
 /** What all agents of a session share. */
 export interface AgentServices {
   readonly runtime: RuntimeContext;
+  /** Where the files of the session are, or would be. */
+  readonly files: SessionFiles;
   readonly tools: AssembledTools;
   readonly servers: SessionServers;
   readonly skills: SessionSkills;
@@ -52,8 +54,8 @@ export interface AgentServices {
   readonly asking?: ReturnType<typeof openAsking>;
   /** Keeps questions until somebody answers them; absent: where no one can be asked, calls are refused. */
   readonly inbox?: SessionInbox;
-  /** Passes what models write to viewers in other processes; absent where the session keeps no files. */
-  readonly liveText?: LiveText;
+  /** What models of the session are writing now. */
+  readonly liveText: LiveText;
 }
 
 /** What one agent has of its own. */
@@ -62,10 +64,11 @@ export interface AgentOwn {
   readonly model: Model;
   readonly stopwatch: Stopwatch;
   readonly commit?: (() => Promise<void>) | undefined;
-  /** Set for a child: how it is controlled, its own servers, and the clock of the agent that waits for it. */
+  /** Set for a child: how it is controlled, its own servers and transcript, and the clock of the agent that waits for it. */
   readonly child?: {
     readonly control: TaskControl;
     readonly servers: ChildServers | undefined;
+    readonly transcript: string;
     readonly waiting: Stopwatch;
     /** Behind what every agent has. */
     readonly last: readonly Capability[];
@@ -86,7 +89,8 @@ export interface AgentOwn {
 export interface EquippedAgent {
   readonly parts: AgentParts;
   readonly hooks: SessionHooks | undefined;
-  readonly skills: AgentSkills;
+  /** Absent for a child that may load none. */
+  readonly skills: AgentSkills | undefined;
 }
 
 /** Binds what a plan grants to this process: tools, servers, skills, hooks, limits, and the person who can be asked. */
@@ -100,31 +104,21 @@ export async function equipAgent(
   const guard = createRunGuard({ limits: plan.limits, tree: services.tree, stopwatch: own.stopwatch });
   const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
   const hooks = await openHooks(plan, { services, own, directory, pay: guard.pay });
-  const skills = openSkillsOf(plan, { services, own, hooks, pay: guard.pay });
+  const isGranted = hasSkillTool(plan, tools.tools);
+  // A person can call skills also where the main agent itself may load none.
+  const skills =
+    isGranted || main !== undefined
+      ? openSkillsOf(plan, { services, own, hooks, pay: guard.pay })
+      : undefined;
   const granted = grantedTools(plan, services, child?.servers);
-  const loading = skillsCapability(skills, { plan, directory, isGranted: hasSkillTool(plan, tools.tools) });
-  const shared: readonly Capability[] = [
-    { tools: granted },
-    { model: guard.pay, limits: guard.limits },
-    ...(services.inbox === undefined ? [] : [{ model: services.inbox.count }]),
-    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
-    ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
-  ];
-  const [tooling, ...behind] = shared;
-  const others = [...behind, ...(child?.last ?? [])];
-  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
+  const loading = skills === undefined ? [] : [skillsCapability(skills, { plan, directory, isGranted })];
   const parts: AgentParts = {
     model,
-    capabilities: [
-      ...(main === undefined
-        ? [...around(liveChildCapability), ...(tooling === undefined ? [] : [tooling]), loading, ...others]
-        : [...around(liveMainCapability), ...main.first, loading, ...shared, ...main.last]),
-      ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
-    ],
+    capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
     serverTools: tools.serverTools(plan, model.facts),
     ...peopleToAsk(plan, services, own),
     // Once it is moved to the background, it has no more tools of servers.
-    ...(child === undefined
+    ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
       ? {}
       : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.control.attended() }),
     directory,
@@ -138,14 +132,50 @@ export async function equipAgent(
         carryOverContext({
           ...(main === undefined ? {} : { tasks: main.tasks() }),
           todos: tools.todos(plan.agent.id),
-          skills: skills.called(),
-          offered: skills.offered(),
+          skills: skills?.called() ?? [],
+          offered: skills?.offered() ?? "",
         }),
     }),
     recordRequest: services.recordRequest,
     ...(own.commit === undefined ? {} : { commit: own.commit }),
   };
   return { parts, hooks, skills };
+}
+
+/** What every agent has, with what the main agent or a child has before and behind it. */
+function capabilitiesOf(
+  plan: RunPlan,
+  {
+    services,
+    own: { main, child },
+    guard,
+    hooks,
+    loading,
+    granted,
+  }: {
+    readonly services: AgentServices;
+    readonly own: AgentOwn;
+    readonly guard: RunGuard;
+    readonly hooks: SessionHooks | undefined;
+    readonly loading: readonly Capability[];
+    readonly granted: readonly Tool[];
+  },
+): readonly Capability[] {
+  const { runtime, inbox } = services;
+  const tooling: Capability = { tools: granted };
+  const behind: readonly Capability[] = [
+    { model: guard.pay, limits: guard.limits },
+    ...(inbox === undefined ? [] : [{ model: inbox.count }]),
+    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
+    ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
+  ];
+  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
+  return [
+    ...(main === undefined
+      ? [...around(liveChildCapability), tooling, ...loading, ...behind, ...(child?.last ?? [])]
+      : [...around(liveMainCapability), ...main.first, ...loading, tooling, ...behind, ...main.last]),
+    ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
+  ];
 }
 
 /** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
@@ -189,15 +219,17 @@ async function openHooks(
     mayGrow: services.skills.bringHooks,
     callServer: ownFirst(child?.servers, servers.call),
     ...(main === undefined ? {} : { environment: main.environment }),
-    ...(child === undefined ? {} : { child: childHookFacts(plan, runtime, child.control) }),
+    ...(child === undefined ? {} : { child: childHookFacts(plan, child) }),
   });
   const skill = "task" in plan ? (plan as ChildPlan).task.skill : undefined;
   if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
   return hooks;
 }
 
-function childHookFacts(plan: RunPlan, { discovered }: RuntimeContext, { reported }: TaskControl) {
-  const { transcript } = sessionFiles(discovered.paths.transcripts, plan.sessionId).agent(plan.agent.id);
+function childHookFacts(
+  plan: RunPlan,
+  { transcript, control: { reported } }: NonNullable<AgentOwn["child"]>,
+) {
   const agentType = "task" in plan ? (plan as ChildPlan).task.agentType : plan.agent.name;
   return {
     agentId: plan.agent.id,
@@ -243,7 +275,7 @@ function grantedTools(
   return [
     ...tools.tools.filter(({ name, mcp }) => granted.has(name) && isShared(mcp)),
     ...(own?.tools ?? []).filter(({ name }) => granted.has(name)),
-    ...resourceToolsOf(plan, servers, own),
+    ...(plan.mcpServers === undefined ? [] : resourceToolsOf(plan, servers, own)),
   ];
 }
 

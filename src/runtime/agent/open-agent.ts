@@ -7,12 +7,12 @@ import type { Model, ServerTool } from "../../model/model.ts";
 import { ModelError } from "../../model/model-error.ts";
 import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import type { SeenFile } from "../../tools/file-ledger.ts";
 import type { TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
-import type { TurnRights } from "../skills/agent-skills.ts";
+import type { TurnRights } from "./agent-skills.ts";
 import {
   type AuthorizeDependencies,
   type AuthorizeWithHooks,

@@ -1,6 +1,6 @@
 import { abortable } from "../../foundation/abortable.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { Stopwatch } from "../../foundation/stopwatch.ts";
+import type { Stopwatch } from "../../loop/watch-run.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
 import { type PermissionMode, type PolicyRule, withMode } from "../../permissions/permission-policy.ts";

@@ -1,6 +1,7 @@
 // @io
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { errorCode } from "../../foundation/file-error.ts";
 import { shown } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
@@ -10,7 +11,6 @@ import {
   type GrantUse,
   grantEnd,
 } from "../../permissions/grants/approval-record.ts";
-import { errorCode } from "../../storage/file-error.ts";
 import { answerQuestion, type GivenAnswer } from "./answer-question.ts";
 import { type InboxEntry, type InboxFiles, openInboxFiles } from "./inbox-files.ts";
 

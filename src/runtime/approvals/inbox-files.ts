@@ -14,6 +14,7 @@ import {
   watch,
 } from "node:fs";
 import { join } from "node:path";
+import { errorCode, fileError } from "../../foundation/file-error.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import {
@@ -24,7 +25,7 @@ import {
   readQuestion,
   readUse,
 } from "../../permissions/grants/approval-record.ts";
-import { createWholeFile, errorCode, fileError, replaceWholeFile } from "../../storage/file-error.ts";
+import { createWholeFile, replaceWholeFile } from "../../storage/create-whole-file.ts";
 
 /** A question with everything that belongs to it. */
 export interface InboxEntry {

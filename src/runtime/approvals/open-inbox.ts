@@ -17,27 +17,20 @@ export interface ApprovalSettings extends Pick<ApprovalsValue, "webhook"> {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the program says goes before what settings say; where both are silent, calls are refused. */
-export function approvalsOf(
+/**
+ * Where questions wait: what the program says goes before what settings say; where both are silent, calls are refused. The key of
+ * the webhook leaves the environment in any case: who has it can answer questions in a person's name.
+ */
+export function readApprovals(
   option: "refuse" | "inbox" | undefined,
   settings: ApprovalsValue | undefined,
-  environment: Environment,
-): { readonly approvals?: ApprovalSettings } {
-  if ((option ?? settings?.mode) !== "inbox") return {};
+  whole: Environment,
+): { readonly environment: Environment; readonly approvals?: ApprovalSettings } {
   const { webhook } = settings ?? {};
-  if (webhook === undefined) return { approvals: { key: {} } };
-  return { approvals: { webhook, key: { [webhook.secretEnv]: environment[webhook.secretEnv] } } };
-}
-
-/** The environment without the key of the webhook: who has it can answer questions in a person's name. */
-export function withoutWebhookKey(
-  environment: Environment,
-  settings: ApprovalsValue | undefined,
-): Environment {
-  const { webhook } = settings ?? {};
-  if (webhook === undefined) return environment;
-  const { [webhook.secretEnv]: _key, ...rest } = environment;
-  return rest;
+  const waits = (option ?? settings?.mode) === "inbox";
+  if (webhook === undefined) return { environment: whole, ...(waits ? { approvals: { key: {} } } : {}) };
+  const { [webhook.secretEnv]: key, ...environment } = whole;
+  return { environment, ...(waits ? { approvals: { webhook, key: { [webhook.secretEnv]: key } } } : {}) };
 }
 
 /** The inbox of a session, where questions are to wait. */

@@ -15,7 +15,7 @@ import {
   rulesPass,
 } from "../../permissions/grants/approval-record.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
-import { actualAmount } from "../../tasks/budget/need-estimator.ts";
+import { actualAmount } from "../../tasks/need-estimator.ts";
 import type { CallToAsk, PersonsAnswer } from "../agent/ask-person.ts";
 import {
   type InboxEntry,

@@ -11,7 +11,7 @@ import {
   type HookRunnerOptions,
   type LateAnswer,
 } from "../../hooks/hook-runner.ts";
-import { sessionFiles } from "../../journal/session-files.ts";
+import { outputFolder, sessionFiles } from "../../journal/session-files.ts";
 import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../model/model.ts";
 import { withFacts } from "../../permissions/call-facts.ts";
@@ -22,6 +22,7 @@ import type { PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import { loadPluginHooks } from "../../plugins/load-plugin.ts";
 import type { MergedSettings } from "../../settings/settings-layer.ts";
+import { createRuleGrants } from "../agent/create-authorize.ts";
 import type { Capability } from "../agent/open-agent.ts";
 import { chooseModel } from "../gather-session.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
@@ -30,7 +31,6 @@ import {
   type CallHookDependencies,
   type CallHooks,
   createCallHooks,
-  createHookGrants,
   createTeamHooks,
   type TeamHooks,
 } from "./call-hooks.ts";
@@ -128,13 +128,18 @@ interface SessionHookFacts {
   readonly mayGrow?: boolean;
 }
 
+const noPluginHooks = { hooks: [], diagnostics: [] } as const;
+
 /** Finds every hook that this session has to respect; undefined where there is none. */
 export async function openSessionHooks(facts: SessionHookFacts): Promise<SessionHooks | undefined> {
   const { runtime, plan, definition } = facts;
   const { discovered } = runtime;
   const { settings } = discovered.settings;
   const notify = createReport(runtime.notice);
-  const plugins = await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
+  const plugins =
+    discovered.plugins.length === 0
+      ? noPluginHooks
+      : await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
   for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({
     settings,
@@ -177,7 +182,7 @@ function createRunner(
   const { settings } = discovered.settings;
   const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
   const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
-  const environmentFile = join(files.directory, "session-environment.sh");
+  const environmentFile = join(runtime.scratch ?? files.directory, "session-environment.sh");
   const created = createHookRunner({
     rules,
     functions: runtime.hooks,
@@ -199,7 +204,7 @@ function createRunner(
     }),
     ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
     warnOnly: settings.extra.get("failingHooks") === "warn",
-    outputDirectory: files.toolResults,
+    outputDirectory: outputFolder(runtime, plan.sessionId),
     newId: runtime.ids.uuid,
     onLate: (late) => takeLate(late, mail, notify),
     ...(runtime.live?.watchHook === undefined ? {} : { watch: runtime.live.watchHook }),
@@ -248,7 +253,7 @@ function assemble({ facts, runner, situation, report, mail }: Parts): Omit<Sessi
       situation,
       report,
       wantStop,
-      grants: createHookGrants(facts.plan.directory),
+      grants: createRuleGrants(facts.plan.directory, "a hook"),
     }),
     ...prompts,
     compaction: createCompactionHooks({
@@ -370,9 +375,9 @@ export function collectHookRules(sources: HookSources): readonly SourcedHookRule
       return { hook, origin: { type: "settings", ...file } };
     });
   if (isOff || managedOnly) return written;
-  const mayRun = definition !== undefined && mayWiden(definition.source, trusted);
+  const mayRun = definition?.hooks !== undefined && mayWiden(definition.source, trusted);
   const own = mayRun
-    ? agentHooks(definition.hooks ?? [], {
+    ? agentHooks(definition.hooks, {
         id: agentId,
         name: definition.name,
         isSubagent: sources.isSubagent === true,

@@ -1,4 +1,4 @@
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, kindOf } from "../../foundation/json-record.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../tools/tool.ts";
 import { callNames, type GivenTool } from "./normalize-runtime-options.ts";
 import { readSchema } from "./read-schema.ts";
@@ -38,7 +38,11 @@ function contextFor(method: string, context: ToolContext): unknown {
 export function toOutcome(value: unknown): ToolOutcome {
   if (typeof value === "string") return { content: value };
   if (isOutcome(value)) return value;
-  return { content: value === undefined ? "Done." : JSON.stringify(value), data: value };
+  if (value === undefined) return { content: "Done." };
+  const json: string | undefined = JSON.stringify(value);
+  if (json === undefined)
+    return { content: `The tool returned ${kindOf(value)}, which is no result.`, isError: true };
+  return { content: json, data: value };
 }
 
 function isOutcome(value: unknown): value is ToolOutcome {

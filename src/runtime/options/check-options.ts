@@ -8,7 +8,8 @@ import {
 } from "../../foundation/option-words.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 
-type Check = (value: unknown) => string | undefined;
+/** What is wrong with a value, as the rest of a sentence about it; undefined where it fits. */
+export type Check = (value: unknown) => string | undefined;
 
 const text: Check = (value) => (typeof value === "string" ? undefined : "must be a string");
 const flag: Check = (value) => (typeof value === "boolean" ? undefined : "must be true or false");
@@ -16,7 +17,9 @@ const call: Check = (value) => (typeof value === "function" ? undefined : "must 
 const thing: Check = (value) =>
   typeof value === "object" && value !== null ? undefined : "must be an object";
 /** By name, so no list. */
-const record: Check = (value) => (kindOf(value) === "an object" ? undefined : "must be an object by name");
+const isByName = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const record: Check = (value) => (isByName(value) ? undefined : "must be an object by name");
 /** An object with these functions, and with others that are functions if they are there. */
 function methods(needed: readonly string[], others: readonly string[] = []): Check {
   return (value) => {
@@ -28,7 +31,7 @@ function methods(needed: readonly string[], others: readonly string[] = []): Che
   };
 }
 const variables: Check = (value) =>
-  kindOf(value) === "an object" &&
+  isByName(value) &&
   Object.values(Object(value)).every((entry) => entry === undefined || typeof entry === "string")
     ? undefined
     : "must be an object of strings";
@@ -60,8 +63,15 @@ function oneOf(words: readonly string[]): Check {
   };
 }
 
-const effort: Check = (value) =>
-  typeof value === "number" && value >= 0 ? undefined : oneOf(effortLevels)(value);
+const effort: Check = (value) => {
+  if (typeof value !== "number") return oneOf(effortLevels)(value);
+  return value >= 0 && value <= 100 ? undefined : "must be a number from 0 to 100";
+};
+const filled: Check = (value) =>
+  typeof value === "string" && value.trim() !== "" ? undefined : "must be a string that is not empty";
+/** A number, also a large one; `Infinity` means all. */
+const amount: Check = (value) =>
+  typeof value === "number" && value >= 0 ? undefined : "must be a number from 0";
 const mode: Check = (value) =>
   typeof value === "string" && parsePermissionMode(value) !== undefined
     ? undefined
@@ -75,13 +85,41 @@ function oneEntry(entry: unknown, complaint: string | undefined): readonly strin
   return complaint === undefined ? [] : [`has the entry ${shown(entry, 30)}, which ${complaint}`];
 }
 
+/** Lists of what this program made, or the same by name. */
+function listOrRecord(entries: string): Check {
+  return (value) =>
+    typeof value === "object" && value !== null ? undefined : `must be a list of ${entries}, or an object`;
+}
+
+const plan: Check = (value) =>
+  typeof Object(Object(value)["agent"])["id"] === "string" && kindOf(Object(value)["task"]) === "an object"
+    ? undefined
+    : "must be the plan of a child agent, as session.planAgent() gives it";
+
+const servers: Check = (value) =>
+  record(value) ?? Object.entries(Object(value)).flatMap(([name, server]) => wrongServer(name, server))[0];
+
+/** What is no server at all is a mistake of the program; one that cannot be used is reported like those of files. */
+function wrongServer(name: string, server: unknown): readonly string[] {
+  const has = `has the server ${shown(name, 40)}, which`;
+  if (kindOf(server) !== "an object") return [`${has} must be an object, but is ${shown(server, 40)}`];
+  const { type, instance } = Object(server);
+  if (type !== "sdk" || typeof Object(instance)["connect"] === "function") return [];
+  return [`${has} needs an instance with a function connect()`];
+}
+
+/** The checks that other tables of arguments are made of. */
+export const checks = { text, filled, flag, call, texts, amount, mode, signal, record, plan, oneOf };
+
+const platforms = ["aix", "android", "darwin", "freebsd", "linux", "openbsd", "sunos", "win32"];
+
 const runtimeChecks: Readonly<Record<string, Check>> = {
   cwd: text,
   home: text,
   env: variables,
-  platform: text,
-  agents: thing,
-  tools: thing,
+  platform: oneOf(platforms),
+  agents: listOrRecord("agents"),
+  tools: listOrRecord("tools and names of tools"),
   model,
   store: methods(["run", "stop", "close"]),
   wrapModel: call,
@@ -89,13 +127,13 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   wrapPlan: call,
   idempotencyKey: call,
   settings: (value) =>
-    typeof value === "string" || kindOf(value) === "an object"
+    typeof value === "string" || isByName(value)
       ? undefined
       : "must be the path of a settings file, JSON text or an object",
   settingSources: sources,
   pluginDirectories: texts,
   additionalDirectories: texts,
-  mcpServers: record,
+  mcpServers: servers,
   mcpConfig: texts,
   strictMcpConfig: flag,
   trusted: flag,
@@ -103,7 +141,7 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   canUseTool: call,
   approver: methods(["approve"]),
   approvals: oneOf(["refuse", "inbox"]),
-  hooks: thing,
+  hooks: listOrRecord("hooks"),
   onWarning: call,
   host: methods([], ["ask", "todosChanged", "mayFetchPrivate"]),
   concurrency: count,
@@ -126,7 +164,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   effort,
   permissionMode: mode,
   skipPermissions: flag,
-  tools: thing,
+  tools: listOrRecord("tools and names of tools"),
   allowedTools: texts,
   disallowedTools: texts,
   systemPrompt: text,
@@ -179,6 +217,7 @@ const tables = {
   open: sessionChecks,
   run: { ...sessionChecks, signal },
   "session.run": { signal },
+  "session.compact": { signal },
   replay: {
     tools: oneOf(["recorded", "real"]),
     from: text,
@@ -227,31 +266,44 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 
 /** Refuses options that are unknown or of the wrong kind, with one sentence and the closest match. */
 export function checkOptions(taker: Taker, options: unknown): void {
+  checkTable(taker, tables[taker], options);
+}
+
+/** The same by a table of its own. */
+export function checkTable(
+  taker: string,
+  table: Readonly<Record<string, Check | undefined>>,
+  options: unknown,
+): void {
   const name = `${taker}()`;
   if (typeof options !== "object" || options === null || Array.isArray(options))
     throw invalid(`The options of ${name} must be an object, but are ${kindOf(options)}.`);
-  const checks: Readonly<Record<string, Check | undefined>> = tables[taker];
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
-    const check = Object.hasOwn(checks, key) ? checks[key] : undefined;
-    if (check === undefined) throw unknownOption(taker, key);
+    const check = Object.hasOwn(table, key) ? table[key] : undefined;
+    if (check === undefined) throw unknownOption(taker, Object.keys(table), key);
     const complaint = check(value);
-    if (complaint !== undefined)
-      throw invalid(`The option ${key} of ${name} ${complaint}, but is ${shown(value, 60)}.`);
+    if (complaint === undefined) continue;
+    // A sentence about one entry of a list or record says itself what that entry is.
+    const what = complaint.startsWith("has ") ? "" : `, but is ${shown(value, 60)}`;
+    throw invalid(`The option ${key} of ${name} ${complaint}${what}.`);
   }
 }
 
-function unknownOption(taker: Taker, key: string): RetinueError {
-  const known = Object.keys(tables[taker]);
-  const other = otherNames.get(key);
-  const nearest = other !== undefined && known.includes(other) ? other : nearestName(key, known);
+function unknownOption(taker: string, known: readonly string[], key: string): RetinueError {
   const message = `${JSON.stringify(key)} is not an option of ${taker}().`;
-  if (nearest !== undefined) return invalid(`${message} Did you mean ${JSON.stringify(nearest)}?`);
-  const owner = (["createRuntime", "run"] as const).find((name) => Object.hasOwn(tables[name], key));
+  const other = otherNames.get(key);
+  if (other !== undefined && known.includes(other))
+    return invalid(`${message} Did you mean ${JSON.stringify(other)}?`);
+  // Before the nearest name: allowedTools is an option of run(), and not a misspelt disallowedTools.
+  const owners = Object.hasOwn(tables, taker) ? (["createRuntime", "run"] as const) : [];
+  const owner = owners.find((name) => Object.hasOwn(tables[name], key));
+  if (owner !== undefined) return invalid(`${message} It is an option of ${owner}().`);
+  const nearest = nearestName(key, known);
   return invalid(
-    owner === undefined
+    nearest === undefined
       ? `${message} Its options are ${known.join(", ")}.`
-      : `${message} It is an option of ${owner}().`,
+      : `${message} Did you mean ${JSON.stringify(nearest)}?`,
   );
 }
 
@@ -260,7 +312,7 @@ export function checkPrompt(taker: string, prompt: unknown): void {
   const isFilled =
     typeof prompt === "string" ? prompt.trim() !== "" : Array.isArray(prompt) && prompt.length > 0;
   const entries: readonly unknown[] = Array.isArray(prompt) ? prompt : [];
-  const wrong = entries.find((block) => typeof Object(block)["type"] !== "string");
+  const wrong = entries.find((block) => !isPromptBlock(block));
   if (wrong !== undefined)
     throw invalid(
       `The prompt of ${taker}() must be a string or a list of content blocks such as { type: "text", text }, but has ${shown(wrong, 60)}.`,
@@ -270,11 +322,25 @@ export function checkPrompt(taker: string, prompt: unknown): void {
   throw invalid(`The prompt of ${taker}() must be a string or a list of content blocks, but is ${what}.`);
 }
 
+/** Kinds that only providers know are left to them; text without text would fail inside. */
+function isPromptBlock(block: unknown): boolean {
+  const { type, text: written, source } = Object(block);
+  if (type === "text") return typeof written === "string";
+  if (type === "image" || type === "document") return typeof source === "object" && source !== null;
+  return typeof type === "string";
+}
+
 export function checkAgentType(taker: string, agentType: unknown): void {
   if (typeof agentType === "string" && agentType !== "") return;
   throw invalid(
     `The first argument of ${taker}() must be the name of an agent, such as "Explore", but is ${shown(agentType, 60)}.`,
   );
+}
+
+/** Refuses an argument that does not fit; `what` names it: "The plan of session.runPlan()". */
+export function checkArgument(what: string, check: Check, given: unknown): void {
+  const complaint = check(given);
+  if (complaint !== undefined) throw invalid(`${what} ${complaint}, but is ${shown(given, 60)}.`);
 }
 
 export function isModelObject(value: unknown): boolean {

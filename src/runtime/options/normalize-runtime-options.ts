@@ -6,7 +6,7 @@ import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChildLimits } from "../../tasks/task-manager.ts";
-import { checkOptions, invalid, isModelObject } from "./check-options.ts";
+import { invalid, isModelObject } from "./check-options.ts";
 import type {
   ModelInput,
   RuntimeOptions,
@@ -36,9 +36,8 @@ export interface NormalizedRuntime {
   readonly childLimits: Partial<ChildLimits>;
 }
 
-/** Checks the options of a runtime, and brings the shapes of other libraries into ours. */
+/** Takes options that were checked, and brings the shapes of other libraries into ours. */
 export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRuntime {
-  checkOptions("createRuntime", options);
   const {
     store: _store,
     agents,

@@ -1,6 +1,6 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
-import type { WaitClock } from "../../foundation/stopwatch.ts";
+import type { WaitClock } from "../../foundation/abortable.ts";
 import type { FiredEvent, HookInput, HookOutput } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";
@@ -36,7 +36,13 @@ type HookCallback<Event extends FiredEvent> = (
 ) => HookReturn | Promise<HookReturn>;
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
-type HookReturn = HookOutput | undefined | void;
+type HookReturn = HookOutput | AsyncHookOutput | undefined | void;
+
+/** What a hook of the Agent SDK answers that decides nothing; what it then does is its own matter. */
+interface AsyncHookOutput {
+  readonly async: true;
+  readonly asyncTimeout?: number;
+}
 
 type HooksByEvent = {
   readonly [Event in FiredEvent]?: readonly (
@@ -281,7 +287,7 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly hooks?: readonly HookFunction[];
   readonly notice?: (text: string) => void;
   /** What members of a team in processes of their own are started with. */
-  readonly portable?: PortableOptions;
+  readonly portable?: () => PortableOptions;
   /** What the host of a session changes while it runs. */
   readonly live?: LiveControls;
 }

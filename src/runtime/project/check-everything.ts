@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { loadSessionInstructions } from "../../context/load-session-instructions.ts";
 import { type AgentDefinition, createRegistry } from "../../definitions/agent-definition.ts";
-import { type AgentPlace, createAgentFileLoader } from "../../definitions/discover-agents.ts";
+import { type AgentPlace, createAgentFileLoader } from "../../definitions/find-agent-files.ts";
 import { lintDefinition } from "../../definitions/lint-definition.ts";
 import { lintRegistry } from "../../definitions/lint-registry.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";

@@ -2,12 +2,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentScope } from "../../definitions/agent-definition.ts";
-import { firstSentence } from "../../definitions/first-sentence.ts";
 import { lintDefinition, lintModel, lintTools } from "../../definitions/lint-definition.ts";
 import { parseAgentDefinition } from "../../definitions/parse-agent-definition.ts";
 import { rateDescription } from "../../definitions/rate-description.ts";
 import { isAdvisedAgentName, refuseAgentName } from "../../definitions/refuse-agent-name.ts";
 import { type Diagnostic, hasErrors } from "../../foundation/diagnostic.ts";
+import { firstSentence } from "../../foundation/first-sentence.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { shippedAliases } from "../../model/select-subagent-model.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";

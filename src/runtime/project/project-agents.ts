@@ -1,8 +1,8 @@
 import { escapeLine } from "../../conversation/escape-control-tags.ts";
 import type { AgentDefinition, AgentScope, RegisteredAgent } from "../../definitions/agent-definition.ts";
 import { toolsPhrase } from "../../definitions/describe-agents.ts";
-import { firstSentence } from "../../definitions/first-sentence.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
+import { firstSentence } from "../../foundation/first-sentence.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { AgentField } from "./agent-fields.ts";
 import type { CreateAgentOptions, CreatedAgent, NewAgent, NewScope } from "./new-agent.ts";

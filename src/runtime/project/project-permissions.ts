@@ -17,7 +17,12 @@ import type { RuleList } from "../../permissions/rules/parse-rule.ts";
 import { decideMode } from "../../planning/plan-session.ts";
 import type { HeldBack, SettingsSource } from "../../settings/settings-layer.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
-import { findWorkingDirectories, policyFacts, refuseBrokenRestrictions } from "../session-rules.ts";
+import {
+  findWorkingDirectories,
+  policyFacts,
+  refuseBrokenRestrictions,
+  sessionRules,
+} from "../session-rules.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
 export type { HeldBack, SettingsSource } from "../../settings/settings-layer.ts";
@@ -151,7 +156,8 @@ async function gatherPolicy(
   { mode, allowedTools = [], pathText = (file) => file, optionText = (name) => name }: PermissionTestOptions,
 ): Promise<Pick<PermissionTest, "policy" | "modeFrom">> {
   const source = { discovered, trusted: trust.trusted, platform };
-  const facts = policyFacts(source, { allowedTools, disallowedTools });
+  const rules = sessionRules(discovered.settings, { allowedTools, disallowedTools }, discovered.paths.cwd);
+  const facts = policyFacts(source, rules);
   const decided = decideMode({ ...facts, ...(mode === undefined ? {} : { permissionMode: mode }) });
   if (decided.type === "refused") throw misuse(decided.reason, decided.advice);
   const workingDirectories = await findWorkingDirectories({ discovered, additionalDirectories });

@@ -10,7 +10,7 @@ import { findGaps } from "../../replay/replay-recording.ts";
 import { loadSettings } from "../../settings/load-settings.ts";
 import { createPaths, type Paths } from "../../settings/paths.ts";
 import { createTrustStore, findRepositoryRoot } from "../../settings/trust-store.ts";
-import { type Cleaned, cleanUp } from "../../tasks/recovery/cleanup.ts";
+import { type Cleaned, cleanUp } from "../../tasks/cleanup.ts";
 import { type CleanedTeams, cleanUpTeams } from "../teams/clean-up-teams.ts";
 import { withTeam } from "../teams/mail-of-team.ts";
 import type { ProjectOptions } from "./project-facts.ts";

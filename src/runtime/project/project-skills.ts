@@ -1,7 +1,6 @@
 import { escapeLine } from "../../conversation/escape-control-tags.ts";
-
-import { firstSentence } from "../../definitions/first-sentence.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
+import { firstSentence } from "../../foundation/first-sentence.ts";
 import { lintAgentSkills } from "../../skills/named-skills.ts";
 import { describePowers, mayGrant, type Skill } from "../../skills/skill.ts";
 import { hasCommands } from "../../skills/skill-pieces.ts";

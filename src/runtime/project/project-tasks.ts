@@ -1,20 +1,22 @@
 import { basename } from "node:path";
+import type { Message } from "../../conversation/message.ts";
 import { sleep } from "../../foundation/abortable.ts";
-import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { readAssistantBlocks, readUserBlocks } from "../../journal/read-assistant-blocks.ts";
 import { isAgentId } from "../../journal/session-files.ts";
 import { describeDamage, type TranscriptDamage } from "../../journal/transcript-damage.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readNewLines } from "../../storage/read-lines.ts";
-import { callText, inFlightText } from "../../tasks/recovery/child-run.ts";
-import { findInterrupted, type Interrupted } from "../../tasks/recovery/find-interrupted.ts";
-import { type FoundTask, findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { callText, inFlightText } from "../../tasks/child-run.ts";
+import { findInterrupted, type Interrupted } from "../../tasks/find-interrupted.ts";
+import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 
 export { continuePrompt } from "../../planning/spawn-request.ts";
-export type { Interrupted } from "../../tasks/recovery/find-interrupted.ts";
-export type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
+export type { Interrupted } from "../../tasks/find-interrupted.ts";
+export type { FoundTask } from "../../tasks/find-tasks.ts";
 
 export interface ListedTask extends FoundTask {
   /** What it does right now, where it runs and has told so. */
@@ -68,6 +70,15 @@ export function projectTasks(paths: () => Promise<Paths>): ProjectTasks {
     },
     interrupted: async () => findInterrupted(await transcripts()),
   };
+}
+
+/** The message of a line of a transcript; undefined where it has none. */
+export function messageIn({ type, message }: JsonRecord): Message | undefined {
+  if ((type !== "user" && type !== "assistant") || !isRecord(message)) return undefined;
+  const { content } = message;
+  return type === "user"
+    ? { role: type, content: [...readUserBlocks(content)] }
+    : { role: type, content: [...readAssistantBlocks(content)] };
 }
 
 /** A call that was in flight, in a few words. */

@@ -5,8 +5,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import { agentOutputFile } from "../../tasks/agent-output-file.ts";
-import { findTasks } from "../../tasks/recovery/find-tasks.ts";
+import { findTasks } from "../../tasks/find-tasks.ts";
 import { type BoardTask, sortedTasks } from "../../teams/board.ts";
 import { lineOf } from "../../teams/create-board-tools.ts";
 import { bodyOf } from "../../teams/mail.ts";
@@ -246,7 +245,7 @@ async function* watchMember({ open, member, signal }: Watching): AsyncGenerator<
   const team = await open();
   const { taskId = "" } = memberOf(team, member);
   const files = sessionFiles(team.transcripts, team.config.leadSessionId);
-  const tail = createTail(agentOutputFile(files, taskId));
+  const tail = createTail(files.agent(taskId).output);
   while (!signal.aborted) {
     yield* tail.read();
     if (await hasLeft(open, member)) break;

@@ -7,7 +7,7 @@ import { parseJsonDocument } from "../../foundation/parse-json-document.ts";
 export interface AgentsText {
   readonly definitions: readonly AgentDefinition[];
   readonly diagnostics: readonly Diagnostic[];
-  /** Nothing of it can be used: it is not JSON, or not an object. */
+  /** It is not JSON, not an object, or has an agent that cannot be used. */
   readonly isBroken: boolean;
 }
 
@@ -18,5 +18,6 @@ export function readAgentsText(text: string, file: string): AgentsText {
     return { definitions: [], diagnostics: [document.diagnostic], isBroken: true };
   const { definitions, diagnostics } = readSessionAgents(document.value, document.locate, file);
   const isObject = typeof document.value === "object" && !Array.isArray(document.value);
-  return { definitions, diagnostics, isBroken: !isObject || document.value === null };
+  const hasErrors = diagnostics.some(({ severity }) => severity === "error");
+  return { definitions, diagnostics, isBroken: !isObject || document.value === null || hasErrors };
 }

@@ -4,7 +4,7 @@ import { sleep } from "../../foundation/abortable.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
-import type { FoundTask } from "../../tasks/recovery/find-tasks.ts";
+import type { FoundTask } from "../../tasks/find-tasks.ts";
 import { controlFiles } from "../../tasks/watch-control.ts";
 import { writeStopRequest } from "../../tasks/write-stop-request.ts";
 

@@ -1,9 +1,9 @@
 // @io
 import { link, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { fileError } from "../../foundation/file-error.ts";
 import { makeFolder } from "../../foundation/find-working-folder.ts";
 import { createTemporaryNotes, temporaryName } from "../../storage/create-temporary-notes.ts";
-import { fileError } from "../../storage/file-error.ts";
 
 /** Writes a whole file or nothing, or throws a RetinueError that says why; `notes` is where half-written files are noted. Answers "exists" instead of replacing a file, unless that is wanted. */
 export async function writeNewFile(

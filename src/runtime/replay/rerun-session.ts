@@ -16,7 +16,7 @@ import {
   type RecordedRun,
   type Recording,
 } from "../../replay/recording.ts";
-import { createWholeFile } from "../../storage/file-error.ts";
+import { createWholeFile } from "../../storage/create-whole-file.ts";
 import { readLines } from "../../storage/read-lines.ts";
 import type { Capability } from "../agent/open-agent.ts";
 import type { SessionOptions } from "../options/runtime-options.ts";

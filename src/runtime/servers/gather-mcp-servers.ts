@@ -60,20 +60,21 @@ export async function gatherMcpServers(options: GatherMcpOptions): Promise<Gathe
     }),
     loadMcpApprovals(paths),
   ]);
-  const own = fromProgram(options.mcpServers ?? {});
+  const own = options.mcpServers === undefined ? noServers : fromProgram(options.mcpServers);
   const entries = [...loaded.entries, ...fromPlugins.entries, ...own.entries];
   const facts: McpFacts = {
     trusted: options.trusted,
     attended: options.ask !== undefined,
-    approvals: { ...readApprovalSettings(settings.layers), recorded },
     policy,
     strict: options.strictMcpConfig === true,
     exclusive: loaded.isExclusive,
     lookup: createLookup(options.environment, paths.projectRoot),
+    approvals: { ...readApprovalSettings(settings.layers), recorded },
   };
-  const answered = await askAll(chooseMcpServers(entries, facts), options);
-  const decided = { ...facts, answers: answered.answers };
-  const chosen = chooseMcpServers(entries, decided);
+  const first = chooseMcpServers(entries, facts);
+  const answered = await askAll(first, options);
+  const decided = answered.answers.size === 0 ? facts : { ...facts, answers: answered.answers };
+  const chosen = decided === facts ? first : chooseMcpServers(entries, decided);
   return {
     ...chosen,
     entries,
@@ -157,11 +158,15 @@ function notRemembered({ file, why }: { readonly file: string; readonly why: str
   };
 }
 
-/** A program hands over configurations, or servers that live in its own memory. */
-function fromProgram(servers: Readonly<Record<string, unknown>>): {
+interface ProgramServers {
   readonly entries: readonly McpEntry[];
   readonly diagnostics: readonly Diagnostic[];
-} {
+}
+
+const noServers: ProgramServers = { entries: [], diagnostics: [] };
+
+/** A program hands over configurations, or servers that live in its own memory. */
+function fromProgram(servers: Readonly<Record<string, unknown>>): ProgramServers {
   const issues: Issue[] = [];
   const entries = Object.entries(servers).map(
     ([name, written]): McpEntry => ({

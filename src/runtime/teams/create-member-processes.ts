@@ -2,11 +2,10 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TeamMembership } from "../../planning/spawn-request.ts";
-import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
+import type { MemberProcesses } from "../agent/decide-child.ts";
 import type { AgentServices } from "../agent/equip-agent.ts";
-import type { MemberProcesses } from "../children/decide-child.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import {
   type MemberAnswer,
@@ -24,7 +23,7 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
   const canAsk = runtime.canUseTool !== undefined || asking !== undefined;
   return {
     refuse: (plan) => refuseMemberProcess(plan) ?? refusePorting(runtime) ?? refusePane(runtime),
-    outputFile: (agentId) => agentOutputFile(files, agentId),
+    outputFile: (agentId) => files.agent(agentId).output,
     run: (plan, control, signal) =>
       runMemberProcess(plan, {
         control,
@@ -32,7 +31,7 @@ export function createMemberProcesses(services: AgentServices, main: RunPlan): M
         environment: { ...runtime.environment, ...runtime.approvals?.key },
         home: paths.home,
         trusted: runtime.trusted,
-        options: runtime.portable,
+        options: runtime.portable?.() ?? {},
         tree: services.tree,
         asksPerson: asking !== undefined,
         report: runtime.notice,
@@ -57,10 +56,17 @@ async function answerFor(
     signal,
     agentId: plan.agent.id,
     callId,
+    toolUseID: callId,
     reason,
     suggestedRules: () => [],
     outsidePaths: () => [],
   });
+  if (said?.behavior === "allow" && (said.updatedPermissions?.length ?? 0) > 0)
+    return {
+      behavior: "deny",
+      message:
+        "canUseTool cannot add rules for a teammate in a process of its own; answer without updatedPermissions",
+    };
   if (said !== undefined && said.behavior !== "ask")
     return said.behavior === "allow"
       ? { behavior: "allow", ...(said.updatedInput === undefined ? {} : { updatedInput: said.updatedInput }) }

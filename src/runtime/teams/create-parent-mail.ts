@@ -1,6 +1,7 @@
 import type { UserMessage } from "../../conversation/message.ts";
+import { readEnvironment } from "../../settings/read-environment.ts";
 import type { ChildMail } from "../../tasks/messenger.ts";
-import type { Children, ChildrenParts } from "../children/open-children.ts";
+import type { Children, ChildrenParts } from "../agent/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionTeamParts } from "./found-team.ts";
 import { openSessionTeam, type SessionTeam } from "./session-team.ts";
@@ -39,6 +40,13 @@ export interface ParentMailParts {
   readonly notice: RuntimeContext["notice"];
   /** A person is at the session and need not wait. */
   readonly interactive: ChildrenParts["interactive"];
+}
+
+/** How long work in the background is waited for once nothing else is left to do. */
+export const defaultBackgroundWaitMs = 600_000;
+
+export function backgroundWaitOf(environment: Readonly<Record<string, string | undefined>>): number {
+  return readEnvironment(environment).options.printBackgroundWaitMs ?? defaultBackgroundWaitMs;
 }
 
 /** What a main agent reads between its turns and waits for at its end: notices of children, and mail of its team. */

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import type { RunLimits } from "../../planning/plan-tools.ts";
-import { createTreeBudget, type Reserved } from "../../tasks/budget/tree-budget.ts";
+import { createTreeBudget, type Reserved } from "../../tasks/tree-budget.ts";
 import { createRemoteBudget, serveBudget } from "./create-remote-budget.ts";
 
 const limit = (value: number) => ({ value, from: "the test" });

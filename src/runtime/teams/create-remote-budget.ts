@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { LimitReached } from "../../loop/loop-ports.ts";
-import { type Amount, amountOf, type CallNeed } from "../../tasks/budget/need-estimator.ts";
+import { type Amount, amountOf, type CallNeed } from "../../tasks/need-estimator.ts";
 import {
   type AgentBudget,
   createTreeBudget,
@@ -8,7 +8,7 @@ import {
   type Reserved,
   type TakenCalls,
   type TreeBudget,
-} from "../../tasks/budget/tree-budget.ts";
+} from "../../tasks/tree-budget.ts";
 
 /** What a member in a process of its own asks of the process that keeps the budget of the tree. */
 export type BudgetRequest =

@@ -2,7 +2,6 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { TeamMembership } from "../../planning/spawn-request.ts";
 import { readLines } from "../../storage/read-lines.ts";
-import { agentOutputFile } from "../../tasks/agent-output-file.ts";
 import type { Standby } from "../../tasks/create-local-executor.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { BoardTask } from "../../teams/board.ts";
@@ -39,7 +38,7 @@ export async function openTeamMember(
     commit: control.commit,
     report: runtime.notice,
     idleLimitMs: runtime.teams?.idleLimitMs ?? 0,
-    bounded: (text) => bounded(text, agentOutputFile(files, plan.agent.id)),
+    bounded: (text) => bounded(text, files.agent(plan.agent.id).output),
   });
   return {
     capability: memberCapability(member, plan),

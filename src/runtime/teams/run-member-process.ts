@@ -12,8 +12,8 @@ import { spawnProcess } from "../../foundation/spawn-process.ts";
 import { streamLines } from "../../foundation/stream-lines.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import { handInPlanTool } from "../../planning/spawn-request.ts";
-import type { TreeBudget } from "../../tasks/budget/tree-budget.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { type BudgetRequest, serveBudget } from "./create-remote-budget.ts";
 import type { PortableOptions } from "./portable-options.ts";
 

@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { findSteeringSettingAround } from "../../permissions/gather-shell-facts.ts";
-import { cleanUpWorktrees, type WorktreeCleanup } from "../recovery/cleanup.ts";
+import { cleanUpWorktrees, type WorktreeCleanup } from "../cleanup.ts";
 import { makeWorktree, type Worktree, type WorktreeRequest } from "./make-worktree.ts";
 import { markFile, parseMark } from "./worktree-mark.ts";
 

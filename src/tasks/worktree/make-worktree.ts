@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import { lstat, mkdir, readFile, realpath, rmdir } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { createWholeFile, replaceWholeFile } from "../../storage/file-error.ts";
+import { createWholeFile, replaceWholeFile } from "../../storage/create-whole-file.ts";
 import { thisProcess } from "../../storage/process-identity.ts";
 import { runAlone } from "../run-alone.ts";
 import {

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { thisProcess } from "../../storage/process-identity.ts";
-import { cleanUpWorktrees } from "../recovery/cleanup.ts";
+import { cleanUpWorktrees } from "../cleanup.ts";
 import { makeWorktree, type Worktree } from "./make-worktree.ts";
 import { markFile } from "./worktree-mark.ts";
 import { listPending, pendingFile } from "./write-pending.ts";

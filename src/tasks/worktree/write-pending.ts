@@ -1,7 +1,7 @@
 // @io
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import { replaceWholeFile } from "../../storage/file-error.ts";
+import { replaceWholeFile } from "../../storage/create-whole-file.ts";
 import { hasLiveOwner, hasLockFile, takeOwnerLock } from "../../storage/owner-lock.ts";
 import { isOnThisMachine, isRunning, readIdentity } from "../../storage/process-identity.ts";
 import { formatPending, type PendingWorktree, parsePending } from "./pending-worktree.ts";

@@ -6,10 +6,10 @@ import { describePage, pageOf, type TextPage } from "../text-page.ts";
 import type { TodoItem, Tool, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed, optionalFlag, optionalNumber, optionalText } from "./builtin-tool.ts";
 import { type BashToolOptions, createBashTool } from "./create-bash-tool.ts";
-import { createEditTool, createNotebookEditTool, createWriteTool } from "./create-edit-tool.ts";
-import { createGlobTool } from "./create-glob-tool.ts";
-import { createGrepTool } from "./create-grep-tool.ts";
-import { createReadTool } from "./create-read-tool.ts";
+import { editTool, notebookEditTool, writeTool } from "./edit-tool.ts";
+import { globTool } from "./glob-tool.ts";
+import { grepTool } from "./grep-tool.ts";
+import { readTool } from "./read-tool.ts";
 import type { ShellDirectories } from "./shell-directories.ts";
 import { createWebFetchTool, type WebFetchOptions } from "./web/create-web-fetch-tool.ts";
 
@@ -31,18 +31,18 @@ export function createBuiltinTools(options: BuiltinToolsOptions): readonly Tool[
   const { shells, directories, now, todos = createTodoStore() } = options;
   const sources = [shells, ...(options.taskSources ?? [])];
   return [
-    createAskUserQuestionTool(),
+    askUserQuestionTool,
     createBashTool({ shells, directories, now, ...options.bash }),
-    createEditTool(),
-    createGlobTool(),
-    createGrepTool(),
-    createNotebookEditTool(),
-    createReadTool(),
+    editTool,
+    globTool,
+    grepTool,
+    notebookEditTool,
+    readTool,
     createTaskOutputTool({ sources, now }),
     createTaskStopTool({ sources }),
     createTodoWriteTool({ todos }),
     createWebFetchTool({ now, ...options.webFetch }),
-    createWriteTool(),
+    writeTool,
   ];
 }
 
@@ -169,36 +169,34 @@ const questionInput = z.object({
 });
 
 /** Puts questions with choices to the person, where there is one. */
-export function createAskUserQuestionTool(): Tool {
-  return builtinTool<z.infer<typeof questionInput>>({
-    name: "AskUserQuestion",
-    description:
-      "Asks the person to choose when the work hangs on something only they can decide: unclear wishes, a choice between ways. Put the choice you advise first and mark it (Recommended). Do not ask what you can find out yourself.",
-    input: questionInput,
-    async call({ questions }, { host, signal, agent, callId }) {
-      if (host.ask === undefined) {
-        return failed(
-          "No one can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
-        );
-      }
-      const asked = questions.map((one) => ({
-        ...one,
-        header: one.header.slice(0, maxHeader),
-        multiSelect: one.multiSelect ?? false,
-      }));
-      try {
-        const answers = await host.ask(asked, { signal, agent, callId });
-        const lines = asked.map(({ question: text }) => `${text}\n→ ${answerTo(answers, text)}`);
-        return { content: `The person answered:\n${lines.join("\n")}`, data: { questions: asked, answers } };
-      } catch (error) {
-        const why = signal.aborted
-          ? "the run was interrupted"
-          : String(error instanceof Error ? error.message : error);
-        return failed(`The questions were not answered: ${why}.`);
-      }
-    },
-  });
-}
+export const askUserQuestionTool: Tool = builtinTool<z.infer<typeof questionInput>>({
+  name: "AskUserQuestion",
+  description:
+    "Asks the person to choose when the work hangs on something only they can decide: unclear wishes, a choice between ways. Put the choice you advise first and mark it (Recommended). Do not ask what you can find out yourself.",
+  input: questionInput,
+  async call({ questions }, { host, signal, agent, callId }) {
+    if (host.ask === undefined) {
+      return failed(
+        "No one can be asked in this run. Decide for yourself, and say in your answer what you assumed.",
+      );
+    }
+    const asked = questions.map((one) => ({
+      ...one,
+      header: one.header.slice(0, maxHeader),
+      multiSelect: one.multiSelect ?? false,
+    }));
+    try {
+      const answers = await host.ask(asked, { signal, agent, callId });
+      const lines = asked.map(({ question: text }) => `${text}\n→ ${answerTo(answers, text)}`);
+      return { content: `The person answered:\n${lines.join("\n")}`, data: { questions: asked, answers } };
+    } catch (error) {
+      const why = signal.aborted
+        ? "the run was interrupted"
+        : String(error instanceof Error ? error.message : error);
+      return failed(`The questions were not answered: ${why}.`);
+    }
+  },
+});
 
 function answerTo(answers: Readonly<Record<string, string>>, text: string): string {
   return Object.hasOwn(answers, text) ? (answers[text] ?? "") : "(no answer)";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createSessionFiles } from "../file-ledger.ts";
 import type { ToolContext, ToolHost } from "../tool.ts";
-import { createAskUserQuestionTool, createTodoStore, createTodoWriteTool } from "./create-builtin-tools.ts";
+import { askUserQuestionTool, createTodoStore, createTodoWriteTool } from "./create-builtin-tools.ts";
 
 function context(host: ToolHost, agentId = "main"): ToolContext {
   return {
@@ -73,20 +73,20 @@ describe("AskUserQuestion", () => {
         return { "Continue?": "Yes" };
       },
     };
-    const outcome = await createAskUserQuestionTool().call({ questions: [question] }, context(host));
+    const outcome = await askUserQuestionTool.call({ questions: [question] }, context(host));
     expect(outcome.content).toBe("The person answered:\nContinue?\n→ Yes");
     expect(outcome.data).toMatchObject({ answers: { "Continue?": "Yes" } });
   });
 
   test("fails clearly where no one can be asked", async () => {
-    const outcome = await createAskUserQuestionTool().call({ questions: [question] }, context({}));
+    const outcome = await askUserQuestionTool.call({ questions: [question] }, context({}));
     expect(outcome.isError).toBe(true);
     expect(outcome.content).toContain("No one can be asked");
   });
 
   test("fails when the person turned away", async () => {
     const host: ToolHost = { ask: () => Promise.reject(new Error("closed")) };
-    const outcome = await createAskUserQuestionTool().call({ questions: [question] }, context(host));
+    const outcome = await askUserQuestionTool.call({ questions: [question] }, context(host));
     expect(outcome).toEqual({ content: "The questions were not answered: closed.", isError: true });
   });
 
@@ -97,6 +97,6 @@ describe("AskUserQuestion", () => {
     [[{ ...question, options: [options[0], options[0]] }]],
     [[1, 2, 3, 4, 5].map((at) => ({ ...question, question: `${at}?` }))],
   ])("%j cannot be asked", (questions) => {
-    expect(createAskUserQuestionTool().input?.safeParse({ questions }).success).toBe(false);
+    expect(askUserQuestionTool.input?.safeParse({ questions }).success).toBe(false);
   });
 });

@@ -6,7 +6,7 @@ import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { endProcessGroup, findGroupMembers } from "../../foundation/spawn-process.ts";
-import { replaceWholeFile } from "../../storage/file-error.ts";
+import { replaceWholeFile } from "../../storage/create-whole-file.ts";
 import {
   identifyProcess,
   isOnThisMachine,

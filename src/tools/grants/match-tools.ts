@@ -48,7 +48,7 @@ export interface MatchedEntry extends ToolMatch {
   readonly notes: readonly Issue[];
 }
 
-export function matchEntries(
+function matchEntries(
   texts: readonly string[],
   available: readonly AvailableTool[],
   list: "tools" | "disallowedTools",
@@ -60,20 +60,6 @@ export function matchEntries(
     const match = matchTools(entry.name, available, meaning);
     return { ...match, entry, text, path, notes: describeMatch(text, match, path) };
   });
-}
-
-/** The entries of a list that mean a tool there is, or none of those that are missing. */
-export function withoutMissing(
-  texts: readonly string[],
-  {
-    offered,
-    missing,
-  }: { readonly offered: readonly AvailableTool[]; readonly missing: readonly AvailableTool[] },
-): readonly string[] {
-  if (missing.length === 0) return texts;
-  return matchEntries(texts, offered, "tools").flatMap(({ text, entry, tools }) =>
-    tools.length > 0 || matchTools(entry.name, missing).tools.length === 0 ? [text] : [],
-  );
 }
 
 /** The available tools that a name from a file means: the literal name first, then today's name for an old one. */
@@ -312,7 +298,22 @@ export interface Denials {
 
 const noDenials: Denials = { whole: new Set(), scoped: new Map(), exclusions: {} };
 
-export function readDenials(
+/** Both lists of a definition, with what they mean among the tools there are; without `tools` there are no wishes. */
+export function matchLists(
+  { tools, disallowedTools = [] }: ToolLists,
+  available: readonly AvailableTool[],
+  notes: Issue[],
+): { readonly denied: Denials; readonly wishes: readonly MatchedEntry[] | undefined } {
+  const denied = readDenials(disallowedTools, available, notes);
+  return { denied, wishes: tools === undefined ? undefined : matchEntries(tools, available, "tools") };
+}
+
+interface ToolLists {
+  readonly tools?: readonly string[];
+  readonly disallowedTools?: readonly string[];
+}
+
+function readDenials(
   entries: readonly string[],
   available: readonly AvailableTool[],
   notes: Issue[],

@@ -6,9 +6,9 @@ import {
   type Exclusions,
   issue,
   listNames,
-  matchEntries,
+  type MatchedEntry,
+  matchLists,
   matchTools,
-  readDenials,
   specifiers,
   withheldTool,
 } from "./match-tools.ts";
@@ -63,12 +63,15 @@ export type ToolGrant =
       readonly spawn: SpawnRule;
       /** What `disallowedTools` says, which holds for the agents below as well. */
       readonly exclusions: Exclusions;
+      /** Entries of `tools` that name nothing but withheld tools. */
+      readonly lost: readonly string[];
       readonly notes: readonly Issue[];
     }
   | {
       readonly type: "refused";
       readonly entries: readonly string[];
       readonly reason: string;
+      readonly lost: readonly string[];
       readonly notes: readonly Issue[];
     };
 
@@ -84,16 +87,16 @@ export function grantTools({
   role,
 }: GrantRequest): ToolGrant {
   const notes: Issue[] = [];
-  const denied = readDenials(definition.disallowedTools ?? [], available, notes);
+  const { denied, wishes } = matchLists(definition, available, notes);
   const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));
-  const wanted = readWishes(definition.tools, { available, withheld, inherited, reachable, role, notes });
+  const { wanted, lost } = readWishes(wishes, { withheld, inherited, reachable, role, notes });
   const named = [...reachable].flatMap((tool) => grantOne(tool, wanted.get(tool.name), denied) ?? []);
   const spawn = spawnRule(named, reachable);
   const granted =
     spawn === "none" ? withoutChildTools(named, { available, entries: definition.tools, notes }) : named;
   const entries = definition.tools ?? [];
   if (granted.length === 0 && entries.length > 0 && !entries.includes("*")) {
-    return refuse(entries, role, notes);
+    return { ...refuse(entries, role, notes), lost };
   }
   const tools =
     definition.memory === undefined
@@ -104,6 +107,7 @@ export function grantTools({
     tools: [...tools, ...teamTools({ forTeam, offered, denied, granted: tools })],
     spawn,
     exclusions: denied.exclusions,
+    lost,
     notes,
   };
 }
@@ -142,7 +146,6 @@ function withoutChildTools(
 }
 
 interface WishContext {
-  readonly available: readonly AvailableTool[];
   readonly withheld: readonly WithheldTool[];
   readonly inherited: GrantRequest["inherited"];
   readonly reachable: ReadonlySet<AvailableTool>;
@@ -152,45 +155,58 @@ interface WishContext {
 
 type Limits = "whole" | readonly string[];
 
-function readWishes(entries: readonly string[] | undefined, context: WishContext): Map<string, Limits> {
-  const wanted = new Map<string, Limits>();
-  if (entries === undefined) {
-    return new Map([...context.reachable].map(({ name }) => [name, context.inherited?.get(name) ?? "whole"]));
+interface Wishes {
+  readonly wanted: ReadonlyMap<string, Limits>;
+  readonly lost: readonly string[];
+}
+
+function readWishes(wishes: readonly MatchedEntry[] | undefined, context: WishContext): Wishes {
+  const { reachable, inherited, notes } = context;
+  if (wishes === undefined) {
+    return {
+      wanted: new Map([...reachable].map(({ name }) => [name, inherited?.get(name) ?? "whole"])),
+      lost: [],
+    };
   }
-  for (const match of matchEntries(entries, context.available, "tools")) {
-    const { text, entry, path } = match;
+  const wanted = new Map<string, Limits>();
+  const lost: string[] = [];
+  for (const { text, entry, path, tools, notes: own } of wishes) {
+    const missing = tools.length > 0 ? [] : findWithheld(entry.name, context);
+    if (missing.length > 0) lost.push(text);
     if (entry.type === "malformed") {
-      context.notes.push(issue("malformed-entry", text, path));
+      notes.push(issue("malformed-entry", text, path));
       continue;
     }
-    const missing = match.tools.length > 0 ? [] : describeWithheld(text, entry.name, context, path);
-    context.notes.push(
-      ...(missing.length > 0 ? missing : match.notes),
-      ...describeLoss(text, match.tools, context, path),
-    );
-    for (const tool of match.tools.filter((candidate) => context.reachable.has(candidate))) {
+    const reasons = describeWithheld(text, missing, context, path);
+    notes.push(...(reasons.length > 0 ? reasons : own), ...describeLoss(text, tools, context, path));
+    for (const tool of tools.filter((candidate) => reachable.has(candidate))) {
       const limits = entry.type === "scoped" ? specifiers(tool, entry.specifier) : "whole";
-      if (limits !== "whole") context.notes.push(...describeSpecifiers(tool.name, limits, path));
+      if (limits !== "whole") notes.push(...describeSpecifiers(tool.name, limits, path));
       const sum = addLimits(wanted.get(tool.name), limits);
       if (sum.length > 0) wanted.set(tool.name, sum);
     }
   }
-  return wanted;
+  return { wanted, lost };
+}
+
+function findWithheld(name: string, { withheld }: WishContext): readonly WithheldTool[] {
+  if (withheld.length === 0) return [];
+  const named = matchTools(
+    name,
+    withheld.map(({ tool }) => tool),
+  ).tools;
+  return withheld.filter(({ tool }) => named.includes(tool));
 }
 
 /** An entry whose tools all exist and are all withheld says so, and why. */
 function describeWithheld(
   text: string,
-  name: string,
-  { withheld, role }: WishContext,
+  missing: readonly WithheldTool[],
+  { role }: WishContext,
   path: readonly (string | number)[],
 ): Issue[] {
-  const named = matchTools(
-    name,
-    withheld.map(({ tool }) => tool),
-  ).tools;
-  const reasons = withheld.filter(({ tool }) => named.includes(tool) && mayHave(tool, role));
-  return [...new Set(reasons.map(({ reason }) => reason))].map((reason) => withheldTool(text, reason, path));
+  const reasons = missing.flatMap(({ tool, reason }) => (mayHave(tool, role) ? [reason] : []));
+  return [...new Set(reasons)].map((reason) => withheldTool(text, reason, path));
 }
 
 /** Says why a tool that an entry names is nevertheless not granted; a pattern need not have all it covers. */
@@ -307,7 +323,11 @@ function isOffered(name: string, offered: readonly AvailableTool[]): boolean {
 
 const handInPlan = "ExitPlanMode";
 
-function refuse(entries: readonly string[], role: GrantRequest["role"], notes: readonly Issue[]): ToolGrant {
+function refuse(
+  entries: readonly string[],
+  role: GrantRequest["role"],
+  notes: readonly Issue[],
+): Omit<Extract<ToolGrant, { type: "refused" }>, "lost"> {
   const reasons = notes.filter(({ path }) => path[0] === "tools").map(({ message }) => message);
   const summary = `\`tools\` names ${listNames(entries)}, and none of it is a tool this ${role === "main" ? "agent" : "subagent"} can have.`;
   return { type: "refused", entries, reason: [summary, ...new Set(reasons)].join(" "), notes };

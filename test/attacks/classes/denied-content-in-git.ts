@@ -38,6 +38,8 @@ export const deniedContentInGit: AttackClass = {
         ["show-object", "git show $(git rev-parse HEAD:.env)", "an object by its id"],
         ["show-textconv", "git show --textconv HEAD:.env", "with an option before"],
         ["log-patch", "git log -p", "all patches"],
+        ["log-full-diff", "git log -p --full-diff src", "patches of all that commits change"],
+        ["tag-raw", "git tag raw HEAD:.env; git tag -l --format='%(raw)'", "a tag of the file"],
         ["log-patch-path", "git log -p -- .env", "patches of the file"],
         ["log-patch-short", "git log -p .env", "patches of the file, without --"],
         ["log-u", "git log -u -1", "patches by another option"],

@@ -302,6 +302,46 @@ const layouts: readonly AttackRow[] = [
   ],
 ];
 
+/** Each link is made by one command of the call and used by another. */
+const madeLinks: readonly AttackRow[] = [
+  [
+    "made-hooks",
+    "ln -s .git/hooks l1; echo x > l1/post-merge",
+    "a link to a folder",
+    { effect: { made: ".git/hooks/post-merge" } },
+  ],
+  [
+    "made-hard",
+    "ln .git/config l2 && echo '[x]' >> l2",
+    "a hard link",
+    { effect: { changed: ".git/config" } },
+  ],
+  [
+    "made-chain",
+    "ln -s .git/hooks l3; ln -s l3 l4; cp README.md l4/post-rewrite",
+    "a link to a link",
+    { effect: { made: ".git/hooks/post-rewrite" } },
+  ],
+  [
+    "made-moved",
+    "(cd src && ln -s ../.git/hooks l5 && echo x > l5/post-commit)",
+    "a link in another folder",
+    { effect: { made: ".git/hooks/post-commit" } },
+  ],
+  [
+    "made-entered",
+    "(ln -s .git/hooks l6; cd l6; echo x > pre-push)",
+    "a link that is entered",
+    { effect: { made: ".git/hooks/pre-push" } },
+  ],
+  [
+    "made-removed",
+    "ln -s .git l7; rm l7/HEAD",
+    "a file that is removed behind it",
+    { effect: { gone: ".git/HEAD" }, isDestructive: true },
+  ],
+];
+
 const layoutSetup = `printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = "touch {{A}};false"\\n' > {{D}}/c; echo 'gitdir: ../store' > {{D}}/p`;
 
 /** Edits in the project are allowed, but not of what steers what runs, and not outside. */
@@ -313,6 +353,9 @@ export const protectedFiles: AttackClass = {
     ...family("a tool writes a file that something obeys", viaTool),
     ...family("a command writes a file that something obeys", viaShell, { policy: { project: "shell" } }),
     ...family("the protected file is reached by another way", forms),
+    ...family("where a path leads is changed by another command of the call", madeLinks, {
+      policy: { project: "links" },
+    }),
     ...family("files with the right names make a repository whose configuration git obeys", layouts, {
       setup: layoutSetup,
       isSequence: true,

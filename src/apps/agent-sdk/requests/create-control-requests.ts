@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { open as openFile, realpath, stat } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
-import { changeJson } from "../../../settings/approve-mcp-servers.ts";
-import { staysInside } from "../../../settings/write-local-rules.ts";
-import { hasEnded } from "../../../tasks/drive-task.ts";
-import { loadBytes } from "../../../tools/builtin/open-file.ts";
+import { findSeenFile } from "../../../runtime/live/find-seen-file.ts";
+import { updateSettingsFile } from "../../../runtime/live/update-settings-file.ts";
+import { hasEnded } from "../../../runtime/session.ts";
 import { refused } from "../control-channel.ts";
 import { isBlocking, specificOf } from "../observed-hooks.ts";
 import { announcePrompt } from "../prompt-queue.ts";
@@ -201,13 +199,8 @@ async function seedReadState(
 ): Promise<undefined> {
   if (typeof path !== "string" || typeof mtime !== "number") throw refused("it needs a path and an mtime");
   const directory = host.current()?.session.plan.directory ?? context.host.cwd;
-  const file = await realpath(resolve(directory, path)).catch(() => undefined);
-  const stats = file === undefined ? undefined : await stat(file).catch(() => undefined);
-  if (file === undefined || stats?.isFile() !== true || Math.floor(stats.mtimeMs) > Math.floor(mtime)) return;
-  await using handle = await openFile(file, "r");
-  const loaded = await loadBytes(handle, await handle.stat());
-  if (loaded === undefined) return;
-  seenFiles.set(file, { digest: loaded.digest, mtimeMs: loaded.stats.mtimeMs, partial: false });
+  const seen = await findSeenFile(resolve(directory, path), mtime);
+  if (seen !== undefined) seenFiles.set(seen.path, seen.file);
 }
 
 /** Writes top-level keys to a settings file of the person; `null` removes a key. */
@@ -218,16 +211,9 @@ async function updateSettings(
 ): Promise<undefined> {
   if (!isRecord(settings)) throw refused("`settings` must be an object");
   const { paths } = (await host.ready()).session.discovered;
-  const local = join(paths.projectRoot, ".claude", "settings.local.json");
   if (source !== "localSettings" && source !== "userSettings")
     throw refused("`source` must be localSettings or userSettings");
-  if (source === "localSettings" && !(await staysInside(local, paths.projectRoot)))
-    throw refused(`${local} is a link that leads out of the project`);
-  const changes = Object.entries(settings).map(([key, value]) => ({
-    path: [key],
-    value: value ?? undefined,
-  }));
-  const outcome = await changeJson(source === "userSettings" ? paths.settings.user : local, () => changes);
+  const outcome = await updateSettingsFile(paths, source, settings);
   if (outcome.type === "refused") throw refused(outcome.why);
   const [file_path] = outcome.files;
   const subject = source === "userSettings" ? "user_settings" : "local_settings";

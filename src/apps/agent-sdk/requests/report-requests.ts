@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { open, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { JsonRecord } from "../../../foundation/json-record.ts";
-import { formatRule } from "../../../permissions/rules/parse-rule.ts";
+import { formatRule } from "../../../permissions.ts";
 import { describeCost } from "../answer-locally.ts";
 import { refused } from "../control-channel.ts";
 import {

@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
-import type { McpTransport } from "../../../mcp/mcp-server.ts";
 import { mcpServerPart } from "../../../mcp/mcp-tool-name.ts";
+import type { SessionServer } from "../../../runtime/servers/session-servers.ts";
 import { refused } from "../control-channel.ts";
 import { serverScope, serverSource, serverStatus } from "../init-message.ts";
 import type { OpenSdkSession } from "../open-sdk-session.ts";
@@ -47,7 +47,7 @@ function describeServers({ session }: OpenSdkSession): readonly JsonRecord[] {
 }
 
 /** How a server is reached; never the values of its variables and headers. */
-function configOf(transport: McpTransport): JsonRecord {
+function configOf(transport: NonNullable<SessionServer["transport"]>): JsonRecord {
   if (transport.type === "sdk") return {};
   const { type } = transport;
   return {

@@ -60,5 +60,5 @@ function closingLine(
 }
 
 function checkProgram({ nodeVersion, platform, version }: CliHost): Checkup {
-  return { name: "program", state: "ok", text: `retinue ${version()} on Node ${nodeVersion}, ${platform}.` };
+  return { name: "program", state: "ok", text: `retinue ${version} on Node ${nodeVersion}, ${platform}.` };
 }

@@ -7,7 +7,7 @@ import {
   signatureHeader,
   timestampHeader,
 } from "../../../runtime/approvals/webhook.ts";
-import { createPrintRuntime } from "../print/open-print-session.ts";
+import { createPrintRuntime } from "../open-print-session.ts";
 import { type CommandContext, misuse, refuseAgents } from "../session-options.ts";
 import { openApprovals } from "./approvals.ts";
 

@@ -13,10 +13,9 @@ import {
   type RunPlan,
 } from "../../../runtime/project/plan-origins.ts";
 import { scopeWords } from "../../../runtime/project/project-agents.ts";
-import { checkSessionOptions } from "../check-session-options.ts";
 import { displayPath } from "../display-path.ts";
-import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
+import { createPrintRuntime, openPrintSession } from "../open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../print-options.ts";
 import type { CommandContext } from "../session-options.ts";
 import { createPaint } from "../views/paint.ts";
 import { renderFields, type ShownField } from "../views/render-fields.ts";
@@ -32,7 +31,6 @@ export interface PlanOptions extends PrintOptions {
 /** `retinue plan NAME`: what a child agent would be if the main agent started it now. Starts nothing, writes nothing. */
 export async function plan(context: CommandContext, name: string, options: PlanOptions): Promise<number> {
   const { host } = context;
-  checkSessionOptions(context.session, host.cwd);
   const { model, ...others } = options;
   const request = readPrintOptions(others, { words: [], cwd: host.cwd, session: context.session });
   await using runtime = createPrintRuntime(context, { sessionPersistence: false });

@@ -3,17 +3,15 @@ import { resolve } from "node:path";
 import { checkWorkingFolder } from "../../../foundation/find-working-folder.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { type ChildPlan, readChildPlan, treeLimitsOf } from "../../../runtime/project/plan-origins.ts";
-import { checkSessionOptions } from "../check-session-options.ts";
 import { exitCodeOf } from "../end-signal.ts";
-import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "../print/print-options.ts";
-import { createPrinter, printFailure } from "../print/printer.ts";
+import { createPrintRuntime, openPrintSession } from "../open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../print-options.ts";
+import { createPrinter, printFailure } from "../printer.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 
 /** `retinue run-plan FILE`: carries out the plan of a child agent in this process, and prints its answer as `-p` does. */
 export async function runPlan(context: CommandContext, file: string, options: PrintOptions): Promise<number> {
   const { host } = context;
-  checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   refuseIdleOptions(options);
   const plan = await loadPlan(host, file, options);

@@ -6,7 +6,7 @@ import { readChildPlan } from "../../../runtime/project/plan-origins.ts";
 import { createRemoteBudget } from "../../../runtime/teams/create-remote-budget.ts";
 import type { MemberAnswer, MemberStart } from "../../../runtime/teams/run-member-process.ts";
 import type { CliHost } from "../cli-host.ts";
-import { createNotice } from "../print/open-print-session.ts";
+import { createNotice } from "../open-print-session.ts";
 import type { CommandContext } from "../session-options.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { SessionSummary } from "../../../runtime/project/project-sessions.t
 import { createSessionRecords } from "../../terminal/session/session-records.ts";
 import type { CliHost } from "../cli-host.ts";
 import { openFolder } from "../gather-session.ts";
-import type { PrintOptions } from "../print/print-options.ts";
+import type { PrintOptions } from "../print-options.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 import { describeAge } from "../views/describe-age.ts";
 import { createPaint } from "../views/paint.ts";

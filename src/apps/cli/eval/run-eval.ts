@@ -1,11 +1,11 @@
 import { appendFile, cp, mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileError } from "../../../foundation/file-error.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
-import { fileError } from "../../../storage/file-error.ts";
 import { readLines } from "../../../storage/read-lines.ts";
 import { cellsOf, type EvalCell, type EvalResult, failedBeforeAnswer, readResult } from "./eval-results.ts";
 import { type EvalPlan, mainDefinition } from "./read-eval-file.ts";

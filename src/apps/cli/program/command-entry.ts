@@ -1,8 +1,9 @@
-import { type Command, Option, type OptionValues } from "commander";
+import { Command, Option, type OptionValues } from "commander";
 import { commandRights } from "../../../foundation/command-rights.ts";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import { splitEntries } from "../../../runtime/options/find-bad-rule.ts";
+import type { CliHost } from "../cli-host.ts";
 import { type CommandContext, misuse, refuseAgents } from "../session-options.ts";
 
 /** One command: how it is written, what it takes, and what it runs. A command with others below it is a group. */
@@ -33,6 +34,20 @@ export interface RefusedCommand {
 
 /** Runs what a command means and keeps its exit code. */
 export type Invoke = (run: (context: CommandContext) => Promise<number>) => Promise<void>;
+
+/** The program that words are read by; errors are left to the one who runs it. */
+export function createCommand({ stdout, stderr }: Pick<CliHost, "stdout" | "stderr">): Command {
+  return new Command("retinue")
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      outputError: () => {},
+      writeErr: (text) => stderr.write(text),
+      getOutHelpWidth: () => Math.min(stdout.columns ?? 80, 100),
+    })
+    .helpCommand(false)
+    .argument("[prompt...]");
+}
 
 export function addCommands(program: Command, entries: readonly CommandEntry[], invoke: Invoke): void {
   for (const entry of entries) {

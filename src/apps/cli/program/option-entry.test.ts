@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commandRights } from "../../../foundation/command-rights.ts";
-import type { PrintOptions } from "../print/print-options.ts";
+import type { PrintOptions } from "../print-options.ts";
 import type { SessionOptions } from "../session-options.ts";
 import { checkOptionValues, longName, splitUsage } from "./command-entry.ts";
 import { projectCommands } from "./project-commands.ts";

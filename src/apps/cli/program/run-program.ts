@@ -1,17 +1,18 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Command, CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rule.ts";
 import { type AgentSdkOptions, addAgentSdkOptions } from "../../agent-sdk/agent-sdk-options.ts";
 import type { CliHost } from "../cli-host.ts";
-import type { PrintOptions } from "../print/print-options.ts";
+import type { PrintOptions } from "../print-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 import {
   addCommands,
   addOptions,
   addRefusedCommands,
+  createCommand,
   describe,
   type Invoke,
   namesOf,
@@ -56,17 +57,7 @@ function asRunError(error: unknown): unknown {
 }
 
 function createProgram(host: CliHost, invoke: Invoke): Command {
-  const program = new Command("retinue")
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => host.stdout.write(text),
-      outputError: () => {},
-      writeErr: (text) => host.stderr.write(text),
-      getOutHelpWidth: () => Math.min(host.stdout.columns ?? 80, 100),
-    })
-    .helpCommand(false)
-    .argument("[prompt...]")
-    .version(host.version(), "-v, --version");
+  const program = createCommand(host).version(host.version, "-v, --version");
   program.helpInformation = () => helpText;
   addOptions(program, [...sessionOptions, ...runOptions]);
   addAgentSdkOptions(program);
@@ -104,7 +95,7 @@ function createRunPrompt(host: CliHost, invoke: Invoke) {
       ? invoke(async (context) =>
           (await import("../../terminal/run-terminal.ts")).runTerminal(context, words, options),
         )
-      : invoke(async (context) => (await import("../print/run-print.ts")).runPrint(context, words, options));
+      : invoke(async (context) => (await import("../run-print.ts")).runPrint(context, words, options));
 }
 
 /** `--bare`: nothing counts but what the command line names, and what the organisation says. */
@@ -214,7 +205,7 @@ export function gatherLists(arguments_: readonly string[], cwd: string): readonl
 
 export interface HelpParts {
   readonly write: (text: string) => void;
-  readonly version: () => string;
+  readonly version: string;
   readonly columns: number;
   /** Runs a prompt as `-p` does. */
   readonly runPrompt: (words: readonly string[], options: PrintOptions) => Promise<void> | void;
@@ -235,7 +226,7 @@ export function addHelpCommands(program: Command, parts: HelpParts): void {
     .action(async (words: readonly string[], { man = false }: { man?: boolean }) => {
       if (!man) return parts.write(findCommand(program, words).helpInformation());
       const { renderManual } = await import("../views/render-manual.ts");
-      parts.write(renderManual(outlineProgram(program), { version: parts.version() }));
+      parts.write(renderManual(outlineProgram(program), { version: parts.version }));
     });
   describe(
     program.command("completion <shell>"),

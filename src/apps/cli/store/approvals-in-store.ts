@@ -1,5 +1,6 @@
 import { userInfo } from "node:os";
 import { type StoreApproval, storeApprovals } from "../../../cluster/session/store-approvals.ts";
+import type { ApproveOptions } from "../commands/approvals.ts";
 import { describeInput, type ShownApproval, writeApprovals } from "../commands/approvals.ts";
 import { misuse, refuseAgents } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
@@ -59,14 +60,7 @@ export async function showInStore(
   });
 }
 
-export interface ApproveInStoreOptions {
-  readonly for: string;
-  readonly rule?: readonly string[];
-  readonly suggested?: boolean;
-  readonly until?: string;
-  readonly uses?: string;
-  readonly usd?: string;
-}
+export type ApproveInStoreOptions = Omit<ApproveOptions, "answer">;
 
 /** `retinue approve ID --store` */
 export async function approveInStore(

@@ -9,18 +9,12 @@ import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
-import { checkSessionOptions } from "../check-session-options.ts";
 import { loadPlan } from "../commands/run-plan.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
-import { createPrintRuntime, openPrintSession } from "../print/open-print-session.ts";
-import {
-  type PrintOptions,
-  type PrintRequest,
-  readApprovals,
-  readPrintOptions,
-} from "../print/print-options.ts";
-import { createPrinter, type Printer } from "../print/printer.ts";
-import { readPrompt } from "../print/run-print.ts";
+import { createPrintRuntime, openPrintSession } from "../open-print-session.ts";
+import { type PrintOptions, type PrintRequest, readApprovals, readPrintOptions } from "../print-options.ts";
+import { createPrinter, type Printer } from "../printer.ts";
+import { readPrompt } from "../run-print.ts";
 import { misuse } from "../session-options.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreAddress, StoreContext } from "./run-store-program.ts";
@@ -44,7 +38,6 @@ export async function printInStore(
   if (options.print !== true && words.length < 2)
     throw misuse("There is no such command for a store.", "`retinue --help` lists them.");
   refuseStray({ ...session, ...options }, sessionOptions);
-  checkSessionOptions(session, host.cwd);
   const shown = options.json === true ? { ...options, outputFormat: "json" } : options;
   const request = readPrintOptions(shown, { words, cwd: host.cwd, session });
   const { approvals } = readApprovals(options.approvals);

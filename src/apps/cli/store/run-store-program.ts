@@ -1,6 +1,6 @@
-import { Command, CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import type { CliHost } from "../cli-host.ts";
-import { addOptions, describe } from "../program/command-entry.ts";
+import { addOptions, createCommand, describe } from "../program/command-entry.ts";
 import { runOptions, sessionOptions } from "../program/run-options.ts";
 import { misuse, type SessionOptions } from "../session-options.ts";
 
@@ -12,15 +12,7 @@ export interface StoreOptions {
 /** The commands for agents in a store; the same words as without one, as far as they mean the same. */
 export async function runStoreProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
   let code = 0;
-  const program = new Command("retinue")
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => host.stdout.write(text),
-      outputError: () => {},
-      writeErr: (text) => host.stderr.write(text),
-    })
-    .helpCommand(false)
-    .argument("[prompt...]")
+  const program = createCommand(host)
     .option("--store <url>", "postgres://user@host/database, or file:///folder; or RETINUE_STORE")
     .option("--tenant <name>", "whose agents these are")
     .option("--workspace <type>", "with -p: shared, pinned or git")
@@ -100,7 +92,7 @@ function addAgentCommands(program: Command, run: Run): void {
     .option("--host <address>", "listen on another address than 127.0.0.1; needs --token")
     .option("--token <text>", "the token of the link; a random one when left out")
     .action((options) =>
-      run(async (context) => (await import("../../studio/mirror-store.ts")).studioOfStore(context, options)),
+      run(async (context) => (await import("../../studio/studio.ts")).studioOfStore(context, options)),
     );
   describe(program.command("stop <id>"), "Ends an agent and its children, on whichever worker.").action(
     (id: string) => run(async (context) => (await load()).stop(context, id)),

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { allowsColour, createPaint } from "./paint.ts";
+import { allowsColour } from "../create-real-host.ts";
+import { createPaint } from "./paint.ts";
 
 it.each([
   [true, {}, true],

@@ -27,17 +27,6 @@ export function createPaint(isAllowed: boolean): Paint {
   };
 }
 
-/** FORCE_COLOR decides, then NO_COLOR, then whether a terminal that knows colours is there. */
-export function allowsColour(
-  isTerminal: boolean,
-  environment: Readonly<Record<string, string | undefined>>,
-): boolean {
-  const { FORCE_COLOR: force, NO_COLOR: none, TERM: terminal } = environment;
-  if (force !== undefined && force !== "") return force !== "0" && force !== "false";
-  if (none !== undefined && none !== "") return false;
-  return isTerminal && terminal !== "dumb";
-}
-
 function asIs(text: string): string {
   return text;
 }

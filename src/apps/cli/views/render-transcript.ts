@@ -1,6 +1,7 @@
+import type { Message } from "../../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
-import { readAssistantBlocks, readUserBlocks } from "../../../journal/read-assistant-blocks.ts";
-import { describeCall } from "../print/describe-call.ts";
+import { messageIn } from "../../../runtime/project/project-tasks.ts";
+import { describeCall } from "../describe-call.ts";
 import type { Paint } from "./paint.ts";
 import { stripControlCharacters } from "./strip-control-characters.ts";
 
@@ -18,21 +19,26 @@ function renderRecord(record: JsonRecord, paint: Paint): readonly string[] {
     const why = typeof error === "string" ? `, ${error}` : "";
     return [paint.bold(stripControlCharacters(`[${String(status)}: ${String(reason)}${why}]`))];
   }
-  const content = isRecord(record.message) ? record.message.content : undefined;
-  if (record.type === "assistant") return renderAnswer(content, paint);
-  return record.type === "user" ? renderUser(content, paint) : [];
+  const message = messageIn(record);
+  if (message === undefined) return [];
+  return message.role === "assistant"
+    ? renderAnswer(message.content, paint)
+    : renderUser(message.content, paint);
 }
 
-function renderAnswer(content: unknown, paint: Paint): readonly string[] {
-  return readAssistantBlocks(content).flatMap((block) => {
+type ContentOf<Role> = Extract<Message, { readonly role: Role }>["content"];
+
+function renderAnswer(content: ContentOf<"assistant">, paint: Paint): readonly string[] {
+  return content.flatMap((block) => {
     if (block.type === "text") return [plain(block.text)];
     return block.type === "tool_use" ? [paint.dim(stripControlCharacters(`· ${describeCall(block)}`))] : [];
   });
 }
 
 /** What a tool gave back stays in the file; only what went wrong is shown. */
-function renderUser(content: unknown, paint: Paint): readonly string[] {
-  return readUserBlocks(content).flatMap((block) => {
+function renderUser(content: ContentOf<"user">, paint: Paint): readonly string[] {
+  return [content].flat().flatMap((block) => {
+    if (typeof block === "string") return [];
     if (block.type === "text") return [paint.name(plain(`> ${block.text}`))];
     if (block.type !== "tool_result" || block.is_error !== true) return [];
     const [part] = typeof block.content === "string" ? [] : block.content;

@@ -1,7 +1,7 @@
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
-import type { OverviewAgent } from "../session-overview.ts";
-import type { StudioAction } from "../session-update.ts";
+import type { OverviewAgent } from "../../../runtime/live/session-overview.ts";
+import type { StudioAction } from "../../../runtime/live/session-update.ts";
 import type { Place } from "./route.ts";
 import { exported, useActs } from "./use-events.ts";
 

@@ -6,7 +6,7 @@ import {
   describeTokens,
   describeTotalCost,
 } from "../../../inspection/describe-duration.ts";
-import type { OverviewAgent } from "../session-overview.ts";
+import type { OverviewAgent } from "../../../runtime/live/session-overview.ts";
 import { ActBar } from "./act-bar.ts";
 import { ConversationPart } from "./conversation-part.ts";
 import { Badge, describeInFlight, Figures, labelOf, Problem } from "./parts.ts";

@@ -2,7 +2,7 @@ import { Component, type ComponentChild, h } from "preact";
 import { describeDuration } from "../../../inspection/describe-duration.ts";
 import type { InFlight } from "../../../inspection/inspection.ts";
 import type { Bar, BarKind, TimeAxis } from "../../../inspection/time-axis.ts";
-import type { OverviewAgent } from "../session-overview.ts";
+import type { OverviewAgent } from "../../../runtime/live/session-overview.ts";
 
 /** Small parts that several screens show. */
 

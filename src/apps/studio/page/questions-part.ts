@@ -1,6 +1,6 @@
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
-import type { ActRequest, GivenGrant, StudioQuestion } from "../session-update.ts";
+import type { ActRequest, GivenGrant, StudioQuestion } from "../../../runtime/live/session-update.ts";
 import { agentLink, type Place } from "./route.ts";
 import { exported, useActs } from "./use-events.ts";
 

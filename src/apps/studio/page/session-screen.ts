@@ -9,7 +9,7 @@ import {
 } from "../../../inspection/describe-duration.ts";
 import type { InspectedAct } from "../../../inspection/inspection.ts";
 import { createTimeAxis, type TimeAxis } from "../../../inspection/time-axis.ts";
-import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
+import type { OverviewAgent, SessionOverview } from "../../../runtime/live/session-overview.ts";
 import { ActBar } from "./act-bar.ts";
 import { Badge, describeInFlight, Figures, labelOf, memo, Problem, Table, Timeline } from "./parts.ts";
 import { QuestionsPart } from "./questions-part.ts";

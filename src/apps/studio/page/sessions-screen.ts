@@ -1,7 +1,7 @@
 import { type ComponentChild, h } from "preact";
 import { useState } from "preact/hooks";
 import { describeCost, describeTokens } from "../../../inspection/describe-duration.ts";
-import type { SessionList, SessionRow } from "../session-update.ts";
+import type { SessionList, SessionRow } from "../../../runtime/live/session-update.ts";
 import { ago, Badge, Problem } from "./parts.ts";
 import { compareLink, sessionLink } from "./route.ts";
 import { useEvents } from "./use-events.ts";

@@ -1,13 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ConversationEntry } from "../../../inspection/conversation-fold.ts";
-import type { OverviewAgent, SessionOverview } from "../session-overview.ts";
+import type { OverviewAgent, SessionOverview } from "../../../runtime/live/session-overview.ts";
 import type {
   ActOutcome,
   ActRequest,
   AgentUpdate,
   ExportedSession,
   SessionUpdate,
-} from "../session-update.ts";
+} from "../../../runtime/live/session-update.ts";
 import type { Place } from "./route.ts";
 
 const token = new URLSearchParams(location.search).get("token") ?? "";
@@ -88,7 +88,7 @@ export interface AgentView {
 }
 
 /** By agent, the answer that its model is writing. */
-type LiveTexts = ReadonlyMap<string, { readonly answer: number; readonly text: string }>;
+type LiveTexts = ReadonlyMap<string, { readonly answer: string; readonly text: string }>;
 
 export interface SessionState {
   readonly session?: SessionView;
@@ -133,9 +133,9 @@ function foldAgent(before: AgentView | undefined, update: AgentUpdate): AgentVie
 
 function foldLive(before: LiveTexts, pieces: NonNullable<SessionUpdate["live"]>): LiveTexts {
   const texts = new Map(before);
-  for (const { agentId, answer, text, isWhole } of pieces) {
+  for (const { agentId, answer, text, isFirst } of pieces) {
     const known = texts.get(agentId);
-    const before = known?.answer === answer && isWhole !== true ? known.text : "";
+    const before = known?.answer === answer && isFirst !== true ? known.text : "";
     if (text !== undefined) texts.set(agentId, { answer, text: before + text });
     else if (known?.answer === answer) texts.delete(agentId);
   }

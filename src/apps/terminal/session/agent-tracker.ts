@@ -1,7 +1,7 @@
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { contextTokens } from "../../../conversation/usage.ts";
-import type { TaskState } from "../../../tasks/drive-task.ts";
-import type { TaskEvent } from "../../../tasks/task-manager.ts";
+import type { TaskState } from "../../../index.ts";
+import type { TaskEvent } from "../../../runtime/session.ts";
 import { callSubject } from "../text/finished-call-rows.ts";
 import { toCall, toResult } from "./run-events.ts";
 import type { AgentEntry, AgentSnapshot } from "./terminal-session.ts";

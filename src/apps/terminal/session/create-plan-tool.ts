@@ -1,6 +1,6 @@
 import { isRecord } from "../../../foundation/json-record.ts";
-import type { PermissionMode } from "../../../permissions/permission-policy.ts";
-import { defineTool, type Tool } from "../../../tools/tool.ts";
+import type { PermissionMode } from "../../../foundation/option-words.ts";
+import { defineTool, type Tool } from "../../../index.ts";
 import type { PlanDecision } from "./session-questions.ts";
 
 /** Accompanies each message while the mode is `plan`. */

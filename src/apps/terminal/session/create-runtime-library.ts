@@ -46,7 +46,7 @@ export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
     },
     models: async () => (await pages()).models(),
     async files() {
-      const { findProjectFiles } = await import("./find-project-files.ts");
+      const { findProjectFiles } = await import("../../../runtime/project/find-project-files.ts");
       return findProjectFiles(context.host.cwd, source.signal);
     },
     report: async (topic, words) => (await pages()).report(topic, words),

@@ -1,5 +1,5 @@
 import type { ModelEvent } from "../../../conversation/message.ts";
-import type { Model } from "../../../model/model.ts";
+import type { Model } from "../../../index.ts";
 
 type Delta = Extract<ModelEvent, { type: "text-delta" | "thinking-delta" | "input-delta" }>;
 

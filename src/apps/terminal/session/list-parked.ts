@@ -1,5 +1,4 @@
 import { userInfo } from "node:os";
-import type { GrantScope as InboxScope } from "../../../permissions/grants/approval-record.ts";
 import type { GivenAnswer } from "../../../runtime/approvals/answer-question.ts";
 import type { Approval } from "../../../runtime/approvals/find-approvals.ts";
 import { openApprovals, showApproval } from "../../cli/commands/approvals.ts";
@@ -46,7 +45,7 @@ function toGiven(answer: QuestionAnswer): GivenAnswer {
   if (answer.type === "allow") return { type: "allow", scope: "call" };
   if (answer.type === "allow-always") {
     // A grant of the inbox holds for the session at most; the panel offers nothing beyond it.
-    const scope: InboxScope = answer.scope === "project" ? "session" : answer.scope;
+    const scope = answer.scope === "project" ? "session" : answer.scope;
     return { type: "allow", scope, rules: answer.rules };
   }
   const message = answer.type === "deny" ? answer.message : undefined;

@@ -6,11 +6,9 @@ import { contextTokens } from "../../../conversation/usage.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
-import { commandEndNotice } from "../../../tasks/end-notice.ts";
-import type { TaskView } from "../../../tools/task-source.ts";
+import { commandEndNotice, type TaskView } from "../../../runtime/session.ts";
 import { endingAdvice } from "../../cli/views/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
-import { AnswerRelay } from "./answer-relay.ts";
 import { planReminder } from "./create-plan-tool.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import { RunEvents } from "./run-events.ts";
@@ -20,8 +18,6 @@ export interface LiveConversationOptions {
   readonly session: Session;
   readonly queue: MessageQueue;
   readonly report: (event: SessionEvent) => void;
-  /** The session's own folder. */
-  readonly directory: string;
   /** The permission mode now. */
   readonly mode: () => string;
   /** What an agent has said and done so far, from its file. */
@@ -33,7 +29,6 @@ export class LiveConversation implements AsyncDisposable {
   readonly session: Session;
   readonly #options: LiveConversationOptions;
   readonly #tracker: AgentTracker;
-  readonly #relay: AnswerRelay;
   #turn: AbortController | undefined;
   /** Commands that the person runs at the prompt. */
   readonly #shells = new Set<AbortController>();
@@ -62,7 +57,6 @@ export class LiveConversation implements AsyncDisposable {
       clockOffset: Date.now() - performance.now(),
       changed: (agent) => options.report({ type: "agent-changed", agent }),
     });
-    this.#relay = new AnswerRelay(options.directory);
     void this.#followAgents();
     this.#forgetMail = this.session.onTeamMail(() => this.continue());
   }
@@ -219,7 +213,6 @@ export class LiveConversation implements AsyncDisposable {
     this.#isClosed = true;
     this.#forgetMail();
     this.interrupt(new RetinueError("interrupted", "The conversation was closed."));
-    this.#relay.close();
     await this.session[Symbol.asyncDispose]();
   }
 
@@ -262,7 +255,6 @@ export class LiveConversation implements AsyncDisposable {
 
   #hear(event: RunEvent, events: RunEvents): void {
     const { report } = this.#options;
-    this.#relay.hear(event);
     for (const one of events.read(event)) {
       if (one.type === "text") this.#unfinished += one.text;
       if (one.type === "retry") this.#unfinished = "";

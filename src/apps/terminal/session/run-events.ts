@@ -1,19 +1,19 @@
 import type { ToolResultBlock, ToolUseBlock } from "../../../conversation/message.ts";
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
-import type { TodoItem } from "../../../tools/tool.ts";
+import { createAnswerFold } from "../../../runtime/live/live-text.ts";
 import { refusalForPeople } from "../../cli/views/ending-advice.ts";
-import type {
-  DiffHunk,
-  FileDiff,
-  SessionEvent,
-  TodoItem as ShownTodo,
-  ToolCall,
-  ToolResult,
-} from "./terminal-session.ts";
+import type { DiffHunk, FileDiff, SessionEvent, TodoItem, ToolCall, ToolResult } from "./terminal-session.ts";
+
+/** A step as the agent wrote it down. */
+interface WrittenTodo {
+  readonly content: string;
+  readonly activeForm: string;
+  readonly status: keyof typeof todoStates;
+}
 
 /** A step of the agent's list, in the words of what it does now. */
-export function todoItem({ content, activeForm, status }: TodoItem): ShownTodo {
+export function todoItem({ content, activeForm, status }: WrittenTodo): TodoItem {
   return { text: status === "in_progress" ? activeForm : content, state: todoStates[status] };
 }
 
@@ -21,18 +21,17 @@ const todoStates = { pending: "pending", in_progress: "active", completed: "done
 
 /** Turns what happens in the main agent's run into what the terminal shows. */
 export class RunEvents {
-  /** Blocks of the current answer whose text arrived in pieces; of others the whole text is shown at their end. */
-  readonly #streamed = new Set<number>();
+  readonly #answer = createAnswerFold();
   #hasText = false;
 
   read(event: RunEvent): readonly SessionEvent[] {
+    this.#answer.hear(event);
     switch (event.type) {
       case "model-streamed":
         return this.#readModel(event.event);
       case "assistant-answered":
         return this.#endAnswer();
       case "model-retried": {
-        this.#streamed.clear();
         const { attempt, maxAttempts, delayMs, message } = event;
         return [{ type: "retry", attempt, maxAttempts, delayMs, reason: message }];
       }
@@ -54,16 +53,12 @@ export class RunEvents {
   }
 
   #readModel(event: Extract<RunEvent, { type: "model-streamed" }>["event"]): readonly SessionEvent[] {
-    if (event.type === "message-started") this.#streamed.clear();
-    if (event.type === "text-delta") {
-      this.#streamed.add(event.index);
-      return this.#text(event.text);
-    }
+    if (event.type === "text-delta") return this.#text(event.text);
     if (event.type === "thinking-delta") return [{ type: "thinking", text: event.text }];
     if (event.type !== "block-ended" || event.block.type !== "text") return [];
-    return this.#streamed.has(event.index)
-      ? this.#text("\n\n")
-      : this.#text(`${textOfBlock(event.block)}\n\n`);
+    // Of a block whose text did not arrive in pieces the whole text is shown at its end.
+    const isShown = this.#answer.open?.texts[event.index] !== undefined;
+    return this.#text(isShown ? "\n\n" : `${textOfBlock(event.block)}\n\n`);
   }
 
   #text(text: string): readonly SessionEvent[] {
@@ -72,7 +67,6 @@ export class RunEvents {
   }
 
   #endAnswer(): readonly SessionEvent[] {
-    this.#streamed.clear();
     const isOpen = this.#hasText;
     this.#hasText = false;
     return isOpen ? [{ type: "text", text: "\n" }] : [];

@@ -1,6 +1,5 @@
+import type { PermissionMode } from "../../../foundation/option-words.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
-import type { PermissionMode } from "../../../permissions/permission-policy.ts";
 import type { LiveControls } from "../../../runtime/agent/open-agent.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
@@ -179,7 +178,7 @@ export class RuntimeSession implements TerminalSession {
 
   async addMemory(note: string, scope: "project" | "user"): Promise<string> {
     if (this.#watched === undefined) await new Promise<void>((resolve) => this.#whenOpen(resolve));
-    const { appendMemory } = await import("./find-project-files.ts");
+    const { appendMemory } = await import("../../../runtime/project/find-project-files.ts");
     const file = await appendMemory(note, scope, this.#opened().discovered.paths);
     this.#live?.addAside(`I added this to the instructions in ${file}: ${note}`);
     return file;
@@ -235,7 +234,7 @@ export class RuntimeSession implements TerminalSession {
   async #chooseHeld(sessionId: string | undefined): Promise<"open" | "watch" | "fork" | "leave"> {
     if (sessionId === undefined || sessionId === this.#live?.session.id) return "open";
     const records = await loadRecords(this.#options.context);
-    if (!records.isHeld(sessionId)) return "open";
+    if (!records.isOpen(sessionId)) return "open";
     const answer = await this.#questions.askHeld(this.#closing.signal);
     if (answer !== "watch") return answer ?? "leave";
     await this.#closeCurrent();
@@ -275,7 +274,6 @@ export class RuntimeSession implements TerminalSession {
       session,
       queue: this.#queue,
       report: (event) => this.#report(event),
-      directory: sessionFiles(session.discovered.paths.transcripts, session.plan.sessionId).directory,
       mode: () => this.#modeNow(),
       stored: async (agentId) =>
         conversationEntries(

@@ -1,17 +1,9 @@
-import { readFile, stat } from "node:fs/promises";
-import { resolve } from "node:path";
-import type { ApprovalAnswer, ApprovalRequest } from "../../../permissions/approver.ts";
-import { parseRule } from "../../../permissions/rules/parse-rule.ts";
-import { diffLines } from "../../../tools/line-diff.ts";
-import { findOccurrences, replaceRanges } from "../../../tools/replace-ranges.ts";
-import type { HostQuestion } from "../../../tools/tool.ts";
-import type {
-  FileDiff,
-  PermissionQuestion,
-  Question,
-  QuestionAnswer,
-  SessionEvent,
-} from "./terminal-session.ts";
+import type { ApprovalAnswer, ApprovalRequest, ToolHost } from "../../../index.ts";
+import { parseRule } from "../../../permissions.ts";
+import { previewEdit } from "../../../runtime/approvals/preview-edit.ts";
+import type { PermissionQuestion, Question, QuestionAnswer, SessionEvent } from "./terminal-session.ts";
+
+type AskedQuestions = Parameters<NonNullable<ToolHost["ask"]>>[0];
 
 interface OpenQuestion {
   readonly question: Question;
@@ -77,7 +69,7 @@ export class SessionQuestions {
 
   /** AskUserQuestion. The one that closes it without an answer lets the agent decide. */
   async askForm(
-    questions: readonly HostQuestion[],
+    questions: AskedQuestions,
     { signal, agent }: { readonly signal: AbortSignal; readonly agent?: { id: string; name: string } },
   ): Promise<Readonly<Record<string, string>>> {
     const answer = await this.#ask(
@@ -135,7 +127,7 @@ export class SessionQuestions {
 
   async #permissionQuestion(request: ApprovalRequest): Promise<PermissionQuestion> {
     const { callId, tool, input, reason, suggestedRules } = request;
-    const diff = await previewDiff(tool, input, this.#directory);
+    const diff = await previewEdit(tool, input, this.#directory);
     return {
       kind: "permission",
       id: this.#newId(),
@@ -201,39 +193,4 @@ export function subjectOf(input: Readonly<Record<string, unknown>>): string {
   return [String(input[main]), ...others.map(([key, value]) => `${key}: ${JSON.stringify(value)}`)].join(
     "\n",
   );
-}
-
-const maxBytes = 1024 * 1024;
-
-/** What a call would change in a file; undefined where that cannot be reported before it runs. */
-async function previewDiff(
-  tool: string,
-  input: Readonly<Record<string, unknown>>,
-  directory: string,
-): Promise<FileDiff | undefined> {
-  const { file_path: path, content, old_string: old, new_string: changed } = input;
-  if (typeof path !== "string") return undefined;
-  const before = await textOf(resolve(directory, path));
-  if (before === undefined) return undefined;
-  if (tool === "Write" && typeof content === "string") return toDiff(path, before, content);
-  if (tool !== "Edit" || typeof old !== "string" || typeof changed !== "string") return undefined;
-  if (old === "") return before === "" ? toDiff(path, before, changed) : undefined;
-  const found = findOccurrences(before, old);
-  const ranges = input["replace_all"] === true ? found : found.slice(0, 1);
-  return ranges.length === 0 ? undefined : toDiff(path, before, replaceRanges(before, ranges, changed));
-}
-
-function toDiff(path: string, before: string, after: string): FileDiff | undefined {
-  const { hunks } = diffLines(before, after);
-  return hunks.length === 0 ? undefined : { path, hunks };
-}
-
-/** A file that is not there yet is empty; one that cannot be shown is undefined. */
-async function textOf(file: string): Promise<string | undefined> {
-  try {
-    const { size } = await stat(file);
-    return size > maxBytes ? undefined : await readFile(file, "utf8");
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENOENT" ? "" : undefined;
-  }
 }

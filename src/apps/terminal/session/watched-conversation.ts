@@ -1,13 +1,5 @@
-import type { Message } from "../../../conversation/message.ts";
-import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
-import { readAssistantBlocks, readUserBlocks } from "../../../journal/read-assistant-blocks.ts";
-import { sessionFiles } from "../../../journal/session-files.ts";
-import { isShownMessage } from "../../../journal/session-title.ts";
-import { hasLiveOwner } from "../../../storage/owner-lock.ts";
-import { readNewLines } from "../../../storage/read-lines.ts";
-import { callText } from "../../../tasks/recovery/child-run.ts";
-import { type FoundTask, findTasks } from "../../../tasks/recovery/find-tasks.ts";
-import { AnswerFollower, type AnswerPiece } from "./answer-relay.ts";
+import type { LivePiece } from "../../../runtime/live/live-text.ts";
+import { type SessionWatch, type WatchedAgent, watchSession } from "../../../runtime/live/watch-session.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import type { AgentEntry, AgentSnapshot, SessionEvent, ToolCall } from "./terminal-session.ts";
 
@@ -31,7 +23,7 @@ export class WatchedConversation implements Disposable {
   /** What was last reported of each agent. */
   readonly #agents = new Map<string, string>();
   readonly #entries: AgentEntry[] = [];
-  readonly #follower: AnswerFollower;
+  readonly #watch: SessionWatch;
   /** Answers of which something was shown before they were complete, and how much of each block. */
   readonly #streamed = new Map<string, string[]>();
   /** The last answers that were complete; what is read of them afterwards is old. */
@@ -39,7 +31,6 @@ export class WatchedConversation implements Disposable {
   /** The answer of which a piece was shown last. */
   #streaming: string | undefined;
   #agentsAt = Number.NEGATIVE_INFINITY;
-  #at = 0;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
   #isOwned = true;
@@ -47,7 +38,7 @@ export class WatchedConversation implements Disposable {
   constructor(options: WatchOptions) {
     this.#options = options;
     this.sessionId = options.sessionId;
-    this.#follower = new AnswerFollower(sessionFiles(options.transcripts, options.sessionId).directory);
+    this.#watch = watchSession(options.transcripts, options.sessionId);
   }
 
   /** Whether the other process still has it. */
@@ -77,13 +68,13 @@ export class WatchedConversation implements Disposable {
 
   [Symbol.dispose](): void {
     this.#isClosed = true;
+    this.#watch[Symbol.dispose]();
     clearTimeout(this.#timer);
   }
 
   async #look(): Promise<void> {
-    // Asked first: what an owner writes before it leaves is then still read.
-    const isOwned = hasLiveOwner(this.#file);
-    const pieces = await this.#follower.read(Date.now()).catch(() => []);
+    const isOwned = this.#watch.isOwned();
+    const pieces = await this.#watch.pieces().catch(() => []);
     const entries = await this.#readEntries().catch(() => []);
     const tasks = await this.#findTasks();
     if (this.#isClosed) return;
@@ -94,15 +85,15 @@ export class WatchedConversation implements Disposable {
     else this.#ownerLeft();
   }
 
-  async #findTasks(): Promise<readonly FoundTask[]> {
+  async #findTasks(): Promise<readonly WatchedAgent[]> {
     const now = performance.now();
     if (now - this.#agentsAt < agentsMs) return [];
     this.#agentsAt = now;
-    return findTasks(this.#options.transcripts, { sessionId: this.sessionId }).catch(() => []);
+    return this.#watch.agents().catch(() => []);
   }
 
-  #showPiece({ answer, block, text }: AnswerPiece): void {
-    if (this.#complete.includes(answer)) return;
+  #showPiece({ agentId, answer, block, text }: LivePiece): void {
+    if (agentId !== "main" || text === undefined || this.#complete.includes(answer)) return;
     // One that broke off is asked for again; both are shown, apart.
     const isBrokenOff = this.#streaming !== undefined && !this.#complete.includes(this.#streaming);
     if (isBrokenOff && this.#streaming !== answer) this.#options.report({ type: "text", text: "\n\n" });
@@ -123,12 +114,11 @@ export class WatchedConversation implements Disposable {
   }
 
   async #readEntries(): Promise<readonly WatchedEntry[]> {
-    const { values, length } = await readNewLines(this.#file, this.#at);
-    this.#at += length;
-    const entries = values.flatMap((record) => {
-      const found = conversationEntries(messageOf(record));
-      return found.map((entry) => (entry.type === "text" ? this.#restOf(entry, idOf(record)) : entry));
-    });
+    const entries = (await this.#watch.messages()).flatMap(({ message, answer }) =>
+      conversationEntries([message]).map((entry) =>
+        entry.type === "text" ? this.#restOf(entry, answer) : entry,
+      ),
+    );
     this.#entries.push(...entries);
     return entries;
   }
@@ -144,10 +134,6 @@ export class WatchedConversation implements Disposable {
     if (shown === undefined) return entry;
     delete blocks[at];
     return { ...entry, rest: entry.text.slice(shown.length) };
-  }
-
-  get #file(): string {
-    return sessionFiles(this.#options.transcripts, this.sessionId).transcript;
   }
 
   #noteCall(entry: AgentEntry): void {
@@ -168,7 +154,7 @@ export class WatchedConversation implements Disposable {
     this.#noteCall(entry);
   }
 
-  #showAgent(task: FoundTask): void {
+  #showAgent(task: WatchedAgent): void {
     const agent = snapshotOf(task);
     const text = JSON.stringify(agent);
     const isNew = !this.#agents.has(task.id);
@@ -184,25 +170,7 @@ type WatchedEntry = AgentEntry & { readonly rest?: string };
 
 const maxComplete = 20;
 
-function idOf({ type, message }: JsonRecord): string | undefined {
-  const id = type === "assistant" && isRecord(message) ? message["id"] : undefined;
-  return typeof id === "string" ? id : undefined;
-}
-
-function messageOf(record: JsonRecord): readonly Message[] {
-  if (!isShownMessage(record) || !isRecord(record.message)) return [];
-  const { content } = record.message;
-  return record.type === "user"
-    ? [{ role: "user", content: [...readUserBlocks(content)] }]
-    : [{ role: "assistant", content: [...readAssistantBlocks(content)] }];
-}
-
-function activityOf({ queuePosition, current }: FoundTask): string {
-  if (queuePosition !== undefined) return "queued";
-  return current === undefined ? "thinking" : callText(current);
-}
-
-function snapshotOf(task: FoundTask): AgentSnapshot {
+function snapshotOf(task: WatchedAgent): AgentSnapshot {
   const { state, lastSignAt, startedAt = lastSignAt } = task;
   const isRunning = state === "running";
   return {
@@ -211,7 +179,7 @@ function snapshotOf(task: FoundTask): AgentSnapshot {
     description: task.description,
     state: state === "interrupted" ? "stopped" : state,
     isBackground: task.background,
-    activity: activityOf(task),
+    activity: task.activity,
     tokens: task.tokens,
     startedAt,
     ...(task.callId === undefined ? {} : { callId: task.callId }),

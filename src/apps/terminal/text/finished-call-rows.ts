@@ -1,4 +1,4 @@
-import { describeCall } from "../../cli/print/describe-call.ts";
+import { describeCall } from "../../cli/describe-call.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";

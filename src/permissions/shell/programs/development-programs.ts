@@ -23,6 +23,8 @@ const cargo =
   "frozen message-format: color: ignore-rust-version no-deps help h";
 const maven: ToolSpec = {
   words: true,
+  operand: (text) =>
+    /^[^:]+:[^:]+:|^exec:/.test(text) ? "a goal with an address runs any plugin" : undefined,
   options:
     "q X e B o U T P pl am amd N ntp fae ff fn quiet debug errors batch-mode offline update-snapshots threads projects also-make " +
     "also-make-dependents non-recursive no-transfer-progress fail-at-end fail-fast fail-never show-version V version v help h",
@@ -72,6 +74,8 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "cov-fail-under: cov-branch no-cov timeout: color: disable-warnings sw stepwise markers fixtures version V h help " +
         "cache-clear cache-show setup-show ignore: ignore-glob: deselect: reruns: full-trace import-mode: runxfail cov-report:",
       plain: "cov-report",
+      operand: (text) =>
+        text.startsWith("@") ? "pytest takes further options from a file after @" : undefined,
     },
   ],
   [
@@ -101,6 +105,7 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "noEmit p: project: w watch strict pretty? incremental skipLibCheck t: target: m: module: listFiles showConfig v version h " +
         "help all noEmitOnError lib: jsx: esModuleInterop moduleResolution: allowJs checkJs noImplicitAny strictNullChecks types: " +
         "traceResolution diagnostics extendedDiagnostics preserveWatchOutput",
+      operand: (text) => (text.startsWith("@") ? "tsc takes further options from a file after @" : undefined),
     },
   ],
   [
@@ -171,6 +176,10 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "pubin pubout pubkey check sha1 sha256 sha384 sha512 md5 r c connect servername showcerts help ext purpose email " +
         "checkend nameopt issuer_hash subject_hash brief alpn tls1_2 tls1_3 port host",
     },
+  ],
+  [
+    "openssl",
+    { commands: "engine", options: "c t v vv", operand: () => "an engine is a library that is loaded" },
   ],
 ];
 

@@ -15,7 +15,7 @@ import {
   reflogOptions,
   shown,
   walkOptions,
-} from "./judgement.ts";
+} from "./git-command.ts";
 
 const configNames =
   /^(?:user|core|remote|branch|init|push|pull|merge|rebase|commit|tag|diff|status|log)\.[\w./-]+$/i;
@@ -30,6 +30,10 @@ function readsConfig({ options, operands }: ScannedWords): boolean {
   const [name] = rest;
   return rest.length === 1 && name?.literal === true && configNames.test(name.text);
 }
+
+/** A format may show the contents of what a name leads to, which need not be a commit. */
+const showsRaw = (scanned: ScannedWords): boolean =>
+  valuesOf(scanned, "format").some(({ text, literal }) => !literal || /%\(\*?raw/.test(text));
 
 /** Options of `git worktree list`. */
 const listing = "porcelain v verbose z ";
@@ -87,6 +91,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "reflog",
     reader(reflogOptions, {
+      shows: ({ unclear }) => unclear !== undefined,
       readOnly: (scanned) => scanned.operands.length === 0 || first("show")(scanned),
       hardening: noPrograms,
       verb: "may",
@@ -173,6 +178,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     "for-each-ref",
     reader(
       "count: sort: format: points-at: merged:~ no-merged:~ contains:~ no-contains:~ ignore-case color? s shell p perl python tcl",
+      { shows: showsRaw },
     ),
   ],
   ["count-objects", reader("v verbose H human-readable")],
@@ -205,7 +211,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
       "a r v l list all remotes verbose show-current contains:~ no-contains:~ merged:~ no-merged:~ sort: points-at: format: color? " +
         "no-color abbrev? no-abbrev column? no-column i ignore-case q quiet d D m M c C u: f set-upstream-to: delete move copy force " +
         "edit-description! track? no-track t create-reflog unset-upstream recurse-submodules!",
-      { readOnly: lists },
+      { readOnly: lists, shows: showsRaw },
     ),
   ],
   [
@@ -216,6 +222,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
       {
         readOnly: (scanned) =>
           lists(scanned) && !hasOption(scanned, "m", "message", "a", "annotate", "sign", "local-user"),
+        shows: showsRaw,
       },
     ),
   ],

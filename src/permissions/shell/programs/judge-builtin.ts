@@ -83,8 +83,14 @@ function judgeShellForm(name: string, rest: readonly Word[]): Judgement | undefi
         "the test may evaluate a variable",
       );
     case "pushd":
+      return onlyIf(isPlainPush(rest), name);
     case "popd":
-      return judgement(false, []);
+      return onlyIf(rest.length === 0, name);
+    case "help":
+      return onlyIf(
+        rest.every(({ text, literal }) => literal && /^[\w:.[{!%]/.test(text)),
+        name,
+      );
     case "source":
     case ".":
       return {
@@ -115,6 +121,11 @@ function isMove(rest: readonly Word[]): boolean {
       ({ text, pathKnown, loose }) => pathKnown && !loose && (text === "-" || !text.startsWith("-")),
     )
   );
+}
+
+/** Whether `pushd` goes to one folder; other forms turn or shorten the list of folders. */
+export function isPlainPush(rest: readonly Word[]): boolean {
+  return rest.length === 1 && isMove(rest) && !/^[-+]/.test(rest[0]?.text ?? "");
 }
 
 function isSafeAssignment({ text, literal }: Word): boolean {

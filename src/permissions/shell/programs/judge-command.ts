@@ -8,6 +8,7 @@ import {
   type Word,
 } from "../word.ts";
 import { judgeDevelopment } from "./development-programs.ts";
+import { judgePrintenv, judgePs, judgeQuestion } from "./inspecting-programs.ts";
 import { judgeBuiltin } from "./judge-builtin.ts";
 import { judgeFind } from "./judge-find.ts";
 import { judgeGit } from "./judge-git.ts";
@@ -34,6 +35,7 @@ import { writingPrograms } from "./writing-programs.ts";
 export function judgeCommand(words: readonly Word[], place: Place): Judgement | undefined {
   const name = words[0]?.text ?? "";
   return (
+    judgeQuestion(words) ??
     judgeBuiltin(words) ??
     judges.get(name)?.(words, place) ??
     judgeDevelopment(words) ??
@@ -60,6 +62,8 @@ const judges: ReadonlyMap<string, JudgeCommand> = new Map<string, JudgeCommand>(
   ...["tar", "gtar", "bsdtar"].map((name): [string, JudgeCommand] => [name, judgeTar]),
   ...["npm", "pnpm", "yarn"].map((name): [string, JudgeCommand] => [name, judgeManager]),
   ["dd", judgeDd],
+  ["ps", judgePs],
+  ["printenv", judgePrintenv],
 ]);
 
 function judgeDd(words: readonly Word[]): Judgement {
@@ -95,34 +99,38 @@ function judgeInterpreter(words: readonly Word[]): Judgement | undefined {
   const isPython =
     /^python3?$/.test(name) && /^(?:--version|-V)$/.test(words[1]?.text ?? "") && words.length === 2;
   if ((isQuestion && versioned.test(name)) || isPython) return judgement(true, []);
+  const at = findStarted(words);
+  const inner = at === undefined ? undefined : judgeDevelopment(words.slice(at));
   return {
     readOnly: false,
     exactOnly: `${name} runs any program it is given`,
     wildcardHead: name,
-    ...pinnedHead(words),
-    namesFiles: "code",
+    ...(at !== undefined && { pinnedHead: textOf(words.slice(0, at + 1)) }),
+    ...(at !== undefined &&
+      inner?.exactOnly !== undefined && {
+        requiredHead: `${textOf(words.slice(0, at))} ${inner.wildcardHead ?? textOf(words.slice(at))}`,
+      }),
+    namesFiles: inner === undefined ? "code" : "tool",
     paths: [],
     anywhere: false,
   };
+}
+
+function textOf(words: readonly Word[]): string {
+  return words.map(({ text }) => text).join(" ");
 }
 
 /** Options that change nothing about which code an interpreter runs. */
 const calmOptions =
   /^(?:-[uBEsIqyv]|--check|--test|--yes|--no-install|--quiet|--silent|--no-warnings|--watch)$/;
 
-/** The words up to the script, module or package that is run: a rule that reaches so far leaves only its arguments open. */
-function pinnedHead(words: readonly Word[]): { readonly pinnedHead?: string } {
+/** Where the script, module or package is that is run: a rule that reaches so far leaves only its arguments open. */
+function findStarted(words: readonly Word[]): number | undefined {
   let at = 1;
   while (words[at]?.literal === true && calmOptions.test(words[at]?.text ?? "")) at += 1;
   if (words[at]?.text === "-m") at += 1;
   const last = words[at];
-  if (last === undefined || !last.literal || last.text.startsWith("-")) return {};
-  return {
-    pinnedHead: words
-      .slice(0, at + 1)
-      .map(({ text }) => text)
-      .join(" "),
-  };
+  return last === undefined || !last.literal || last.text.startsWith("-") ? undefined : at;
 }
 
 const managerOptions = optionTable(
@@ -155,21 +163,39 @@ function judgeManager(words: readonly Word[]): Judgement {
   const own = rest.slice(0, rest.findIndex(({ text }) => text === "--") >>> 0);
   const leading = isStrict ? [] : scanOptions(own, managerOptions).options;
   const changes = command?.text === "config" && !/^(?:get|list|ls)$/.test(after.operands[0]?.text ?? "list");
-  const isQuestion =
-    program === "npm" && words.length === 2 && /^(?:--version|-v)$/.test(words[1]?.text ?? "");
+  const isQuestion = words.length === 2 && /^(?:--version|-v)$/.test(words[1]?.text ?? "");
+  const judged = judgement(
+    isQuestion && program === "npm",
+    [],
+    [
+      optionRisk(program, { options: [...before.options, ...after.options, ...leading] }),
+      before.unclear ?? after.unclear,
+      own.some(({ text }) => text.startsWith("--config."))
+        ? `an option of ${program} changes its configuration`
+        : undefined,
+      changes ? `a changed configuration of ${program} can start programs` : undefined,
+    ],
+  );
   return {
-    ...judgement(
-      isQuestion,
-      [],
-      [
-        optionRisk(program, { options: [...before.options, ...after.options, ...leading] }),
-        before.unclear ?? after.unclear,
-        changes ? `a changed configuration of ${program} can start programs` : undefined,
-      ],
-    ),
+    ...judged,
+    ...(judged.exactOnly === undefined && judgeStarted(words, words.indexOf(command ?? plainWord("")))),
     ...(!isQuestion && { namesFiles: "any" as const }),
     anywhere: false,
   };
+}
+
+/** A tool of developers that a package manager starts is judged as if it were called by itself. */
+function judgeStarted(
+  words: readonly Word[],
+  command: number,
+): Pick<Judgement, "exactOnly" | "wildcardHead"> {
+  if (command === -1) return {};
+  let at = /^(?:exec|x|dlx|run)$/.test(words[command]?.text ?? "") ? command + 1 : command;
+  if (words[at]?.text === "--") at += 1;
+  const inner = judgeDevelopment(words.slice(at));
+  if (inner?.exactOnly === undefined) return {};
+  const head = `${textOf(words.slice(0, at))} ${inner.wildcardHead ?? textOf(words.slice(at))}`;
+  return { exactOnly: inner.exactOnly, wildcardHead: head };
 }
 
 export const tarOptions: OptionTable = optionTable(
@@ -198,8 +224,12 @@ function judgeTar(words: readonly Word[]): Judgement {
   if (hasOption(scanned, ...extracting))
     paths.push(...below(directories.length > 0 ? directories : [plainWord(".")], "write"));
   else paths.push(...used(directories, "read"));
+  // What a list names is not known.
+  for (const list of valuesOf(scanned, "T", "files-from"))
+    paths.push({ word: { ...list, pathKnown: false }, use: "read" });
   const reach = hasOption(scanned, "h", "dereference") ? "follow" : "all";
   if (creates) paths.push(...below(scanned.operands, "read", reach));
+  if (hasOption(scanned, "remove-files")) paths.push(...below(scanned.operands, "remove"));
   const isListing =
     hasOption(scanned, "t", "list") &&
     archives.length === 1 &&

@@ -9,11 +9,18 @@ export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [
       options:
         "e:! rsh:! rsync-path:! M:! remote-option:! files-from:< exclude-from:< include-from:< password-file:< " +
         "log-file:> write-batch:> only-write-batch:> read-batch:< T:> temp-dir:> backup-dir:> partial-dir:> " +
-        "remove-source-files! delete! del! f: filter: exclude: include: B: a v r z n P q u l p t g o D h i c x W S H A X " +
+        "remove-source-files! delete! del! delete-before! delete-during! delete-delay! delete-after! delete-excluded! f: filter: exclude: include: B: a v r z n P q u l p t g o D h i c x W S H A X " +
         "archive verbose recursive compress dry-run progress partial update links perms times stats human-readable checksum " +
         "one-file-system whole-file bwlimit: timeout: max-size: min-size: info:",
       operands: "copy",
       below: true,
+      removes: [
+        {
+          options: "delete del delete-before delete-during delete-delay delete-after delete-excluded",
+          operands: "last",
+        },
+        { options: "remove-source-files", operands: "sources" },
+      ],
     },
   ],
   [
@@ -91,11 +98,13 @@ function encodedFiles({ options }: ScannedWords): Word[] {
   });
 }
 
-/** A form may name several files, and more of them behind `;`. */
+/** A form may name several files, and more of them behind `;`; an upload a pattern; a text that is written out, where to. */
 function severalFiles({ options }: ScannedWords): string | undefined {
-  return options.some(({ name, value }) => /^(?:F|form)$/.test(name) && /=.*[,;"(]/.test(value?.text ?? ""))
-    ? "a form of curl may name further files"
-    : undefined;
+  const has = (names: RegExp, text: RegExp): boolean =>
+    options.some(({ name, value }) => names.test(name) && text.test(value?.text ?? ""));
+  if (has(/^(?:F|form)$/, /=.*[,;"(]/) || has(/^(?:T|upload-file)$/, /[{[]/))
+    return "an option of curl may name further files";
+  return has(/^(?:w|write-out)$/, /%output\{/) ? "an option of curl writes a file" : undefined;
 }
 
 export const wgetOptions = optionTable(

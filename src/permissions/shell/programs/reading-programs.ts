@@ -1,3 +1,4 @@
+import { inspectingPrograms } from "./inspecting-programs.ts";
 import type { ProgramSpec } from "./judgement.ts";
 import { searchingPrograms } from "./searching-programs.ts";
 
@@ -13,6 +14,7 @@ const text = (options: string): ProgramSpec => ({ options, operands: "text", rea
 /** Programs that only read, with every option that is understood. What is missing here asks. */
 export const readingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   ...searchingPrograms,
+  ...inspectingPrograms,
   [
     "ls",
     {

@@ -15,6 +15,8 @@ const compress = (options: string, ...endings: readonly string[]): ProgramSpec =
   below: "r recursive",
   follows: "f force",
   renames: withEnding(...endings),
+  readOnlyWith: "c stdout d decompress l list t test v verbose q quiet k keep",
+  readOnlyNeeds: "c stdout l list t test",
 });
 const gzip = compress("S:! suffix:! l list r recursive n no-name N! name! fast best", ".gz");
 const bzip2 = compress("z compress s small fast best", ".bz2", ".out");
@@ -33,6 +35,8 @@ const more: ProgramSpec = {
     "d l e f p c s u n: silent logical exit-on-eof no-pause print-over clean-print squeeze plain lines: help version",
   numeric: true,
   operands: "read",
+  readOnly: true,
+  runsAs: "cat",
   caution: (_, words) =>
     words.some(({ text }) => text.startsWith("+")) ? "a pager runs the command after +" : undefined,
 };
@@ -41,6 +45,8 @@ const pager: ProgramSpec = {
   options:
     "o:> O:> log-file:> LOG-FILE:> k:! lesskey-file:! lesskey-src:! lesskey-content:! T:<! tag-file:<! F X R S N n i I e E s S m M g G p: x: j:",
   operands: "read",
+  readOnly: true,
+  runsAs: "cat",
   caution: (_, words) =>
     words.some(({ text }) => text.startsWith("+")) ? "a pager runs the command after +" : undefined,
 };
@@ -70,10 +76,14 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "shred",
     {
       options: "f n: s: u v x z force iterations: size: remove? verbose exact zero random-source:<",
-      operands: "write",
+      operands: "remove",
     },
   ],
-  ["truncate", { options: "c o r:< s: no-create io-blocks reference:< size:", operands: "write" }],
+  ["truncate", { options: "c o r:< s: no-create io-blocks reference:< size:", operands: "remove" }],
+  ...["srm", "wipe", "trash", "trash-put", "rimraf"].map((name): readonly [string, ProgramSpec] => [
+    name,
+    { options: "r R f v", operands: "remove", below: true },
+  ]),
   ["tee", { options: "a i p append ignore-interrupts output-error? help version", operands: "write" }],
   [
     "cp",
@@ -182,6 +192,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       operands: "archive",
       below: true,
       follows: true,
+      removes: [{ options: "m", operands: "rest" }],
     },
   ],
   [
@@ -191,14 +202,6 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       operands: "read",
       landsHere: "d l p t v",
       readOnlyWith: "l v",
-    },
-  ],
-  [
-    "shuf",
-    {
-      options:
-        "e i: n: o:> r z echo input-range: head-count: output:> repeat zero-terminated random-source:< help version",
-      operands: "read",
     },
   ],
   ["less", pager],

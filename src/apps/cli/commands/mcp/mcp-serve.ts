@@ -16,8 +16,8 @@ import {
 import { checkSessionOptions } from "../../check-session-options.ts";
 import type { CliHost } from "../../cli-host.ts";
 import { exitCodeOf } from "../../end-signal.ts";
-import { createPrintRuntime } from "../../print/open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "../../print/print-options.ts";
+import { createPrintRuntime } from "../../open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../../print-options.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { stripControlCharacters } from "../../views/strip-control-characters.ts";
 import { transcriptsOf } from "../tasks/find-named-task.ts";
@@ -56,7 +56,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
       transcripts: transcriptsOf(host),
       environment,
     });
-    const serving = await begin({ hub, version: host.version(), log }, place, host);
+    const serving = await begin({ hub, version: host.version, log }, place, host);
     const why = await Promise.race([serving.done, stop.promise]);
     await serving.close();
     return isRetinueError(why) ? exitCodeOf(why) : 0;

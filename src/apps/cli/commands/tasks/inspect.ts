@@ -38,7 +38,8 @@ export async function inspect(
   if (options.follow === true) return followInspection(source, host, view);
   const inspection = await source.load();
   if (options.html !== undefined) {
-    const { collectExport, exportPage, loadPage } = await import("../../../studio/export-page.ts");
+    const { exportPage, loadPage } = await import("../../../studio/export-page.ts");
+    const { collectExport } = await import("../../../../runtime/live/collect-export.ts");
     const file = resolve(host.cwd, options.html);
     const page = exportPage(await collectExport(inspection, source), loadPage());
     await writeNewFile(file, page, {

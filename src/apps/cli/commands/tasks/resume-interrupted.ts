@@ -1,12 +1,11 @@
 import { continuePrompt, type FoundTask } from "../../../../runtime/project/project-tasks.ts";
 import type { Session } from "../../../../runtime/session.ts";
-import { checkSessionOptions } from "../../check-session-options.ts";
 import type { CliHost } from "../../cli-host.ts";
 import { exitCodeOf } from "../../end-signal.ts";
 import { openTasks } from "../../gather-session.ts";
-import { createPrintRuntime, openPrintSession } from "../../print/open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "../../print/print-options.ts";
-import { answerText } from "../../print/printer.ts";
+import { createPrintRuntime, openPrintSession } from "../../open-print-session.ts";
+import { type PrintOptions, readPrintOptions } from "../../print-options.ts";
+import { answerText } from "../../printer.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { reportInterruption } from "../../views/report-interruption.ts";
 import { stripControlCharacters } from "../../views/strip-control-characters.ts";
@@ -31,7 +30,6 @@ export async function resumeInterrupted(
   const { host } = context;
   if (options.takeOver === true)
     throw misuse("--take-over needs one agent that is meant.", "Write its id, which `retinue tasks` lists.");
-  checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   const agents = await findNewest(host);
   const [first] = agents;

@@ -3,13 +3,12 @@ import { waitForFile } from "../../../../runtime/open-transcript.ts";
 import type { SessionOptions } from "../../../../runtime/options/runtime-options.ts";
 import { continuePrompt, type FoundTask } from "../../../../runtime/project/project-tasks.ts";
 import type { AgentHandle } from "../../../../runtime/run-handle.ts";
-import { checkSessionOptions } from "../../check-session-options.ts";
 import type { CliHost } from "../../cli-host.ts";
 import { exitCodeOf } from "../../end-signal.ts";
-import { createPrintRuntime, openPrintSession } from "../../print/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../../print/print-options.ts";
-import { createPrinter, type Printer, printFailure } from "../../print/printer.ts";
-import { readPrompt } from "../../print/run-print.ts";
+import { createPrintRuntime, openPrintSession } from "../../open-print-session.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "../../print-options.ts";
+import { createPrinter, type Printer, printFailure } from "../../printer.ts";
+import { readPrompt } from "../../run-print.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { reportInterruption } from "../../views/report-interruption.ts";
 import { findNamedTask } from "./find-named-task.ts";
@@ -33,7 +32,6 @@ export async function resume(
   }
   if (written === undefined)
     throw misuse("Which agent?", "Write its id, which `retinue tasks` lists, or --interrupted.");
-  checkSessionOptions(context.session, host.cwd);
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   if (request.input !== "text")
     throw misuse("An agent is resumed with one prompt.", "Leave out --input-format.");

@@ -1,0 +1,159 @@
+// @io
+import { type BigIntStats, lstatSync, realpathSync, statSync } from "node:fs";
+import { setImmediate } from "node:timers/promises";
+
+/**
+ * What a reading has looked at, so that it can be kept until something of it changes. A path is added before it is read:
+ * what changes while it is read counts as changed afterwards.
+ */
+export interface Footprint {
+  /** `content`: files or folders are read; `kind`: only what they are and whose; `place`: only where links lead. */
+  add(paths: readonly string[], what?: PathAspect): void;
+  /** Adds a file that is read. */
+  stamp(file: string): PathStamp;
+  /** Adds an answer that comes from somewhere else. */
+  ask(question: () => Promise<string>): Promise<string>;
+  /** Whether a new reading would find the same. */
+  isUnchanged(): Promise<boolean>;
+}
+
+export type PathAspect = "content" | "kind" | "place";
+
+/** How a path looks now; undefined where its last change is too recent to tell a further one by the clock. */
+export type PathStamp = string | undefined;
+
+/** Lets other work of the host continue while thousands of files are looked at. */
+const pathsPerSlice = 256;
+
+/**
+ * Keeps what was read until something of its footprint changes. Callers share a reading, but none gets one that began before
+ * it asked: all that ask while one is under way share the one that follows it, so each sees what was written before.
+ */
+export interface KeptReading<Value> {
+  read(): Promise<Value>;
+  /** The next reading starts anew. */
+  forget(): void;
+}
+
+export function keepReading<Value>(
+  read: (footprint: Footprint) => Promise<Value>,
+  now: () => number = Date.now,
+): KeptReading<Value> {
+  let kept: { readonly value: Value; readonly footprint: Footprint } | undefined;
+  let forgotten = 0;
+  let running: Promise<Value> | undefined;
+  let next: Promise<Value> | undefined;
+
+  async function readIfChanged(): Promise<Value> {
+    if (kept !== undefined && (await kept.footprint.isUnchanged())) return kept.value;
+    const footprint = createFootprint(now);
+    const begun = forgotten;
+    const value = await read(footprint);
+    kept = begun === forgotten ? { value, footprint } : undefined;
+    return value;
+  }
+
+  function start(): Promise<Value> {
+    next = undefined;
+    const current = readIfChanged().finally(() => {
+      if (running === current) running = undefined;
+    });
+    running = current;
+    return current;
+  }
+
+  return {
+    read() {
+      if (running === undefined) return start();
+      next ??= running.then(start, start);
+      return next;
+    },
+    forget() {
+      forgotten += 1;
+      kept = undefined;
+    },
+  };
+}
+
+export function createFootprint(now: () => number = Date.now): Footprint {
+  const stamps = new Map<string, { readonly path: string; readonly what: PathAspect; stamp: PathStamp }>();
+  const answers: { readonly question: () => Promise<string>; readonly answer: string }[] = [];
+
+  function note(path: string, what: PathAspect): PathStamp {
+    const key = `${what} ${path}`;
+    const stamp = stampOf(path, what, now());
+    const known = stamps.get(key);
+    if (known === undefined) stamps.set(key, { path, what, stamp });
+    // It was read twice, and something happened in between: no later state is the one that was read.
+    else if (known.stamp !== stamp) known.stamp = undefined;
+    return stamp;
+  }
+
+  return {
+    add(paths, what = "content") {
+      for (const path of paths) note(path, what);
+    },
+    stamp: (file) => note(file, "content"),
+    async ask(question) {
+      const answer = await question();
+      answers.push({ question, answer });
+      return answer;
+    },
+    async isUnchanged() {
+      for (const { question, answer } of answers) if ((await question()) !== answer) return false;
+      let looked = 0;
+      for (const { path, what, stamp } of stamps.values()) {
+        if (stamp === undefined || stampOf(path, what, now()) !== stamp) return false;
+        looked += 1;
+        if (looked % pathsPerSlice === 0) await setImmediate();
+      }
+      return true;
+    },
+  };
+}
+
+function stampOf(path: string, what: PathAspect, now: number): PathStamp {
+  if (what === "place") return realPath(path);
+  const entry = look(lstatSync, path);
+  const target = entry?.isSymbolicLink() === true ? look(statSync, path) : entry;
+  if (what === "kind") return [entry, target].map(kindOf).join(" ");
+  const all = entry === target ? [entry] : [entry, target];
+  if (all.some((stats) => stats !== undefined && isRecent(stats, now))) return undefined;
+  return [...all.map(changeOf), entry === target ? "" : realPath(path)].join(" ");
+}
+
+function look(stat: typeof lstatSync | typeof statSync, path: string): BigIntStats | undefined {
+  try {
+    return stat(path, { bigint: true, throwIfNoEntry: false });
+  } catch {
+    // A folder on the way that may not be entered, a file in its place, a circle of links: nothing can be read there.
+    return undefined;
+  }
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return "";
+  }
+}
+
+function kindOf(stats: BigIntStats | undefined): string {
+  return stats === undefined ? "-" : `${stats.mode}:${stats.uid}`;
+}
+
+function changeOf(stats: BigIntStats | undefined): string {
+  if (stats === undefined) return "-";
+  const { dev, ino, mode, uid, size, mtimeNs, ctimeNs } = stats;
+  return [dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(":");
+}
+
+/**
+ * Clocks of file systems advance in steps: two changes within one step leave the same time behind. Most steps are a few
+ * milliseconds long; where times are whole seconds, they may be two.
+ */
+function isRecent({ ctimeNs }: BigIntStats, now: number): boolean {
+  const stepMs = ctimeNs % 1_000_000_000n === 0n ? 2_100 : 100;
+  return now - Number(ctimeNs / 1_000_000n) < stepMs;
+}

@@ -1,0 +1,137 @@
+import { posix } from "node:path";
+import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
+import type { ShellUnit } from "./shell/shell-analysis.ts";
+
+/** A place where a command of the call puts a link, or what may be one, and where that may lead. */
+interface MadeLink {
+  readonly place: string;
+  readonly targets: readonly string[];
+  readonly unit: number;
+}
+
+/** Where the words of a call start. */
+export interface LinkPlaces {
+  readonly directory: string;
+  readonly home: string;
+  /** For each unit, the files that it replaces by others which are not known. */
+  readonly replaced: readonly (readonly string[])[];
+}
+
+const reason = "another command of the call makes a link there; use a call of its own";
+const maxSteps = 8;
+
+/**
+ * Paths are looked up before anything runs. Where one command of a call makes a link, what others use at or below that
+ * place is what the link leads to, as far as that can be known, and never certain.
+ */
+export function followMadeLinks<Facts extends Pick<ShellFacts, "units" | "redirects" | "listed">>(
+  facts: Facts,
+  units: readonly ShellUnit[],
+  places: LinkPlaces,
+): Facts {
+  const links = [
+    ...units.flatMap((unit, at) => linksOf(unit, at, places)),
+    ...places.replaced.flatMap((paths, unit) => paths.map((place) => ({ place, targets: [], unit }))),
+  ];
+  if (links.length === 0) return facts;
+  const follow = (path: PathFact, unit: number): PathFact => followPath(path, unit, links);
+  return {
+    ...facts,
+    units: facts.units.map((unit, at) => ({
+      ...unit,
+      paths: unit.paths.map((path) => follow(path, at)),
+      ...movedBehindLink(units[at], at, { links, places }),
+    })),
+    redirects: facts.redirects.map((path) => follow(path, -1)),
+    ...(facts.listed === undefined ? {} : { listed: facts.listed.map((path) => follow(path, -1)) }),
+  };
+}
+
+function followPath(path: PathFact, unit: number, links: readonly MadeLink[]): PathFact {
+  const forms = new Set([...path.forms, ...(path.passed ?? [])]);
+  let isFollowed = false;
+  for (let step = 0; step < maxSteps; step += 1) {
+    const before = forms.size;
+    for (const form of [...forms])
+      for (const link of links) {
+        if (link.unit === unit || !isBelow(form, link.place)) continue;
+        isFollowed = true;
+        for (const target of link.targets) forms.add(posix.join(target, posix.relative(link.place, form)));
+      }
+    if (forms.size === before) break;
+  }
+  if (!isFollowed) return path;
+  return { ...path, forms: [...forms], unknown: path.unknown ?? reason, isBehindLink: true };
+}
+
+function movedBehindLink(
+  unit: ShellUnit | undefined,
+  at: number,
+  { links, places }: { readonly links: readonly MadeLink[]; readonly places: LinkPlaces },
+): Pick<UnitFacts, "elsewhere"> {
+  const folders = unit?.directories.filter((folder) => folder !== "" && folder !== "unknown") ?? [];
+  const isBehind = folders.some((folder) =>
+    passedBy(absolute(folder, places.directory, places)).some((form) =>
+      links.some((link) => link.unit !== at && isBelow(form, link.place)),
+    ),
+  );
+  return isBehind ? { elsewhere: `commands would run in a folder that is not known: ${reason}` } : {};
+}
+
+/** Programs that make links: `ln`, and `cp` with the options for it. */
+function linksOf(unit: ShellUnit, at: number, places: LinkPlaces): readonly MadeLink[] {
+  const [program, ...words] = unit.words.map(({ text }) => text);
+  const name = posix.basename(program ?? "");
+  const isCopying = name === "cp" && words.some((text) => /^-[A-Za-z]*[sl]|^--(?:sy|l)/.test(text));
+  if (name !== "ln" && name !== "link" && !isCopying) return [];
+  const { sources, target } = splitOperands(words);
+  return unit.directories.flatMap((folder) => {
+    const start = folder === "unknown" ? places.directory : absolute(folder, places.directory, places);
+    const end = withoutEnd(posix.normalize(absolute(target ?? ".", start, places)));
+    const inside = sources.map((source) => posix.join(end, posix.basename(source)));
+    return (target === undefined ? inside : [end, ...inside]).map((place) => ({
+      place,
+      unit: at,
+      targets: sources.flatMap((source) =>
+        [start, posix.dirname(place)].map((from) =>
+          withoutEnd(posix.normalize(absolute(source, from, places))),
+        ),
+      ),
+    }));
+  });
+}
+
+/** What is linked, and the place for it: the last operand, the value of `-t`, or the folder it runs in. */
+function splitOperands(words: readonly string[]): {
+  readonly sources: readonly string[];
+  readonly target: string | undefined;
+} {
+  const at = words.findIndex((text) => /^-[A-Za-z]*t$|^--target-directory$/.test(text));
+  const glued = words.map((text) => /^(?:-[A-Za-z]*t|--t[a-z-]*=)(.+)$/.exec(text)?.[1]);
+  const named = at === -1 ? glued.find((text) => text !== undefined) : words[at + 1];
+  const operands = words.filter((text, index) => !text.startsWith("-") && (at === -1 || index !== at + 1));
+  if (named !== undefined || operands.length === 1) return { sources: operands, target: named };
+  return { sources: operands.slice(0, -1), target: operands.at(-1) };
+}
+
+function absolute(path: string, from: string, { home }: Pick<LinkPlaces, "home">): string {
+  if (path === "~" || path.startsWith("~/")) return `${home}${path.slice(1)}`;
+  return path.startsWith("/") ? path : `${from}/${path}`;
+}
+
+/** What a path goes through before each `..`, and where it ends. */
+export function passedBy(path: string): readonly string[] {
+  const names = path.split("/");
+  const before = names.flatMap((name, at) =>
+    name === ".." ? [posix.normalize(names.slice(0, at).join("/") || "/")] : [],
+  );
+  return [...before, posix.normalize(path)].map(withoutEnd);
+}
+
+function withoutEnd(path: string): string {
+  return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
+}

@@ -1,0 +1,80 @@
+import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
+import type { Inspection } from "../../inspection/inspection.ts";
+import { bounded } from "../../inspection/read-answer.ts";
+import { createConversationSource, type SessionPlace } from "./follow-session.ts";
+import { overviewOf } from "./session-overview.ts";
+import type { AgentUpdate, ExportedSession } from "./session-update.ts";
+
+/** Reads the conversations of all agents that an inspection shows. */
+export async function collectExport(inspection: Inspection, place: SessionPlace): Promise<ExportedSession> {
+  const agents: [string, AgentUpdate][] = [];
+  for (const { id } of inspection.agents) {
+    const conversation = await createConversationSource({ ...place, agentId: id }).load({ all: true });
+    agents.push([id, conversation]);
+  }
+  return fitting({ session: overviewOf(inspection), agents: Object.fromEntries(agents) });
+}
+
+/** More than this takes browsers long to open. */
+const maxCharacters = 24_000_000;
+/** Texts are cut to these lengths, one after the other, until the whole is short enough; then entries are left out. */
+const textLimits = [10_000, 2000, 400];
+const keptEntries = [200, 40];
+
+/** The session, cut where it is too long for one file; what was cut is said in its notes. */
+export function fitting(whole: ExportedSession, limit = maxCharacters): ExportedSession {
+  let fitted = whole;
+  for (const length of textLimits) {
+    if (JSON.stringify(fitted).length <= limit) return fitted;
+    fitted = withNote(
+      changeAgents(whole, (agent) => ({
+        ...agent,
+        entries: agent.entries.map(([at, entry]) => [at, shortened(entry, length)]),
+      })),
+      `Texts of more than ${length} characters are cut in this file, to keep it small.`,
+    );
+  }
+  for (const kept of keptEntries) {
+    if (JSON.stringify(fitted).length <= limit) return fitted;
+    const shorter = changeAgents(fitted, (agent) => newest(agent, kept));
+    fitted = withNote(
+      shorter,
+      `Of each agent the newest ${kept} entries are in this file, to keep it small.`,
+    );
+  }
+  return fitted;
+}
+
+function changeAgents(whole: ExportedSession, change: (agent: AgentUpdate) => AgentUpdate): ExportedSession {
+  const agents = Object.entries(whole.agents).map(([id, agent]) => [id, change(agent)]);
+  return { ...whole, agents: Object.fromEntries(agents) };
+}
+
+function withNote(whole: ExportedSession, note: string): ExportedSession {
+  return { ...whole, session: { ...whole.session, notes: [...whole.session.notes, note] } };
+}
+
+function newest(agent: AgentUpdate, kept: number): AgentUpdate {
+  const from = Math.max(agent.from, agent.count - kept);
+  return { ...agent, from, entries: agent.entries.filter(([at]) => at >= from) };
+}
+
+function shortened(entry: ConversationEntry, limit: number): ConversationEntry {
+  if (entry.type === "note") return entry;
+  if (entry.type !== "call") return { ...entry, text: bounded(entry.text, limit) };
+  const { edits, result } = entry;
+  return {
+    ...entry,
+    input: bounded(entry.input, limit),
+    ...(edits === undefined
+      ? {}
+      : {
+          edits: edits.map((edit) => ({
+            ...edit,
+            before: bounded(edit.before, limit),
+            after: bounded(edit.after, limit),
+          })),
+        }),
+    ...(result === undefined ? {} : { result: bounded(result, limit) }),
+  };
+}

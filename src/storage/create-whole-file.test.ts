@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { fileError } from "../foundation/file-error.ts";
+
+it.each([
+  ["ENOSPC", "disk-full", "no space left"],
+  ["EDQUOT", "disk-full", "no space left"],
+  ["EROFS", "read-only-disk", "read-only"],
+  ["EACCES", "no-access", "may not"],
+  ["EPERM", "no-access", "may not"],
+  ["EISDIR", "not-a-file", "ordinary file"],
+  ["ENOENT", "file-missing", "does not exist"],
+  ["EFBIG", "file-too-large", "size that is allowed"],
+  ["EMFILE", "too-many-open-files", "too many files"],
+])("%s becomes the error %s, which names the file and says what to do", (errno, code, words) => {
+  const error = Object.assign(new Error(`${errno}: low level text`), { code: errno });
+  const failure = fileError("write to", "/some/file", error);
+  expect(failure).toMatchObject({ code, cause: error });
+  expect(failure.message).toContain("Could not write to /some/file");
+  expect(failure.message).toContain(words);
+  expect(failure.advice).toBeTruthy();
+});
+
+it("an error no one knows keeps its own text", () => {
+  expect(fileError("read", "/some/file", new Error("odd"))).toMatchObject({
+    code: "file-error",
+    message: "Could not read /some/file: odd.",
+  });
+});

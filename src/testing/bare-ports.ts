@@ -1,0 +1,32 @@
+import type { LoopPorts } from "../loop/loop-ports.ts";
+import { createSessionFiles } from "../tools/file-ledger.ts";
+import type { ToolContext } from "../tools/tool.ts";
+
+/** Ports of an agent in no real folder whose calls are all allowed, with a clock that counts how often it is read. */
+export function barePorts(
+  { model, tools }: Pick<LoopPorts, "model" | "tools">,
+  agent: ToolContext["agent"] = { id: "a1", name: "main" },
+): LoopPorts {
+  let clock = 0;
+  return {
+    model,
+    tools,
+    authorize: async ({ input }) => ({ type: "allowed", input }),
+    toolContext: (callId, options) => ({
+      ...options,
+      callId,
+      directory: "/",
+      workingDirectories: ["/"],
+      agent,
+      files: createSessionFiles().forAgent(),
+      host: {},
+      environment: {},
+      outputDirectory: "/",
+    }),
+    takeMessages: () => [],
+    now: () => {
+      clock += 1;
+      return clock;
+    },
+  };
+}
