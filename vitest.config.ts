@@ -9,6 +9,10 @@ export default defineConfig({
     maxWorkers: availableParallelism() + 1,
     // No module keeps anything, so files can share a worker; starting one for each takes longer than most tests.
     isolate: false,
+    // Node runs the modules itself: the sources only need their types erased, and no test mocks a module.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+    // Most code runs a few times only: compiling it with the greatest care takes longer than it ever saves.
+    execArgv: ["--no-turbofan"],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // A shared machine can stall any process; what passed only the second time is printed as "flaky: …", never hidden.
@@ -16,8 +20,9 @@ export default defineConfig({
     // Under load a process may take seconds to do what takes milliseconds.
     expect: { poll: { timeout: 15_000, interval: 20 } },
     // Programs that tests start find their modules compiled, and stripped of their types, by the first of them.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache") },
-    setupFiles: ["test/fixed-seed.ts"],
+    env: { NODE_COMPILE_CACHE: join(tmpdir(), "node-compile-cache"), NODE_DISABLE_COMPILE_CACHE: "1" },
+    setupFiles: ["test/worker-setup.ts"],
+    globalSetup: ["test/temporary-root.ts"],
     projects: [
       {
         extends: true,
@@ -33,7 +38,7 @@ export default defineConfig({
           name: "cluster",
           include: ["test/cluster/**/*.test.ts"],
           // One database server for all of them, and none for the others.
-          globalSetup: ["test/cluster/shared-postgres.ts"],
+          globalSetup: ["test/temporary-root.ts", "test/cluster/shared-postgres.ts"],
         },
       },
     ],

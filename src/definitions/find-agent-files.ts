@@ -207,18 +207,18 @@ function readCached(
   },
 ): CachedFile {
   const key = `${place.scope}\0${place.plugin ?? ""}\0${file}`;
-  const stamp = footprint.stamp(file);
+  const { stamp, size } = footprint.stamp(file);
   const known = cache.get(key);
   const isKnown = stamp !== undefined && known?.stamp === stamp;
-  const entry = isKnown ? known : { stamp, parsed: parseFile(file, place) };
+  const entry = isKnown ? known : { stamp, parsed: parseFile(file, place, size) };
   fresh.set(key, entry);
   return entry;
 }
 
-function parseFile(file: string, place: AgentPlace): ParsedAgent {
+function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
   const { scope, plugin } = place;
+  if (size > largestDefinition) return refuseLargeFile(file);
   try {
-    if (statSync(file).size > largestDefinition) return refuseLargeFile(file);
     const text = readFileSync(file, "utf8");
     return parseAgentDefinition(text, { file, scope, ...(plugin === undefined ? {} : { plugin }) });
   } catch (error) {

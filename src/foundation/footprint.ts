@@ -9,8 +9,8 @@ import { setImmediate } from "node:timers/promises";
 export interface Footprint {
   /** `content`: files or folders are read; `kind`: only what they are and whose; `place`: only where links lead. */
   add(paths: readonly string[], what?: PathAspect): void;
-  /** Adds a file that is read. */
-  stamp(file: string): PathStamp;
+  /** Adds a file that is read, and says how large it is; 0 where there is none. */
+  stamp(file: string): { readonly stamp: PathStamp; readonly size: number };
   /** Adds an answer that comes from somewhere else. */
   ask(question: () => Promise<string>): Promise<string>;
   /** Whether a new reading would find the same. */
@@ -53,19 +53,25 @@ export function keepReading<Value>(
     return value;
   }
 
+  async function readAlone(): Promise<Value> {
+    try {
+      return await readIfChanged();
+    } finally {
+      running = undefined;
+    }
+  }
+
   function start(): Promise<Value> {
     next = undefined;
-    const current = readIfChanged().finally(() => {
-      if (running === current) running = undefined;
-    });
-    running = current;
-    return current;
+    running = readAlone();
+    return running;
   }
 
   return {
     read() {
+      if (next !== undefined) return next;
       if (running === undefined) return start();
-      next ??= running.then(start, start);
+      next = running.then(start, start);
       return next;
     },
     forget() {
@@ -79,14 +85,14 @@ export function createFootprint(now: () => number = Date.now): Footprint {
   const stamps = new Map<string, { readonly path: string; readonly what: PathAspect; stamp: PathStamp }>();
   const answers: { readonly question: () => Promise<string>; readonly answer: string }[] = [];
 
-  function note(path: string, what: PathAspect): PathStamp {
+  function note(path: string, what: PathAspect): Look {
     const key = `${what} ${path}`;
-    const stamp = stampOf(path, what, now());
+    const look = lookAt(path, what, now());
     const known = stamps.get(key);
-    if (known === undefined) stamps.set(key, { path, what, stamp });
+    if (known === undefined) stamps.set(key, { path, what, stamp: look.stamp });
     // It was read twice, and something happened in between: no later state is the one that was read.
-    else if (known.stamp !== stamp) known.stamp = undefined;
-    return stamp;
+    else if (known.stamp !== look.stamp) known.stamp = undefined;
+    return look;
   }
 
   return {
@@ -103,7 +109,7 @@ export function createFootprint(now: () => number = Date.now): Footprint {
       for (const { question, answer } of answers) if ((await question()) !== answer) return false;
       let looked = 0;
       for (const { path, what, stamp } of stamps.values()) {
-        if (stamp === undefined || stampOf(path, what, now()) !== stamp) return false;
+        if (stamp === undefined || lookAt(path, what, now()).stamp !== stamp) return false;
         looked += 1;
         if (looked % pathsPerSlice === 0) await setImmediate();
       }
@@ -112,17 +118,21 @@ export function createFootprint(now: () => number = Date.now): Footprint {
   };
 }
 
-function stampOf(path: string, what: PathAspect, now: number): PathStamp {
-  if (what === "place") return realPath(path);
-  const entry = look(lstatSync, path);
-  const target = entry?.isSymbolicLink() === true ? look(statSync, path) : entry;
-  if (what === "kind") return [entry, target].map(kindOf).join(" ");
-  const all = entry === target ? [entry] : [entry, target];
-  if (all.some((stats) => stats !== undefined && isRecent(stats, now))) return undefined;
-  return [...all.map(changeOf), entry === target ? "" : realPath(path)].join(" ");
+type Look = ReturnType<Footprint["stamp"]>;
+
+function lookAt(path: string, what: PathAspect, now: number): Look {
+  if (what === "place") return { stamp: realPath(path), size: 0 };
+  const entry = statsOf(lstatSync, path);
+  const isLink = entry?.isSymbolicLink() === true;
+  const target = isLink ? statsOf(statSync, path) : entry;
+  const size = Number(target?.size ?? 0);
+  if (what === "kind") return { stamp: `${kindOf(entry)} ${kindOf(target)}`, size };
+  if (isRecent(entry, now) || isRecent(target, now)) return { stamp: undefined, size };
+  if (!isLink) return { stamp: changeOf(entry), size };
+  return { stamp: `${changeOf(entry)} ${changeOf(target)} ${realPath(path)}`, size };
 }
 
-function look(stat: typeof lstatSync | typeof statSync, path: string): BigIntStats | undefined {
+function statsOf(stat: typeof lstatSync | typeof statSync, path: string): BigIntStats | undefined {
   try {
     return stat(path, { bigint: true, throwIfNoEntry: false });
   } catch {
@@ -146,14 +156,15 @@ function kindOf(stats: BigIntStats | undefined): string {
 function changeOf(stats: BigIntStats | undefined): string {
   if (stats === undefined) return "-";
   const { dev, ino, mode, uid, size, mtimeNs, ctimeNs } = stats;
-  return [dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(":");
+  return `${dev}:${ino}:${mode}:${uid}:${size}:${mtimeNs}:${ctimeNs}`;
 }
 
 /**
  * Clocks of file systems advance in steps: two changes within one step leave the same time behind. Most steps are a few
  * milliseconds long; where times are whole seconds, they may be two.
  */
-function isRecent({ ctimeNs }: BigIntStats, now: number): boolean {
-  const stepMs = ctimeNs % 1_000_000_000n === 0n ? 2_100 : 100;
-  return now - Number(ctimeNs / 1_000_000n) < stepMs;
+function isRecent(stats: BigIntStats | undefined, now: number): boolean {
+  if (stats === undefined) return false;
+  const stepMs = stats.ctimeNs % 1_000_000_000n === 0n ? 2_100 : 100;
+  return now - Number(stats.ctimeMs) < stepMs;
 }

@@ -12,6 +12,21 @@ export function kindOf(value: unknown): string {
   return value === undefined ? "nothing" : `a ${typeof value}`;
 }
 
+/** The value of a JSON text; undefined where it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object of a JSON text; undefined where it is none. */
+export function parseJsonRecord(text: string): JsonRecord | undefined {
+  const value = parseJson(text);
+  return isRecord(value) ? value : undefined;
+}
+
 /** A value as a person would recognise it in a message: short, on one line, without control characters. */
 export function shown(value: unknown, limit = 80): string {
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean")

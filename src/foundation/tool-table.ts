@@ -1,5 +1,6 @@
 /** What using a tool does; modes and background rules ask for this, never for a tool's name. */
-export type ToolEffect = "read" | "edit" | "execute" | "network" | "interact" | "spawn" | "coordinate";
+export type ToolEffect = (typeof toolEffects)[number];
+export const toolEffects = ["read", "edit", "execute", "network", "interact", "spawn", "coordinate"] as const;
 
 /** How the text in a rule's parentheses is read. */
 export type SubjectKind = "command" | "path" | "web" | "agent" | "skill" | "mcp" | "other";

@@ -267,6 +267,16 @@ interface CallInput {
   readonly tool_name: string;
   readonly tool_input: Readonly<Record<string, unknown>>;
   readonly tool_use_id: string;
+  /** Whose tool it is, where it is one of an MCP server. */
+  readonly mcp_server?: { readonly name: string; readonly source: string };
+}
+
+interface TaskInput {
+  readonly task_id: string;
+  readonly task_subject: string;
+  readonly task_description?: string;
+  readonly teammate_name?: string;
+  readonly team_name?: string;
 }
 
 interface StopInput {
@@ -277,8 +287,12 @@ interface StopInput {
 /** What each event says besides. */
 interface SpecificInputs {
   readonly PreToolUse: CallInput;
-  readonly PostToolUse: CallInput & { readonly tool_response: unknown };
-  readonly PostToolUseFailure: CallInput & { readonly error: string };
+  readonly PostToolUse: CallInput & { readonly tool_response: unknown; readonly duration_ms?: number };
+  readonly PostToolUseFailure: CallInput & {
+    readonly error: string;
+    readonly is_interrupt?: boolean;
+    readonly duration_ms?: number;
+  };
   readonly PermissionRequest: CallInput;
   readonly Notification: {
     readonly message: string;
@@ -286,12 +300,26 @@ interface SpecificInputs {
     readonly notification_type: string;
   };
   readonly UserPromptSubmit: { readonly prompt: string };
-  readonly SessionStart: { readonly source: string; readonly model?: string };
-  readonly SessionEnd: { readonly reason: string };
+  readonly SessionStart: {
+    readonly source: "startup" | "resume" | "clear" | "compact" | "fork";
+    readonly model?: string;
+  };
+  readonly SessionEnd: { readonly reason: "clear" | "logout" | "prompt_input_exit" | "other" };
   readonly Stop: StopInput;
   readonly SubagentStart: { readonly agent_id: string; readonly agent_type: string };
-  readonly SubagentStop: StopInput & { readonly agent_id: string; readonly agent_type: string };
-  readonly PreCompact: { readonly trigger: string; readonly custom_instructions: string | null };
+  readonly SubagentStop: StopInput & {
+    readonly agent_id: string;
+    readonly agent_type: string;
+    readonly agent_transcript_path: string;
+  };
+  readonly PreCompact: {
+    readonly trigger: "auto" | "manual";
+    readonly custom_instructions: string | null;
+  };
+  readonly PostCompact: { readonly trigger: "auto" | "manual"; readonly compact_summary: string };
+  readonly TeammateIdle: { readonly teammate_name: string; readonly team_name: string };
+  readonly TaskCreated: TaskInput;
+  readonly TaskCompleted: TaskInput;
 }
 
 /** What a hook reads, by event. */

@@ -1,5 +1,5 @@
 import { addUsage, contextTokens } from "../conversation/usage.ts";
-import type { KnownChild } from "../tasks/child-meta.ts";
+import type { KnownChild } from "../tasks/child-record.ts";
 import type { FoldedAgent } from "./agent-fold.ts";
 import type {
   InspectedAgent,

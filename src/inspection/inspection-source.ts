@@ -10,7 +10,7 @@ import { findSession } from "../journal/find-sessions.ts";
 import { isAgentId, sessionFiles } from "../journal/session-files.ts";
 import { hasLiveOwner } from "../storage/owner-lock.ts";
 import { parseLines, readRange } from "../storage/read-lines.ts";
-import type { KnownChild } from "../tasks/child-meta.ts";
+import type { KnownChild } from "../tasks/child-record.ts";
 import { loadChildMeta } from "../tasks/find-tasks.ts";
 import { type AgentFold, createAgentFold } from "./agent-fold.ts";
 import { type AgentParts, inspectSession } from "./inspect-session.ts";

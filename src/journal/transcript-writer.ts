@@ -6,7 +6,7 @@ import { type Answer, type Compaction, createCallFacts, lineMakers, type MakeLin
 import type { ConversationSources } from "./rebuild-conversation.ts";
 import { customTitleLine, type TranscriptFacts, tagLine } from "./transcript-facts.ts";
 
-interface TranscriptWriterOptions {
+export interface TranscriptWriterOptions {
   readonly log: TranscriptLog;
   readonly ids: IdSource;
   /** Milliseconds since 1970. */

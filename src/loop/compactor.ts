@@ -28,8 +28,8 @@ export interface Compactor {
   answered(message: Message, usage: Usage, stopReason: StopReason): void;
   /** Compacts where the conversation has passed its threshold; throws `context_full` where that cannot help. */
   makeRoom(request: ModelRequest): AsyncGenerator<RunEvent, void>;
-  /** Asks, and once more after a compaction when the provider finds the conversation too long. */
-  retryAfterCompaction<Answer>(ask: () => AsyncGenerator<RunEvent, Answer>): AsyncGenerator<RunEvent, Answer>;
+  /** After a turn that failed: makes room where the provider found the conversation too long; false for any other error. */
+  rescueFrom(error: unknown): AsyncGenerator<RunEvent, boolean>;
   /** Makes room after the provider found the conversation too long; false where that was just done, or cannot be. */
   rescue(): AsyncGenerator<RunEvent, boolean>;
   compactNow(instructions: string | undefined): AsyncGenerator<RunEvent, CompactionOutcome>;
@@ -74,15 +74,10 @@ export function createCompactor(parts: CompactorParts): Compactor {
       state.request = request;
       return makeRoom(state);
     },
-    async *retryAfterCompaction(ask) {
-      try {
-        return yield* ask();
-      } catch (error) {
-        signal.throwIfAborted();
-        const isTooLong = error instanceof ModelError && error.code === "context-too-long";
-        if (!isTooLong || !(yield* rescue(state))) throw error;
-        return yield* ask();
-      }
+    rescueFrom(error) {
+      signal.throwIfAborted();
+      const isTooLong = error instanceof ModelError && error.code === "context-too-long";
+      return isTooLong ? rescue(state) : silently(false);
     },
     rescue: () => rescue(state),
     compactNow: (instructions) =>
@@ -225,7 +220,7 @@ const idle: Compactor = {
   added: () => undefined,
   answered: () => undefined,
   makeRoom: () => silently(undefined),
-  retryAfterCompaction: (ask) => ask(),
+  rescueFrom: () => silently(false),
   rescue: () => silently(false),
   compactNow: () => silently({ type: "blocked", reason: "Compaction is switched off." }),
 };

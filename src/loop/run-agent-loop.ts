@@ -90,7 +90,8 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       for (const message of mail) yield* add(conversation, message, "message");
       continue;
     }
-    if (input.askWhenSilent === true && isSilent(answer)) {
+    const text = textOf(answer.message);
+    if (input.askWhenSilent === true && answer.stopReason === "end_turn" && text.trim() === "") {
       if (asked) return { status: "partial", reason: "no_result", error: silenceError };
       asked = true;
       yield* add(conversation, silenceQuestion, "system");
@@ -101,9 +102,9 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
       yield* add(conversation, further, "system");
       continue;
     }
-    const ending = endOf(answer, ports.limits?.shortened());
+    const ending = endOf(answer.stopReason, text, ports.limits?.shortened());
     if (ending.status !== "completed") return ending;
-    const more = await ports.beforeEnd?.(textOf(answer.message), { signal });
+    const more = await ports.beforeEnd?.(text, { signal });
     if (more === undefined) return ending;
     yield* add(conversation, more, "system");
     signal.throwIfAborted();
@@ -137,10 +138,6 @@ const silenceQuestion: UserMessage = {
 
 const silenceError = "The agent ended without a text, also after it was asked for its result.";
 
-function isSilent(answer: ModelAnswer): boolean {
-  return answer.stopReason === "end_turn" && textOf(answer.message).trim() === "";
-}
-
 /** The next turn as it would be sent. */
 export function requestOf({
   input,
@@ -165,12 +162,17 @@ async function* takeTurn(
   signal.throwIfAborted();
   yield* compactor.makeRoom(request);
   yield { type: "turn-started", turn: tally.turns() + 1 };
+  const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
+  const order = { model: ports.model, request, signal, onLost };
   let start = ports.now();
-  const answer = yield* compactor.retryAfterCompaction(() => {
+  let answer: ModelAnswer;
+  try {
+    answer = yield* takeModelTurn(order);
+  } catch (error) {
+    if (!(yield* compactor.rescueFrom(error))) throw error;
     start = ports.now();
-    const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
-    return takeModelTurn({ model: ports.model, request, signal, onLost });
-  });
+    answer = yield* takeModelTurn(order);
+  }
   const { price } = ports.model.facts;
   const cost = price === undefined ? undefined : costOf(answer.usage, price);
   const durationMs = ports.now() - start;
@@ -244,9 +246,12 @@ function withReminder(message: UserMessage, { reminder }: LoopInput): UserMessag
   return { ...message, content: [...blocks, note] };
 }
 
-function endOf(answer: ModelAnswer, shortened: LimitReached | undefined): Ending {
-  const text = textOf(answer.message);
-  switch (answer.stopReason) {
+function endOf(
+  stopReason: ModelAnswer["stopReason"],
+  text: string,
+  shortened: LimitReached | undefined,
+): Ending {
+  switch (stopReason) {
     case "refusal":
       return { status: "failed", reason: "refusal", text, error: "The model declined to answer." };
     case "max_tokens":
@@ -263,7 +268,7 @@ function endOf(answer: ModelAnswer, shortened: LimitReached | undefined): Ending
         error: "The model's context window is full.",
       };
     default:
-      return { status: "completed", reason: answer.stopReason, text };
+      return { status: "completed", reason: stopReason, text };
   }
 }
 

@@ -2,7 +2,6 @@ import { estimateRequestTokens } from "../conversation/estimate-request-tokens.t
 import type { ModelEvent } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { costOf } from "../conversation/usage.ts";
-import { settledSoon } from "../foundation/abortable.ts";
 import { type AttemptUsage, createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
@@ -22,8 +21,12 @@ export interface TurnOrder {
 export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent, ModelAnswer> {
   const { model, request, signal } = order;
   const attempt = createAttemptUsage(() => estimateRequestTokens(request));
+  const reader = openReader(model.stream(request, { signal }), signal);
   try {
-    for await (const event of unlessHanging(model.stream(request, { signal }), signal)) {
+    while (true) {
+      const step = await reader.next();
+      if (step.done === true) break;
+      const event = step.value;
       attempt.hear(event);
       signal.throwIfAborted();
       switch (event.type) {
@@ -44,6 +47,8 @@ export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent,
   } catch (error) {
     yield* lose(attempt, order);
     throw error;
+  } finally {
+    await reader.close();
   }
 }
 
@@ -60,26 +65,33 @@ function lose(attempt: AttemptUsage, { model, onLost }: TurnOrder): readonly Los
 /** A model that does not end with its signal is left behind after this time. */
 const graceMs = 2000;
 
-/** Passes the events on, and does not wait for a model that ignores that it was stopped. */
-async function* unlessHanging(
-  events: AsyncIterable<ModelEvent>,
-  signal: AbortSignal,
-): AsyncGenerator<ModelEvent> {
+/** Reads the events, and does not wait for a model that ignores that it was stopped. */
+function openReader(events: AsyncIterable<ModelEvent>, signal: AbortSignal) {
   const iterator = events[Symbol.asyncIterator]();
-  let isLeft = false;
-  try {
-    while (true) {
-      const step = await settledSoon(iterator.next(), signal, graceMs);
-      if (step.done === true) return;
-      yield step.value;
-    }
-  } catch (error) {
-    isLeft = true;
-    throw error;
-  } finally {
-    const closing = iterator.return?.();
-    closing?.catch(() => undefined);
-    // One that hangs would not answer this either.
-    if (!isLeft) await closing;
-  }
+  let giveUp: (reason: unknown) => void = () => undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let hasFailed = false;
+  const leaveSoon = (): void => {
+    timer = setTimeout(() => giveUp(signal.reason), graceMs);
+  };
+  if (signal.aborted) leaveSoon();
+  else signal.addEventListener("abort", leaveSoon, { once: true });
+  return {
+    next: () =>
+      new Promise<IteratorResult<ModelEvent>>((resolve, reject) => {
+        giveUp = (reason) => {
+          hasFailed = true;
+          reject(reason);
+        };
+        iterator.next().then(resolve, giveUp);
+      }),
+    async close(): Promise<void> {
+      signal.removeEventListener("abort", leaveSoon);
+      clearTimeout(timer);
+      const closing = iterator.return?.();
+      closing?.catch(() => undefined);
+      // One that hangs would not answer this either.
+      if (!hasFailed) await closing;
+    },
+  };
 }

@@ -68,6 +68,12 @@ const toProtected = [
   "ln -s .claude foo; rm foo/settings.json",
   "ln -s .claude foo; mv words.txt foo/x",
   "ln -s . foo; echo x > foo/.npmrc",
+  "ln -s -- .claude -foo; echo x > ./-foo/settings.json",
+  "ln -- .npmrc -foo; echo x > ./-foo",
+  "command ln -s .claude foo; cp -t foo words.txt",
+  "(cd src && ln -s ../.claude foo); mv src other; echo x > other/foo/settings.json",
+  "ln -s .claude foo; cp -P foo src/; echo x > src/foo/settings.json",
+  "ln -s .claude foo; mv foo bar; echo x > bar/settings.json",
 ];
 
 describe("[PRM-10] links that a command of the same call makes", () => {

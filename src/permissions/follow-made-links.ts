@@ -7,6 +7,8 @@ interface MadeLink {
   readonly place: string;
   readonly targets: readonly string[];
   readonly unit: number;
+  /** It is a folder whose contents are not known; what is read there is inside of it in most cases. */
+  readonly isFolder?: true;
 }
 
 /** Where the words of a call start. */
@@ -29,10 +31,12 @@ export function followMadeLinks<Facts extends Pick<ShellFacts, "units" | "redire
   units: readonly ShellUnit[],
   places: LinkPlaces,
 ): Facts {
-  const links = [
+  const made = [
     ...units.flatMap((unit, at) => linksOf(unit, at, places)),
     ...places.replaced.flatMap((paths, unit) => paths.map((place) => ({ place, targets: [], unit }))),
+    ...units.flatMap((unit, at) => unpackedBy(unit, facts.units[at]?.paths ?? [], at)),
   ];
+  const links = withCarried(made, units, facts.units);
   if (links.length === 0) return facts;
   const follow = (path: PathFact, unit: number): PathFact => followPath(path, unit, links);
   return {
@@ -55,6 +59,7 @@ function followPath(path: PathFact, unit: number, links: readonly MadeLink[]): P
     for (const form of [...forms])
       for (const link of links) {
         if (link.unit === unit || !isBelow(form, link.place)) continue;
+        if (link.isFolder === true && path.use === "read") continue;
         isFollowed = true;
         for (const target of link.targets) forms.add(posix.join(target, posix.relative(link.place, form)));
       }
@@ -72,10 +77,61 @@ function movedBehindLink(
   const folders = unit?.directories.filter((folder) => folder !== "" && folder !== "unknown") ?? [];
   const isBehind = folders.some((folder) =>
     passedBy(absolute(folder, places.directory, places)).some((form) =>
-      links.some((link) => link.unit !== at && isBelow(form, link.place)),
+      links.some((link) => link.unit !== at && link.isFolder !== true && isBelow(form, link.place)),
     ),
   );
   return isBehind ? { elsewhere: `commands would run in a folder that is not known: ${reason}` } : {};
+}
+
+const carriers: ReadonlySet<string> = new Set("mv cp rsync git install".split(" "));
+
+/** Links that other commands of the call bring to further places, alone or with the folder they are in. */
+function withCarried(
+  made: readonly MadeLink[],
+  units: readonly ShellUnit[],
+  facts: readonly UnitFacts[],
+): readonly MadeLink[] {
+  let links = made;
+  for (let step = 0; step < maxSteps; step += 1) {
+    const found = units.flatMap(({ words }, unit) => {
+      const paths = facts[unit]?.paths ?? [];
+      if (!carriers.has(posix.basename(words[0]?.text ?? ""))) return [];
+      const sources = paths.filter(({ use }) => use !== "write").flatMap(({ forms }) => forms);
+      const carried = links.filter(
+        (link) =>
+          link.unit !== unit &&
+          sources.some((source) => isBelow(link.place, source) || isBelow(source, link.place)),
+      );
+      const isUnknown = paths.some(({ use, unknown, isUnlisted }) => {
+        return use === "write" && unknown !== undefined && isUnlisted !== true;
+      });
+      if (carried.length === 0 && !isUnknown) return [];
+      const targets = carried.flatMap((link) => link.targets);
+      return writtenBy(paths).map((place): MadeLink => ({ place, targets, unit }));
+    });
+    const more = found.filter(
+      ({ place, unit }) => !links.some((link) => link.place === place && link.unit === unit),
+    );
+    if (more.length === 0) break;
+    links = [...links, ...more];
+  }
+  return links;
+}
+
+function writtenBy(paths: readonly PathFact[]): readonly string[] {
+  return [...new Set(paths.flatMap(({ use, forms }) => (use === "write" ? forms : [])))];
+}
+
+/** Archives and other repositories may hold links. */
+function unpackedBy({ words }: ShellUnit, paths: readonly PathFact[], unit: number): readonly MadeLink[] {
+  const [program = "", ...rest] = words.map(({ text }) => text);
+  const name = posix.basename(program);
+  const isUnpacking =
+    /^(?:(?:g|bsd)?tar|unzip|cpio|7z)$/.test(name) ||
+    (name === "git" && rest.some((text) => text === "clone" || text === "worktree"));
+  return isUnpacking
+    ? writtenBy(paths).map((place): MadeLink => ({ place, targets: [], unit, isFolder: true }))
+    : [];
 }
 
 /** Programs that make links: `ln`, and `cp` with the options for it. */
@@ -106,10 +162,15 @@ function splitOperands(words: readonly string[]): {
   readonly sources: readonly string[];
   readonly target: string | undefined;
 } {
-  const at = words.findIndex((text) => /^-[A-Za-z]*t$|^--target-directory$/.test(text));
-  const glued = words.map((text) => /^(?:-[A-Za-z]*t|--t[a-z-]*=)(.+)$/.exec(text)?.[1]);
+  const end = words.indexOf("--");
+  const options = end === -1 ? words : words.slice(0, end);
+  const at = options.findIndex((text) => /^-[A-Za-z]*t$|^--target-directory$/.test(text));
+  const glued = options.map((text) => /^(?:-[A-Za-z]*t|--t[a-z-]*=)(.+)$/.exec(text)?.[1]);
   const named = at === -1 ? glued.find((text) => text !== undefined) : words[at + 1];
-  const operands = words.filter((text, index) => !text.startsWith("-") && (at === -1 || index !== at + 1));
+  const operands = [
+    ...options.filter((text, index) => !text.startsWith("-") && (at === -1 || index !== at + 1)),
+    ...words.slice(options.length + 1),
+  ];
   if (named !== undefined || operands.length === 1) return { sources: operands, target: named };
   return { sources: operands.slice(0, -1), target: operands.at(-1) };
 }

@@ -4,10 +4,10 @@ import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
 import { copyFinderOf, gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
-import type { PolicyRule } from "./permission-policy.ts";
+import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import type { PathOperand } from "./shell/shell-analysis.ts";
+import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
 
 const maxEntries = 4_000;
 const maxLinks = 50;
@@ -66,6 +66,24 @@ export async function findEmptied(command: string, paths: readonly PathFact[]): 
   });
   return (await Promise.all(emptied)).flat();
 }
+
+/** `find -delete` empties the folder it starts in; below the work that is a matter of rules. */
+export function emptiedByFind(
+  { words }: ShellUnit,
+  paths: readonly PathFact[],
+  { directory }: PathEnvironment,
+): readonly PathFact[] {
+  if (posix.basename(words[0]?.text ?? "") !== "find" || !words.some(({ text }) => text === "-delete"))
+    return [];
+  const isWhole = words.every(({ text }) => !text.startsWith("-") || unselecting.has(text));
+  const outside = paths.filter(({ forms }) => isWhole || !forms.every((form) => isInside(form, [directory])));
+  return outside.map((path) => ({ ...path, use: "remove" }));
+}
+
+/** Options of `find` that choose no files, or all that are no folders, so that everything is deleted. */
+const unselecting: ReadonlySet<string> = new Set(
+  "-delete -depth -mindepth -type -xdev -mount -print -H -L -P".split(" "),
+);
 
 function isFolder(path: string): boolean {
   try {

@@ -12,8 +12,7 @@ import {
   gatherPathFact,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
-import { findEmptied, gatherReach } from "./gather-reach.ts";
-import { gatherWiped } from "./gather-wiped.ts";
+import { emptiedByFind, findEmptied, gatherReach } from "./gather-reach.ts";
 import { gitExclusions } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis } from "./shell/load-analysis.ts";
@@ -108,8 +107,8 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<Gather
     gatherPlace(unit, context),
   ]);
   const paths = [...operands.flat(), ...texts, ...named, ...listed.facts];
-  const wiped = await gatherWiped(unit, paths, environment);
-  const facts = { paths: [...paths, ...wiped], ...program, ...place };
+  const emptied = emptiedByFind(unit, paths, environment);
+  const facts = { paths: [...paths, ...emptied], ...program, ...place };
   return { facts, replaced: listed.replaced };
 }
 

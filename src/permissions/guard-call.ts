@@ -200,16 +200,12 @@ function trackedRead({ shell }: CallFacts): string | undefined {
     : `${unit.written} may show files that rules forbid; name the files after --, or use git diff, log -p or show with a commit`;
 }
 
-const disk = /^\/dev\/(?:(?:sd|hd|vd|xvd)[a-z]|nvme\d|mmcblk\d|disk\d|md\d|dm-|mapper\/.)/;
-
 function criticalRemoval(facts: TouchedFacts, policy: PermissionPolicy): string | undefined {
   const places = {
     workingDirectories: policy.workingDirectories,
     homes: [policy.home, ...(facts.otherHomes ?? [])],
   };
   for (const { use, forms } of facts.touched) {
-    if (use !== "read" && forms.some((form) => disk.test(form)))
-      return `it would overwrite ${forms[0]}, a disk`;
     if (use !== "remove") continue;
     const found = forms.map((form) => criticalityOf(form, places)).find((why) => why !== undefined);
     if (found !== undefined) return `it would remove ${found}`;

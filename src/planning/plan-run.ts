@@ -103,8 +103,12 @@ export interface SpawnFacts {
   readonly preapproved?: readonly string[];
   /** Functions of the program that started the session; the plan names those that the child can reach. */
   readonly functions?: readonly ProgramFunction[];
-  /** The transcripts it may continue, and how many messages its parent has. */
-  readonly transcripts?: { readonly own: string; readonly parent: string; readonly messages: number };
+  /** The transcripts it may continue, and how many messages its parent has; asked for only where it continues one. */
+  readonly transcripts?: {
+    readonly own: () => string;
+    readonly parent: string;
+    readonly messages: () => number;
+  };
   /** Where the agent's memory is; without it, its `memory` adds nothing. */
   readonly memory?: MemoryPlace;
   /** What was already found not to count. */
@@ -240,9 +244,9 @@ function historyOf(
   { transcripts }: SpawnFacts,
 ): Pick<ChildPlan, "history"> {
   if (transcripts === undefined) return {};
-  if (resumed) return { history: { transcript: transcripts.own } };
+  if (resumed) return { history: { transcript: transcripts.own() } };
   if (!forksContext) return {};
-  return { history: { transcript: transcripts.parent, messages: transcripts.messages } };
+  return { history: { transcript: transcripts.parent, messages: transcripts.messages() } };
 }
 
 /** Grants of people hold as they are, where the child works. */

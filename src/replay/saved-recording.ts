@@ -1,4 +1,4 @@
-import { isRecord } from "../foundation/json-record.ts";
+import { isRecord, parseJson } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { digestRequest } from "../journal/create-request-recorder.ts";
 import type { RecordedAgent, RecordedRun, RecordedStep, Recording } from "./recording.ts";
@@ -40,7 +40,7 @@ export interface SavedRecording {
 
 /** The folder of the project, from that of the file; undefined where the text is no saved recording. */
 export function readSavedRoot(text: string): string | undefined {
-  const value = parse(text);
+  const value = parseJson(text);
   return isRecord(value) && value.version === version && typeof value.root === "string"
     ? value.root
     : undefined;
@@ -55,7 +55,7 @@ export function readSavedRecording(
   const placed = text
     .replaceAll(inJson(names.project), inJson(project))
     .replaceAll(inJson(names.home), inJson(home));
-  const value = parse(placed);
+  const value = parseJson(placed);
   if (!isRecord(value) || value.version !== version || !Array.isArray(value.agents) || !isRecord(value.parts))
     throw new RetinueError("invalid-recording", `${file} is not a recording that this version can replay.`, {
       advice: "Write it again with `retinue replay ID --save FOLDER`.",
@@ -84,14 +84,6 @@ function withDigests(run: RecordedRun, parts: Recording["parts"]): RecordedRun {
       : { ...step, request: { ...step.request, digest: digestRequest(request).digest } };
   });
   return { ...run, steps };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function inJson(text: string): string {

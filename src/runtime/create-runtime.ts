@@ -6,6 +6,7 @@ import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { shown } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
+import { isAgentId } from "../journal/session-files.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
@@ -137,14 +138,15 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
     register: source.register,
     unregister: source.unregister,
   };
+  const warn = normalized.setup.notice ?? (() => undefined);
   const ending = { close, [Symbol.asyncDispose]: close };
   if (store !== undefined) return { ...shared, ...createStoreRuns({ ...options, store }, pool), ...ending };
   return {
     ...shared,
     open: (given = {}) => pool.open(given),
-    spawn: (agentType, prompt, given = {}) => spawnIn(pool, { agentType, prompt, given }),
+    spawn: (agentType, prompt, given = {}) => spawnIn({ pool, program, warn }, { agentType, prompt, given }),
     tools: async () => (await pool.host()).tools(),
-    run: (prompt, given = {}) => runIn(pool, prompt, given),
+    run: (prompt, given = {}) => runIn({ pool, warn }, prompt, given),
     ...ending,
   };
 }
@@ -230,8 +232,11 @@ function createQueries({
   };
 }
 
+/** What a program that sees no plan would not hear of, such as a budget that cannot be kept. */
+type Warn = (note: string) => void;
+
 function runIn<Output>(
-  pool: SessionPool,
+  { pool, warn }: { readonly pool: SessionPool; readonly warn: Warn },
   prompt: UserMessage["content"],
   given: RunOptions<Output>,
 ): RunHandle<Output> {
@@ -252,6 +257,7 @@ function runIn<Output>(
         return;
       }
       sessionId = session.plan.sessionId;
+      session.plan.notes.forEach(warn);
       yield* session.stream(prompt, runSignal);
     },
   });
@@ -265,31 +271,64 @@ interface Spawned<Output> {
   readonly given: SpawnOptions<Output>;
 }
 
+interface SpawnPlace {
+  readonly pool: SessionPool;
+  readonly program: ProgramContext;
+  readonly warn: Warn;
+}
+
 function spawnIn<Output>(
-  pool: SessionPool,
+  place: SpawnPlace,
   { agentType, prompt, given }: Spawned<Output>,
 ): AgentHandle<Output> {
+  const { pool, warn } = place;
   pool.refuseWhenClosed();
   checkAgentType("spawn", agentType);
   checkPrompt("spawn", prompt);
   checkOptions("spawn", given);
   const own = sessionOptionsOf(given, pool);
-  const sessionId = own === undefined ? pool.hostId : randomUUID();
-  const session = own === undefined ? pool.host() : pool.open({ ...own, childrenOnly: true, sessionId });
+  let sessionId = own === undefined ? pool.hostId : randomUUID();
+  const open = async (): Promise<Session> => {
+    sessionId = (await findSessionOf(given.resume, place)) ?? sessionId;
+    if (own === undefined && sessionId === pool.hostId) return pool.host();
+    const opened = await pool.open({ ...own, childrenOnly: true, sessionId });
+    opened.plan.notes.forEach(warn);
+    return opened;
+  };
+  const session = pool.track(open());
+  session.catch(() => undefined);
   const handle = startAgent<Output>(spawnRequestOf(agentType, prompt, given), {
     host: session.then(({ agentHost }) => agentHost),
     sessionId: () => sessionId,
     signal: given.signal,
     output: given.output,
   });
-  if (own !== undefined) pool.track(closeAfter(session, handle.result)).catch(() => undefined);
+  if (own !== undefined || given.resume !== undefined)
+    pool.track(closeAfter(session, handle.result, pool.hostId)).catch(() => undefined);
   return handle;
 }
 
+/** The session of a child that an earlier process of this folder has run, where transcripts are kept. */
+async function findSessionOf(
+  agentId: string | undefined,
+  { pool, program }: SpawnPlace,
+): Promise<string | undefined> {
+  if (agentId === undefined || (await pool.hosts(agentId))) return undefined;
+  const [{ findTasks }, facts] = await Promise.all([import("../tasks/find-tasks.ts"), program.gather()]);
+  if (!facts.keepsTranscripts || !isAgentId(agentId)) return undefined;
+  const found = await findTasks(facts.discovered.paths.transcripts, { idPrefix: agentId });
+  return found.find(({ id }) => id === agentId)?.sessionId;
+}
+
 /** Ends the session of a child that had one of its own. */
-async function closeAfter(session: Promise<Session>, result: Promise<unknown>): Promise<void> {
+async function closeAfter(
+  session: Promise<Session>,
+  result: Promise<unknown>,
+  hostId: string,
+): Promise<void> {
   await result.catch(() => undefined);
-  await (await session).close();
+  const opened = await session;
+  if (opened.id !== hostId) await opened.close();
 }
 
 function codeOf({ reason }: AbortSignal): string {

@@ -3,15 +3,15 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder } from "../journal/session-files.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
-import type { RunWatch } from "../loop/watch-run.ts";
-import { createStopwatch, type Stopwatch } from "../loop/watch-run.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
 import type { ChildClocks } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
+import type { RunWatch } from "../tasks/watch-run.ts";
+import { createStopwatch, type Stopwatch } from "../tasks/watch-run.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
-import { followersOf } from "./agent/child-record.ts";
+import { followersOf } from "./agent/create-child-source.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
 import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
@@ -260,7 +260,6 @@ async function planMain(
     skills: preloaded.names,
     limits: limited,
     rules,
-    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
     notes: [
       ...gathered.modelNotes,
       ...unsafeManaged(runtime),
@@ -269,6 +268,7 @@ async function planMain(
       ...preloaded.notes,
       ...servers.notes,
     ],
+    ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
   });
   return runtime.wrapPlan?.(plan) ?? plan;
 }

@@ -1,13 +1,18 @@
-import { basename } from "node:path";
 import type { Message } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
-import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
+import {
+  type Keeping,
+  keepTranscript,
+  reportDamage,
+  waitForFile,
+  writeUnrecorded,
+} from "../journal/keep-transcript.ts";
 import { rebuildConversation } from "../journal/rebuild-conversation.ts";
 import { selectChain } from "../journal/select-chain.ts";
 import {
@@ -20,23 +25,16 @@ import {
 } from "../journal/session-choices.ts";
 import { checkSessionId, sessionFiles } from "../journal/session-files.ts";
 import { readSessionTitles } from "../journal/session-title.ts";
-import { describeDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { customTitleLine, type TranscriptFacts } from "../journal/transcript-facts.ts";
-import {
-  createTranscriptWriter,
-  type IdSource,
-  type TranscriptObserver,
-  type TranscriptWriter,
-} from "../journal/transcript-writer.ts";
+import type { IdSource, TranscriptObserver } from "../journal/transcript-writer.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
-import { type AppendLog, openAppendLog } from "../storage/append-log.ts";
-import type { Durability } from "../storage/durability.ts";
-import { waitForOwner } from "../storage/owner-lock.ts";
 import { findChildAnswers } from "../tasks/interrupted-outcome.ts";
 import { type HeardAgents, readReportedAgents } from "../tasks/reported-agents.ts";
 import { deliveredMail } from "../teams/mailbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
+
+export { waitForFile };
 
 /** Which session a run belongs to, before anything is opened or copied. */
 export interface ChosenSession {
@@ -136,16 +134,6 @@ export interface OpenOptions extends ChosenSession {
   readonly drops?: string | undefined;
 }
 
-/** How transcripts are written. */
-export interface Keeping {
-  readonly durability: Durability;
-  /** Takes files that another process holds. */
-  readonly takeOver?: boolean;
-  readonly signal: AbortSignal;
-  /** Shows the person what went wrong beside the work. */
-  readonly notice?: ((text: string) => void) | undefined;
-}
-
 /** Opens the session's file for writing; only one process may have it. */
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
   const { transcripts, file, sessionId, from, ids, isNew } = options;
@@ -157,24 +145,21 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
   const { loaded, known } = isNew === true ? nothingYet : await loadSoFar(options);
-  const log = await retryWhileScarce(() => openLog(file, options, loaded?.length ?? 0));
-  const writer = createTranscriptWriter({
-    log,
+  const { writer, close } = await keepTranscript(file, {
+    loaded,
     ids,
     now: options.now,
     facts: options.facts,
-    leaf: loaded?.leaf,
-    sources: loaded?.sources,
     observer: options.observer,
+    keeping: options.keeping,
+    begin(pen) {
+      if (loaded !== undefined) writeUnrecorded(pen, loaded);
+      pen.plan(journalPlan(options.plan), "with-next");
+      pen.beside(openingLines(options));
+    },
+  }).catch((error: unknown) => {
+    throw loaded === undefined || loaded.length === 0 ? explainExisting(error, sessionId) : error;
   });
-  try {
-    if (loaded !== undefined) writeUnrecorded(writer, loaded);
-  } catch (error) {
-    log.close();
-    throw error;
-  }
-  writer.plan(journalPlan(options.plan), "with-next");
-  writer.beside(openingLines(options));
   // A copy gets its title from the session it was made of; that is no news to the one who made it.
   const { custom } = from === sessionId ? readSessionTitles(loaded?.records ?? []) : {};
   if (custom !== undefined) options.observer?.titled?.(custom);
@@ -183,7 +168,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     record: writer.record,
     commit: writer.commit,
     rename: writer.rename,
-    close: () => closeLog(log, options.keeping),
+    close,
     ...(loaded === undefined || from !== sessionId
       ? {}
       : {
@@ -227,26 +212,6 @@ function openingLines({ sessionId, from, choices, observer }: OpenOptions) {
     ...optionLines(sessionId, choices),
     ...(title === undefined ? [] : [customTitleLine(sessionId, title)]),
   ];
-}
-
-/** Nothing of a conversation is left out without a word. */
-export function reportDamage(
-  name: string | undefined,
-  damage: TranscriptDamage | undefined,
-  { notice }: Pick<Keeping, "notice">,
-): void {
-  const text = name === undefined || damage === undefined ? undefined : describeDamage(name, damage);
-  if (text !== undefined) notice?.(text);
-}
-
-/** The conversation already answers calls that a crash cut off; now the file does so too. */
-export function writeUnrecorded(
-  writer: Pick<TranscriptWriter, "record">,
-  { unrecorded }: Pick<LoadedSession, "unrecorded">,
-): void {
-  if (unrecorded.length === 0) return;
-  const message = { role: "user", content: unrecorded } as const;
-  writer.record({ type: "user-added", message, origin: "tool-results" });
 }
 
 async function load(file: string, options: LoadOptions): Promise<LoadedSession> {
@@ -299,49 +264,12 @@ function isPrompt({ type, message }: JsonRecord): boolean {
   );
 }
 
-/** A session that was left on another machine or in another container is free when its owner has been silent long enough. */
-export async function waitForFile(
-  file: string,
-  { takeOver, signal, notice }: Omit<Keeping, "durability">,
-): Promise<void> {
-  if (takeOver === true) return;
-  await waitForOwner(file, {
-    signal,
-    onWait({ by, maxMs }) {
-      const who = by === undefined ? "another process" : `process ${by.pid} on ${by.machine.split(" ")[0]}`;
-      const seconds = Math.ceil(maxMs / 1000);
-      notice?.(
-        `${basename(file)} is held by ${who}, which cannot be seen from here. Waiting up to ${seconds} s for a sign of life; --take-over takes it immediately.`,
-      );
-    },
+function explainExisting(error: unknown, sessionId: string): unknown {
+  if (!isRetinueError(error) || error.code !== "file-changed") return error;
+  return new RetinueError("session-exists", `Session ID ${sessionId} is already in use.`, {
+    advice: "Resume it, or choose another id.",
+    cause: error,
   });
-}
-
-/** The last lines reach the disk before anybody hears that the work is over. */
-export async function closeLog(log: AppendLog, { notice }: Pick<Keeping, "notice">): Promise<void> {
-  try {
-    await log.sync();
-  } catch (error) {
-    notice?.(error instanceof Error ? error.message : String(error));
-  } finally {
-    log.close();
-  }
-}
-
-function openLog(
-  file: string,
-  { sessionId, keeping: { durability, takeOver = false } }: OpenOptions,
-  expectLength: number,
-): AppendLog {
-  try {
-    return openAppendLog(file, { expectLength, durability, takeOver });
-  } catch (error) {
-    if (expectLength > 0 || !isRetinueError(error) || error.code !== "file-changed") throw error;
-    throw new RetinueError("session-exists", `Session ID ${sessionId} is already in use.`, {
-      advice: "Resume it, or choose another id.",
-      cause: error,
-    });
-  }
 }
 
 /** A crash before the first whole line leaves a file that says nothing; its session can begin again under the same id. */

@@ -191,7 +191,7 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
     textStream: textStreamOf(log),
     started: running,
     state: () => current?.get(id),
-    stop(reason = "program") {
+    stop(reason = "stopped-by-program") {
       stopped.abort(new RetinueError(reason, "The agent was stopped."));
       return result;
     },

@@ -37,6 +37,8 @@ export interface SessionPool {
   ): Promise<Session<Output> | undefined>;
   /** The session of the children that the program starts by itself; it ends with the runtime. */
   host(): Promise<Session>;
+  /** Whether that session, as far as there is one, knows the agent. */
+  hosts(agentId: string): Promise<boolean>;
   /** Waits for it before the runtime is closed. */
   track<T>(work: Promise<T>): Promise<T>;
   refuseWhenClosed(): void;
@@ -99,6 +101,7 @@ export function createSessionPool(pool: SessionPoolOptions): SessionPool {
       }
       return hosting;
     },
+    hosts: async (agentId) => (await hosting)?.tasks.get(agentId) !== undefined,
     async close() {
       stop.abort(new RetinueError("runtime-disposed", "The runtime was closed."));
       while (busy.size > 0) await Promise.allSettled(busy);
@@ -187,6 +190,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
     async gather() {
       adapted ??= adapt();
       const [facts, program] = await Promise.all([source.gather(), adapted]);
+      if (setup.ownSettings === true) refuseWrongSettings(facts.discovered.settings);
       return { ...facts, ...program, childLimits };
     },
     async forSession(facts, own) {
@@ -198,6 +202,18 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
       return { ...rest, extraTools, ...(answers ? { model } : {}) };
     },
   };
+}
+
+/** What a file says wrongly is reported where files are checked; what the program itself says wrongly would be lost. */
+function refuseWrongSettings({ layers, diagnostics }: RuntimeContext["discovered"]["settings"]): void {
+  const own = layers.find(({ source }) => source.scope === "flags")?.source.file;
+  const wrong = diagnostics.find(({ file, severity }) => file === own && severity !== "note");
+  if (wrong === undefined) return;
+  throw new RetinueError(
+    "invalid-settings",
+    `The option settings of createRuntime() cannot be used: ${wrong.message}`,
+    wrong.advice === undefined ? {} : { advice: wrong.advice },
+  );
 }
 
 async function adaptTools(tools: readonly GivenTool[]): Promise<readonly Tool[]> {

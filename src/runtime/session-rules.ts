@@ -58,15 +58,15 @@ interface FolderFacts {
   readonly teamRules: readonly PolicyRule[];
 }
 
-/** Looks up where the folders of a session are: those it works in, its outputs, and the files of teams. */
+/** Looks up where the folders of a session are: those it works in, those its outputs are `written` to, and the files of teams. */
 export async function findFolders(
   runtime: Pick<RuntimeContext, "discovered" | "additionalDirectories" | "teams">,
   { directory, toolResults }: Pick<SessionFiles, "directory" | "toolResults">,
-  outputFolder: string,
+  written: string,
 ): Promise<FolderFacts> {
   const { teams, tasks } = runtime.discovered.paths;
   const working = workingFolders(runtime);
-  const outputs = [...new Set([toolResults, outputFolder, join(directory, "tasks")])];
+  const outputs = [...new Set([toolResults, written, join(directory, "tasks")])];
   const team = runtime.teams === undefined ? [] : [teams, tasks];
   const real = new Map(await findRealPaths([...working, ...outputs, ...team]));
   return {

@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import { fileError } from "../foundation/file-error.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { type JsonRecord, parseJsonRecord } from "../foundation/json-record.ts";
 import { retryWhileScarce } from "../foundation/retry-while-scarce.ts";
 
 export interface ReadLinesOptions {
@@ -64,7 +64,7 @@ export function parseLines(bytes: Buffer): ParsedLines {
     const text = textOfLine(bytes.subarray(at, end === -1 ? bytes.length : end));
     at = end === -1 ? bytes.length : end + 1;
     if (text === "") continue;
-    const value = parseRecord(text);
+    const value = parseJsonRecord(text);
     if (value !== undefined) values.push(value);
     else if (end === -1) torn = true;
     else broken += 1;
@@ -79,15 +79,6 @@ function textOfLine(line: Buffer): string {
   let start = 0;
   while (line[start] === 0) start += 1;
   return line.toString("utf8", start).trim();
-}
-
-function parseRecord(text: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function endOfLine(bytes: Buffer, from: number): number {

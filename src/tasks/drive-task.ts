@@ -68,7 +68,8 @@ export async function driveTask(table: TaskTable, entry: TaskEntry): Promise<voi
   const settled = new AbortController();
   await Promise.race([finished, abandoned(entry.controller.signal, settled.signal)]);
   settled.abort();
-  concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
+  if (!hasEnded(entry.state))
+    concludeTask(table, entry, new RetinueError("no-end", "The agent did not report how it ended."));
   await releaseTask(table, entry);
 }
 
@@ -337,10 +338,9 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     const seconds = Math.round(event.silentMs / 1000);
     return { ...state, silentMs: event.silentMs, activity: `silent for ${seconds} s` };
   }
-  const { silentMs: _silent, ...heard } = state;
-  const team =
-    state.team === undefined ? {} : { team: { ...state.team, isIdle: event.type === "run-idled" } };
-  const alive = { ...heard, ...team, lastSignAt: at };
+  // By far the most events are pieces of answers: they are only a sign of life.
+  const alive = state.silentMs === undefined ? { ...state, lastSignAt: at } : awake(state, at);
+  if (state.team !== undefined) alive.team = { ...state.team, isIdle: event.type === "run-idled" };
   switch (event.type) {
     case "turn-started":
       return { ...alive, activity: "thinking" };
@@ -381,6 +381,10 @@ export function foldTask(state: TaskState, event: RunEvent, at: number): TaskSta
     default:
       return alive;
   }
+}
+
+function awake({ silentMs: _silent, ...heard }: TaskState, at: number) {
+  return { ...heard, lastSignAt: at };
 }
 
 /** The reason of an ending that came because the session ended: by a signal, by its program, or because its process died. */

@@ -8,7 +8,7 @@ import { isAgentId, isSessionId, sessionFiles } from "../journal/session-files.t
 import { findDamage, type TranscriptDamage } from "../journal/transcript-damage.ts";
 import { hasLiveOwner, hasLockFile, lookAtLock } from "../storage/owner-lock.ts";
 import { type ParsedLines, readLines } from "../storage/read-lines.ts";
-import { readChildMeta } from "./child-meta.ts";
+import { readChildMeta } from "./child-record.ts";
 import { foldChildRun, isStopOwed } from "./child-run.ts";
 import { interruptedReason } from "./drive-task.ts";
 import { foldTranscript, type TranscriptTask } from "./transcript-task.ts";

@@ -2,7 +2,7 @@ import type { JsonRecord } from "../foundation/json-record.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
 import type { EarlierRun } from "../planning/spawn-request.ts";
 import { readLines } from "../storage/read-lines.ts";
-import type { KnownChild } from "./child-meta.ts";
+import type { KnownChild } from "./child-record.ts";
 import { type ChildRun, foldChildRun } from "./child-run.ts";
 import { loadChildMeta } from "./find-tasks.ts";
 

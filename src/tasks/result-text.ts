@@ -21,11 +21,32 @@ export function wholeText({ text }: Pick<RunEnding, "text">): string {
   return escapeControlTags(text.trim());
 }
 
-/** The child's final text as data, followed by one line of facts that the runtime vouches for. */
-export function resultText(input: ResultInput): string {
+/** What a child's end is to those who hear of it. */
+export interface ChildResult {
+  /** Its final text as data, followed by one line of facts that the runtime vouches for. */
+  readonly text: string;
+  /** All that it said at its end, as its parent may read it. */
+  readonly said: string;
+  readonly tokens: number;
+}
+
+export function childResult(input: ResultInput): ChildResult {
   const { ending } = input;
-  const parts = [headline(input), boundedText(input), ...worktreeLines(input), facts(input)];
-  return parts.filter((part) => part !== "").join("\n\n") || ending.reason;
+  const { usage } = ending.totals;
+  const said = escapeControlTags(ending.text);
+  const tokens = contextTokens(usage) + usage.outputTokens;
+  const parts = [
+    headline(input),
+    boundedText(said.trim(), input),
+    ...worktreeLines(input),
+    facts(input, tokens),
+  ];
+  return { text: parts.filter((part) => part !== "").join("\n\n") || ending.reason, said, tokens };
+}
+
+/** The text alone. */
+export function resultText(input: ResultInput): string {
+  return childResult(input).text;
 }
 
 function headline({ ending, description }: ResultInput): string {
@@ -41,11 +62,10 @@ function headline({ ending, description }: ResultInput): string {
   }
 }
 
-function boundedText({ ending, file }: ResultInput): string {
-  const text = wholeText(ending);
+function boundedText(text: string, { file }: ResultInput): string {
   if (text === "") return "(it said nothing)";
+  if (text.length <= maxResult) return text;
   const page = pageOf(text);
-  if (page.next === undefined) return text;
   const where = file === undefined ? "" : ` The whole text is in ${file}.`;
   return `${page.text}\n\n[cut at ${page.next} of ${text.length} characters.${where} TaskOutput with its id and offset ${page.next} reads on.]`;
 }
@@ -55,9 +75,8 @@ function worktreeLines({ worktree }: ResultInput): string[] {
   return [`Its changes are in the worktree ${worktree.path} on the branch ${worktree.branch}.`];
 }
 
-function facts({ agentId, ending }: ResultInput): string {
+function facts({ agentId, ending }: ResultInput, tokens: number): string {
   const { totals } = ending;
-  const tokens = contextTokens(totals.usage) + totals.usage.outputTokens;
   const cost = totals.costUsd === undefined || totals.costUsd === 0 ? "" : `, $${totals.costUsd.toFixed(4)}`;
   const seconds = (totals.durationMs / 1000).toFixed(1);
   const denied = ending.denials.length === 0 ? "" : `; ${ending.denials.length} calls were not allowed`;

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { CallRequest } from "../loop/loop-ports.ts";
-import { createStopwatch } from "../loop/watch-run.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import { createRunGuard } from "./run-guard.ts";
 import { createTreeBudget } from "./tree-budget.ts";
+import { createStopwatch } from "./watch-run.ts";
 
 const signal = new AbortController().signal;
 const price = { input: 10, output: 50, cacheRead: 1, cacheWrite: 10 };
@@ -23,7 +23,9 @@ function request(effect: Tool["effect"]): CallRequest {
 test("[LIM-3] a call that starts a child has no limit of its own; any other is stopped by the run's clock", async () => {
   const clock = createManualClock();
   const stopwatch = createStopwatch(clock);
-  const { limits } = createRunGuard({
+  const {
+    capability: { limits },
+  } = createRunGuard({
     limits: { toolTimeMs: { value: 2000, from } },
     tree: createTreeBudget(undefined),
     stopwatch,

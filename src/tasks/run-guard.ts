@@ -1,19 +1,20 @@
 import { contextTokens, type Usage } from "../conversation/usage.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { type LimitReached, type LoopLimits, limitError } from "../loop/loop-ports.ts";
-import type { Stopwatch } from "../loop/watch-run.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
 import type { RunLimits } from "../planning/plan-tools.ts";
 import { type Amount, actualAmount, createNeedEstimator } from "./need-estimator.ts";
 import type { AgentBudget, TreeBudget } from "./tree-budget.ts";
+import type { Stopwatch } from "./watch-run.ts";
 
 /** Keeps the limits of one agent wherever it spends something. */
 export interface RunGuard {
   readonly stopwatch: Stopwatch;
   /** The model, with every call of it paid from this agent's budget. */
   readonly pay: (model: Model) => Model;
-  readonly limits: LoopLimits;
+  /** What it adds to the agent; nothing goes around the model of one that has no budget. */
+  readonly capability: { readonly limits: LoopLimits; readonly model?: (model: Model) => Model };
 }
 
 export interface RunGuardOptions {
@@ -25,23 +26,25 @@ export interface RunGuardOptions {
 export function createRunGuard({ limits, tree, stopwatch }: RunGuardOptions): RunGuard {
   const budget = tree.agent(limits);
   let shortened: LimitReached | undefined;
+  const pay = (model: Model): Model =>
+    withBudget(model, {
+      budget,
+      whileWaiting: stopwatch.hold,
+      onReserved(limit) {
+        shortened = limit;
+      },
+    });
+  const loopLimits = createLoopLimits({
+    budget,
+    shortened: () => shortened,
+    toolTimeMs: limits?.toolTimeMs?.value,
+    maxRepeats: limits?.repeatedCalls?.value,
+    stopwatch,
+  });
   return {
     stopwatch,
-    pay: (model) =>
-      withBudget(model, {
-        budget,
-        whileWaiting: stopwatch.hold,
-        onReserved(limit) {
-          shortened = limit;
-        },
-      }),
-    limits: createLoopLimits({
-      budget,
-      shortened: () => shortened,
-      toolTimeMs: limits?.toolTimeMs?.value,
-      maxRepeats: limits?.repeatedCalls?.value,
-      stopwatch,
-    }),
+    pay,
+    capability: { limits: loopLimits, ...(budget.isLimited ? { model: pay } : {}) },
   };
 }
 

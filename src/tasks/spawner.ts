@@ -1,7 +1,6 @@
-import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
-import { contextTokens, noUsage } from "../conversation/usage.ts";
+import { noUsage } from "../conversation/usage.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { settledSoon } from "../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
@@ -11,7 +10,7 @@ import type { SpawnOutcome } from "./create-agent-tool.ts";
 import { handTo, hasEnded, interruptedReason, type TaskState } from "./drive-task.ts";
 import { endNotice, stallNotice, stallText } from "./end-notice.ts";
 import { interruptedOutcome, isInterrupted, stopWithCaller } from "./interrupted-outcome.ts";
-import { resultText } from "./result-text.ts";
+import { type ChildResult, childResult } from "./result-text.ts";
 import {
   type ChildSource,
   type KeptWorktree,
@@ -21,10 +20,13 @@ import {
   type TaskManager,
   type TaskStarted,
 } from "./task-manager.ts";
+import type { TreeBudget } from "./tree-budget.ts";
 
 interface SpawnerOptions {
   readonly children: ChildSource;
   readonly tasks: TaskManager;
+  /** What all agents of the session may take together; absent limits nothing. */
+  readonly budget?: Pick<TreeBudget, "refusal">;
   /** Queues a message for the parent, which reads it between its turns. */
   readonly notify: (message: UserMessage) => void;
   /** Shows the person what went wrong beside the work. */
@@ -58,7 +60,7 @@ export interface Spawner {
 }
 
 /** Opens children, gives each a place among the tasks, and hands the result to the caller that waits for it. */
-export function createSpawner({ children, ...options }: SpawnerOptions): Spawner {
+export function createSpawner({ children, budget, ...options }: SpawnerOptions): Spawner {
   const { tasks } = options;
   const { refusal } = tasks;
   const { launch, worktrees, owesNotices, owesTeamNotices } = createLauncher(options);
@@ -69,7 +71,7 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
     background: boolean,
     open: () => Promise<OpenedChild | RefusedChild>,
   ): Promise<ChildStarted> {
-    const full = refusal(background);
+    const full = refusal(background) ?? budget?.refusal()?.error;
     if (full !== undefined) return refused(full);
     calls += 1;
     const order = calls;
@@ -99,7 +101,7 @@ export function createSpawner({ children, ...options }: SpawnerOptions): Spawner
 }
 
 /** Gives opened children a place, follows them to their end, and notifies the parent. */
-function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions, "children">) {
+function createLauncher({ tasks, notify, report, ...team }: Omit<SpawnerOptions, "children" | "budget">) {
   /** Working trees that isolated children left, for the callers that wait for them. */
   const worktrees = new Map<string, KeptWorktree>();
   /** Children in the background that have ended and whose end the parent has not been notified of yet. */
@@ -206,17 +208,23 @@ function refused(reason: string): RefusedChild {
   return { type: "refused", reason };
 }
 
-function textOfEnd(state: TaskState, file: string | undefined, worktree?: KeptWorktree): string {
-  const { ending } = state;
-  if (ending === undefined) return "";
-  const { id: agentId, description } = state;
-  return resultText({
+function resultOf(
+  { id: agentId, description }: TaskState,
+  ending: RunEnding,
+  file: string | undefined,
+  worktree?: KeptWorktree,
+): ChildResult {
+  return childResult({
     agentId,
     description,
     ending,
     ...(file === undefined ? {} : { file }),
     ...(worktree === undefined ? {} : { worktree }),
   });
+}
+
+function textOfEnd(state: TaskState, file: string | undefined, worktree?: KeptWorktree): string {
+  return state.ending === undefined ? "" : resultOf(state, state.ending, file, worktree).text;
 }
 
 function launched(plan: ChildPlan, outputFile: string | undefined): SpawnOutcome {
@@ -234,12 +242,13 @@ function ended(
   const ending: RunEnding | undefined = state.ending;
   if (ending === undefined) return refused("The agent ended without saying how.");
   const notes = plan.notes.length === 0 ? "" : `${plan.notes.join("\n")}\n\n`;
+  const result = resultOf(state, ending, outputFile, worktree);
   return {
     type: "ended",
-    text: `${notes}${textOfEnd(state, outputFile, worktree)}`,
+    text: `${notes}${result.text}`,
     isError: ending.status === "failed" || ending.status === "stopped",
     data: {
-      ...completedData(plan, state, ending),
+      ...completedData(plan, ending, result),
       ...(worktree === undefined ? {} : { worktreePath: worktree.path, worktreeBranch: worktree.branch }),
     },
   };
@@ -253,20 +262,20 @@ function notStarted({ reason: error, isOver }: Extract<TaskStarted, { type: "ref
 }
 
 /** What programs and transcripts keep of a child that ended while its parent waited. */
-function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
+function completedData(plan: ChildPlan, ending: RunEnding, { said, tokens }: ChildResult) {
   const { usage } = ending.totals;
   return {
     // A child that has its parent's conversation was entered rather than asked.
     status: plan.task.forksContext ? "sub_agent_entered" : "completed",
     agentId: plan.agent.id,
     agentType: plan.task.agentType,
-    content: [{ type: "text", text: escapeControlTags(ending.text) }],
+    content: [{ type: "text", text: said }],
     endStatus: ending.status,
     stopReason: ending.reason,
     resolvedModel: plan.model.value,
     totalToolUseCount: ending.totals.toolUses,
     totalDurationMs: Math.round(ending.totals.durationMs),
-    totalTokens: contextTokens(usage) + usage.outputTokens,
+    totalTokens: tokens,
     usage: {
       input_tokens: usage.inputTokens,
       output_tokens: usage.outputTokens,
@@ -274,7 +283,7 @@ function completedData(plan: ChildPlan, state: TaskState, ending: RunEnding) {
       cache_read_input_tokens: usage.cacheReadTokens,
     },
     ...(ending.totals.costUsd === undefined ? {} : { totalCostUsd: ending.totals.costUsd }),
-    description: state.description,
+    description: plan.task.description,
     prompt: plan.task.prompt,
   };
 }

@@ -3,7 +3,6 @@ import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.t
 import type { WaitClock } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ReportedEvent } from "../journal/transcript-writer.ts";
-import { createStopwatch, type SilenceLimit, type Stopwatch, watchRun } from "../loop/watch-run.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
 import {
@@ -20,6 +19,7 @@ import {
   takeTotals,
 } from "./drive-task.ts";
 import { createFeed } from "./feed.ts";
+import { createStopwatch, type SilenceLimit, type Stopwatch, watchRun } from "./watch-run.ts";
 
 /** What a running child knows of those who may be watching it. */
 export interface TaskControl {

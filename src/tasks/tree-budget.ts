@@ -335,6 +335,8 @@ function atLeastNothing({ usd, tokens }: Amount): Amount {
 
 /** Rounded down, so that what is left is never overstated; two digits at least. */
 function money(usd: number): string {
+  // A budget below a hundredth of a cent is still not 0.00.
+  if (usd > 0 && usd < 0.0001) return usd.toPrecision(1);
   const text = (Math.floor(usd * 10_000 + 1e-6) / 10_000).toFixed(4);
   return text.replace(/0{1,2}$/, "");
 }

@@ -15,7 +15,7 @@ import {
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { UserMessage } from "../conversation/message.ts";
-import { isRecord } from "../foundation/json-record.ts";
+import { isRecord, parseJson } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { checkAgentId, isAgentId, type SessionFiles } from "../journal/session-files.ts";
 import type { TaskManager } from "./task-manager.ts";
@@ -204,7 +204,7 @@ export function messageRequest(text: string): string {
 
 /** The text of a message; undefined where the file holds none. */
 function readMessageRequest(text: string): string | undefined {
-  const value = parse(text);
+  const value = parseJson(text);
   const isMessage = isRecord(value) && value.version === 1 && value.action === "message";
   return isMessage && typeof value.text === "string" && value.text.trim() !== "" ? value.text : undefined;
 }
@@ -226,17 +226,9 @@ export function controlRequest(action: ControlAction): string {
 
 /** What the text of a file asks for; undefined where it is no request. */
 function readControlRequest(text: string): ControlAction | undefined {
-  const value = parse(text);
+  const value = parseJson(text);
   if (!isRecord(value) || value.version !== 1) return undefined;
   return controlActions.find((known) => known === value.action);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Where other processes see that a child waits for a place; the number orders those of one session. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { escapeControlTags, escapeName } from "../conversation/escape-control-tags.ts";
 import type { UserMessage } from "../conversation/message.ts";
-import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, parseJson } from "../foundation/json-record.ts";
 
 /** What the members of a team exchange besides plain text. Only the runtime writes these. */
 export type ProtocolMessage =
@@ -99,7 +99,7 @@ export function readInboxEntries(text: string): {
   readonly entries: readonly InboxEntry[];
   readonly invalid: readonly unknown[];
 } {
-  const value = parse(text);
+  const value = parseJson(text);
   if (!Array.isArray(value)) return { entries: [], invalid: text.trim() === "" ? [] : [value ?? text] };
   const counts = new Map<string, number>();
   const entries: InboxEntry[] = [];
@@ -262,14 +262,6 @@ function withReason(reason: string | undefined): string {
 /** An object with a `type`, as protocol messages are. */
 function readJson(text: string): JsonRecord | undefined {
   if (!text.trimStart().startsWith("{")) return undefined;
-  const value = parse(text);
+  const value = parseJson(text);
   return isRecord(value) && typeof value["type"] === "string" ? value : undefined;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -11,7 +11,6 @@ export interface TeamMember {
   readonly model?: string;
   readonly prompt?: string;
   readonly color?: string;
-  readonly planModeRequired?: boolean;
   readonly joinedAt: number;
   readonly tmuxPaneId: string;
   readonly backendType?: string;

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { appendFileSync, type FSWatcher, mkdirSync, readFileSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
 import { errorCode, fileError } from "../foundation/file-error.ts";
-import type { JsonRecord } from "../foundation/json-record.ts";
+import { type JsonRecord, parseJson } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import type { OwnerLock } from "../storage/owner-lock.ts";
@@ -163,7 +163,7 @@ function notifying(board: BoardStore, ring: () => void): BoardStore {
 
 function readConfigText(text: string | undefined, file: string, name: string): TeamConfig | undefined {
   if (text === undefined) return undefined;
-  const config = readTeamConfig(parse(text), name);
+  const config = readTeamConfig(parseJson(text), name);
   if (typeof config !== "string") return config;
   throw new RetinueError("team-unreadable", `${file} is not the config of a team: ${config}.`, {
     advice: `Fix it, or remove the team with \`retinue teams clean ${name} --force\`.`,
@@ -173,7 +173,7 @@ function readConfigText(text: string | undefined, file: string, name: string): T
 /** With a file for it, what is no list of mail is kept there before it is replaced. */
 function listEntries(file: string, invalidFile?: string): readonly unknown[] {
   const text = loadText(file) ?? "";
-  const value = parse(text);
+  const value = parseJson(text);
   if (Array.isArray(value)) return value;
   if (invalidFile !== undefined && text.trim() !== "") moveAside(invalidFile, [value ?? text]);
   return [];
@@ -243,14 +243,6 @@ function loadText(file: string): string | undefined {
   } catch (error) {
     if (errorCode(error) === "ENOENT") return undefined;
     throw fileError("read", file, error);
-  }
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -6,14 +6,27 @@ import type { Tool } from "./tool.ts";
 /** A tool's schema never changes, so it is made once; the same objects turn after turn also keep prompt caches valid. */
 const specifications = new WeakMap<Tool, ToolSpecification>();
 const lists = new WeakMap<readonly Tool[], readonly ToolSpecification[]>();
+/** All lists that begin with a tool: agents that have the same tools share what is made of them. */
+const alike = new WeakMap<ToolSpecification, (readonly ToolSpecification[])[]>();
 
 /** The same list for the same tools, so that models can keep what they made of it. */
 export function specificationsOf(tools: readonly Tool[]): readonly ToolSpecification[] {
   const known = lists.get(tools);
   if (known?.length === tools.length) return known;
-  const made = tools.map(specificationOf);
+  const made = shared(tools.map(specificationOf));
   lists.set(tools, made);
   return made;
+}
+
+function shared(list: readonly ToolSpecification[]): readonly ToolSpecification[] {
+  const [first] = list;
+  if (first === undefined) return list;
+  const others = alike.get(first) ?? [];
+  const same = others.find(
+    (other) => other.length === list.length && other.every((tool, at) => tool === list[at]),
+  );
+  if (same === undefined) alike.set(first, [...others, list]);
+  return same ?? list;
 }
 
 export function specificationOf(tool: Tool): ToolSpecification {

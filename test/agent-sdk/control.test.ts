@@ -12,6 +12,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import {
   bash,
+  callHelper,
   collect,
   createPrompts,
   createSdkStage,
@@ -269,19 +270,7 @@ describe("permissions [DRP-1]", () => {
 
   test("a child's call carries its agent id", async () => {
     const stage = await createSdkStage([
-      {
-        calls: [
-          {
-            name: "Agent",
-            input: {
-              description: "look",
-              prompt: "Look.",
-              subagent_type: "helper",
-              run_in_background: false,
-            },
-          },
-        ],
-      },
+      callHelper(),
       { match: "You help.", ...write("c.txt", "c") },
       { match: "You help.", text: "Written." },
       "Done.",

@@ -2,7 +2,7 @@ import type { HookCallback, HookEvent, Options } from "@anthropic-ai/claude-agen
 import { describe, expect, test } from "vitest";
 import { createPlace } from "../scenarios/run-command.ts";
 import { runInside } from "./run-inside.ts";
-import { bash, createSdkStage, ofType, read, resultOf, write } from "./sdk-stage.ts";
+import { bash, callHelper, createSdkStage, ofType, read, resultOf, write } from "./sdk-stage.ts";
 
 const free: Options = { permissionMode: "bypassPermissions", allowDangerouslySkipPermissions: true };
 const on = (event: HookEvent, callback: HookCallback, more: object = {}): Options => ({
@@ -120,23 +120,7 @@ describe("hook callbacks [DRP-1]", () => {
   });
 
   test("SubagentStart and SubagentStop show of a child", async () => {
-    const stage = await createSdkStage([
-      {
-        calls: [
-          {
-            name: "Agent",
-            input: {
-              description: "look",
-              prompt: "Look.",
-              subagent_type: "helper",
-              run_in_background: false,
-            },
-          },
-        ],
-      },
-      { match: "You help.", text: "Looked." },
-      "Done.",
-    ]);
+    const stage = await createSdkStage([callHelper(), { match: "You help.", text: "Looked." }, "Done."]);
     const heard: string[] = [];
     const callback: HookCallback = async (input) => {
       heard.push(`${input.hook_event_name} ${(input as { agent_type: string }).agent_type}`);
@@ -152,19 +136,7 @@ describe("hook callbacks [DRP-1]", () => {
 
   test("PreToolUse binds children too", async () => {
     const stage = await createSdkStage([
-      {
-        calls: [
-          {
-            name: "Agent",
-            input: {
-              description: "look",
-              prompt: "Look.",
-              subagent_type: "helper",
-              run_in_background: false,
-            },
-          },
-        ],
-      },
+      callHelper(),
       { match: "You help.", ...bash("touch made") },
       { match: "You help.", text: "Denied." },
       "Done.",

@@ -3,6 +3,7 @@ import { getSessionMessages, listSessions, type Options, query } from "@anthropi
 import { describe, expect, test } from "vitest";
 import {
   bash,
+  callHelper,
   collect,
   createPrompts,
   createSdkStage,
@@ -18,14 +19,7 @@ import {
 const free: Options = { permissionMode: "bypassPermissions", allowDangerouslySkipPermissions: true };
 const body = (stage: SdkStage, at: number) => JSON.stringify(stage.provider.requests[at]?.body);
 const once = { CLAUDE_CODE_MAX_RETRIES: "0" };
-const child = (background: boolean) => ({
-  calls: [
-    {
-      name: "Agent",
-      input: { description: "look", prompt: "Look.", subagent_type: "helper", run_in_background: background },
-    },
-  ],
-});
+const child = (background: boolean) => callHelper({ run_in_background: background });
 const helper: Options = { ...free, agents: { helper: { description: "Helps.", prompt: "You help." } } };
 
 describe("messages [DRP-1]", () => {

@@ -92,6 +92,90 @@ test("a host reads settings, rules and the output of tasks, changes settings and
   expect(ofType(finished, "system", "session_title_changed")).toMatchObject([{ title: "Another title" }]);
 });
 
+test("a host asks for files and hooks, and registers a folder whose skills are then there [DRP-1]", async () => {
+  const stage = await createSdkStage(["First."]);
+  mkdirSync(join(stage.cwd, "app/.claude/skills/ship"), { recursive: true });
+  writeFileSync(
+    join(stage.cwd, "app/.claude/skills/ship/SKILL.md"),
+    "---\ndescription: Ships.\n---\nShip it.",
+  );
+  writeFileSync(join(stage.cwd, "app/report.txt"), "x");
+  mkdirSync(join(stage.cwd, ".claude"), { recursive: true });
+  const hook = { type: "command", command: "true \u0007", timeout: 5, async: true };
+  const hooks = { PreToolUse: [{ matcher: "Bash", hooks: [hook] }] };
+  writeFileSync(join(stage.cwd, ".claude/settings.json"), JSON.stringify({ hooks }));
+  const known: Record<string, unknown> = {};
+  const added: unknown[] = [];
+  await converse(
+    stage,
+    {
+      settingSources: ["project"],
+      hooks: {
+        Stop: [{ hooks: [async () => ({})] }],
+        DirectoryAdded: [
+          {
+            hooks: [
+              async (input) => {
+                added.push(input);
+                return {};
+              },
+            ],
+          },
+        ],
+      },
+    },
+    async (message, running, prompts) => {
+      if (message.type !== "result") return;
+      known["files"] = await ask(running, "file_suggestions", { query: "@rep" });
+      known["noQuery"] = await refusalOf(running, "file_suggestions");
+      known["hooks"] = await ask(running, "get_hooks_listing");
+      known["color"] = await refusalOf(running, "set_color", { color: "red" });
+      known["outside"] = await refusalOf(running, "register_repo_root", { directory: "/etc" });
+      known["missing"] = await refusalOf(running, "register_repo_root", { directory: "gone" });
+      known["own"] = await refusalOf(running, "register_repo_root", { directory: "." });
+      await ask(running, "register_repo_root", { directory: "app", reload_skills: true });
+      known["again"] = await refusalOf(running, "register_repo_root", { directory: "app" });
+      known["skills"] = await ask(running, "reload_skills");
+      known["rules"] = await ask(running, "list_permission_rules");
+      prompts.end();
+    },
+  );
+  expect(known["files"]).toEqual({ suggestions: [{ path: "app/report.txt" }] });
+  expect(known["noQuery"]).toContain("needs a query");
+  expect(known["hooks"]).toMatchObject({
+    events: [
+      { name: "PreToolUse", supportsMatcher: true, hookCount: 1 },
+      { name: "Stop", supportsMatcher: false, hookCount: 1 },
+    ],
+    hooks: [
+      {
+        event: "PreToolUse",
+        matcher: "Bash",
+        source: "projectSettings",
+        type: "command",
+        commandText: "true \ufffd",
+        contentLabel: "Command",
+        timeout: 5,
+        runsInBackground: true,
+      },
+      { event: "Stop", source: "sessionHook", type: "callback" },
+    ],
+    policy: { disabledByPolicy: false, managedOnly: false, allDisabled: false, policyHookCount: 0 },
+  });
+  expect(known["color"]).toContain("no accent colour");
+  expect(known["outside"]).toContain("neither below");
+  expect(known["missing"]).toContain("there is no folder");
+  expect(known["own"]).toContain("already");
+  expect(known["again"]).toContain("already");
+  expect(known["skills"]).toMatchObject({
+    skills: expect.arrayContaining([expect.objectContaining({ name: "ship" })]),
+  });
+  expect(known["rules"]).toMatchObject({
+    state: { workspaceDirectories: expect.arrayContaining([{ path: join(stage.cwd, "app") }]) },
+  });
+  expect(added).toMatchObject([{ hook_event_name: "DirectoryAdded", source: "register_repo_root" }]);
+});
+
 test("servers offer prompts as commands, pages and tools to the host, and can be switched off [DRP-1]", async () => {
   const stage = await createSdkStage(["Asked.", "Off."]);
   const known: Record<string, unknown> = {};

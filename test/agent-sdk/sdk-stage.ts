@@ -157,6 +157,21 @@ export const write = (file_path: string, content: string) => ({
 });
 
 /** Everything that no rule denies is allowed. */
+/** A call that starts the agent `helper`, in the foreground unless the input says otherwise. */
+export const callHelper = (more: object = {}) => ({
+  calls: [
+    {
+      name: "Agent",
+      input: {
+        description: "look",
+        prompt: "Look.",
+        subagent_type: "helper",
+        run_in_background: false,
+        ...more,
+      },
+    },
+  ],
+});
 export const free: Options = { permissionMode: "bypassPermissions", allowDangerouslySkipPermissions: true };
 
 /** Prompts one by one; `act` sees every message, and sends or ends. */

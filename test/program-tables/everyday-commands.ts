@@ -3,6 +3,16 @@
  * `package.json` and a git repository. All of them only read.
  */
 export const everydayCommands: readonly string[] = readList(String.raw`
+ps aux | head -5
+ps -ef | grep node
+ps -eo pid,ppid,args | head
+echo $PATH
+echo "$OSTYPE"
+make --version | head -1
+curl --version
+case "$OSTYPE" in linux*) echo linux;; *) echo other ;; esac
+for f in src/*.ts; do case "$f" in *.test.ts) echo test;; *) echo source;; esac; done
+numfmt --to=iec 1048576
 ls
 ls -la
 ls -la src/ test/ 2>/dev/null
@@ -184,7 +194,6 @@ printf '%s\n' a b c
 printf "%-20s %5d\n" name 3
 node --version
 node -v
-ps aux | head -5
 npm --version
 git --version
 python3 --version

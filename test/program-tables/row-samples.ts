@@ -148,6 +148,13 @@ const values = readValues(`
   strings: t=d e=s U=hex radix=d encoding=s unicode=hex
   od: A=d t=x1 address-radix=d format=x1 endian=big
   hexdump: e="%x" format="%x" L=never
+  nm: t=d radix=d
+  size: format=sysv radix=10
+  shuf: i=1-3 input-range=1-3
+  numfmt: d=x delimiter=x format=%f from=auto invalid=warn round=up to=iec
+  pgrep: P=0 parent=0 u=root euid=root U=root uid=root G=root group=root
+  lscpu: C=NAME e=CPU p=CPU caches=NAME extended=CPU parse=CPU
+  lsblk: o=NAME x=NAME output=NAME sort=NAME exclude=1 include=8
   sort: sort=numeric batch-size=2 check=quiet
   uniq: all-repeated=none group=append
   date: d=now date=now f=dates file=dates I=date iso-8601=date rfc-3339=date
@@ -221,6 +228,18 @@ const companions = readPairs(`
   sed --expression: a.txt
   diff --from-file: a.txt
   diff --to-file: a.txt
+  pgrep -P: .
+  pgrep --parent: .
+  pgrep -u: .
+  pgrep --euid: .
+  pgrep -U: .
+  pgrep --uid: .
+  pgrep -G: .
+  pgrep --group: .
+  shuf -i:
+  shuf --input-range:
+  readelf -W: -h binary
+  readelf --wide: -h binary
   git diff --combined-all-paths: -c
   git diff --merge-base: side
   git diff --no-index: a.txt a.txt

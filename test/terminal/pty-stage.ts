@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
-import { Terminal } from "@xterm/headless";
+import xterm from "@xterm/headless";
 import { onTestFinished } from "vitest";
 import {
   type FakeProvider,
@@ -47,7 +47,7 @@ export function openPty(
 ): PtyStage {
   const command = [process.execPath, join(projectRoot, "bin/retinue.js"), ...words];
   const [file = "", ...rest] = shell === undefined ? command : ["bash", "-c", shell, "bash", ...command];
-  const terminal = new Terminal({ cols: columns, rows, scrollback: 50_000, allowProposedApi: true });
+  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 50_000, allowProposedApi: true });
   const child = spawn(file, rest, {
     cols: columns,
     rows,

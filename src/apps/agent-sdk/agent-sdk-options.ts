@@ -12,7 +12,6 @@ export interface AgentSdkOptions {
   readonly thinking?: string;
   readonly maxThinkingTokens?: string;
   readonly includeHookEvents?: boolean;
-  readonly awaitInitialize?: boolean;
   readonly fallbackModel?: string;
   readonly resumeSessionAt?: string;
   readonly resumeDropsTurn?: string;

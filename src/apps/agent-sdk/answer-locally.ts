@@ -6,7 +6,7 @@ import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
 import { describeContext } from "./requests/describe-context.ts";
 import { localReason, type SessionTotals } from "./result-message.ts";
-import { type SdkMessage, sdkUsage } from "./sdk-messages.ts";
+import { type SdkMessage, syntheticAnswer } from "./sdk-messages.ts";
 
 /** What a command of the session answers in place of the model. */
 export interface LocalAnswer {
@@ -80,24 +80,9 @@ export function localEnding(text = "") {
 
 /** What a command says, as an answer that no model gave. */
 export function localMessage({ command, text = "" }: LocalAnswer, sessionId: string): SdkMessage {
+  const ids = { id: randomUUID(), uuid: randomUUID(), sessionId };
   return {
-    type: "assistant",
-    message: {
-      id: randomUUID(),
-      type: "message",
-      role: "assistant",
-      model: "<synthetic>",
-      content: [{ type: "text", text }],
-      stop_reason: "end_turn",
-      stop_sequence: null,
-      stop_details: null,
-      usage: sdkUsage(noUsage),
-      context_management: null,
-    },
-    parent_tool_use_id: null,
-    session_id: sessionId,
-    uuid: randomUUID(),
-    timestamp: new Date().toISOString(),
+    ...syntheticAnswer(text, ids, { stop_reason: "end_turn", stop_sequence: null }),
     ...(command === undefined ? {} : { local_command_run: { command, args: "" } }),
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord, parseJsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** What a host sends besides answers; each handler is called in the order of the lines and must not wait. */
@@ -86,7 +86,7 @@ interface Reading extends Asking {
 
 function take(line: string, reading: Reading): void {
   const { handlers, answering } = reading;
-  const { type, request, response, request_id: id, ...rest } = parse(line) ?? { type: "invalid" };
+  const { type, request, response, request_id: id, ...rest } = parseJsonRecord(line) ?? { type: "invalid" };
   const isAsked = type === "control_request" && isRecord(request) && typeof id === "string";
   if (isAsked) void answer(id, request, reading);
   else if (type === "control_response" && isRecord(response)) settle(response, reading);
@@ -139,13 +139,4 @@ export function refused(reason: string): RetinueError {
 
 function hostGone(): RetinueError {
   return new RetinueError("host-gone", "The host has closed its input and cannot answer any more");
-}
-
-function parse(line: string): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -3,7 +3,7 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { lstat, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { ToolUseBlock } from "../../conversation/message.ts";
-import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord, parseJsonRecord } from "../../foundation/json-record.ts";
 
 /** What a file held before a prompt changed it; undefined where it was not there. */
 type Before = Buffer | undefined;
@@ -95,7 +95,7 @@ function openStore(folder: string) {
 function readEarlier(folder: string, list: string): readonly Checkpoint[] {
   const found = new Map<string, Checkpoint>();
   for (const line of readText(list).split("\n")) {
-    const { promptId, file, blob } = parseLine(line);
+    const { promptId, file, blob } = parseJsonRecord(line) ?? {};
     if (typeof promptId !== "string") continue;
     const checkpoint = found.get(promptId) ?? { promptId, files: new Map() };
     found.set(promptId, checkpoint);
@@ -111,15 +111,6 @@ function readText(file: string): string {
     return readFileSync(file, "utf8");
   } catch {
     return "";
-  }
-}
-
-function parseLine(line: string): JsonRecord {
-  try {
-    const value: unknown = JSON.parse(line);
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
   }
 }
 

@@ -40,6 +40,8 @@ export interface SessionSetup {
   readonly settled: () => void;
   /** Settings that the host has applied since the start. */
   readonly settings: JsonRecord;
+  /** Folders that the host has registered since the start. */
+  readonly folders: readonly string[];
   /** Servers that the host has added since the start, and names of those it has switched off. */
   readonly servers: HostServers;
 }
@@ -72,7 +74,7 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
       (config) => [config.name, createHostMcpServer(config.name, setup.channel)] as const,
     ),
   );
-  const runtime = createPrintRuntime(withAdditions(context, initialize, settingsOf(setup)), options, {
+  const runtime = createPrintRuntime(withAdditions(setup, settingsOf(setup)), options, {
     entrypoint: "sdk-ts",
     hooks: setup.hooks,
     live: setup.live,
@@ -168,8 +170,7 @@ function settingsOf({ settings, servers, context }: SessionSetup): JsonRecord {
 }
 
 function withAdditions(
-  context: CommandContext,
-  { plugins }: Initialize,
+  { context, folders, initialize: { plugins } }: SessionSetup,
   settings: JsonRecord,
 ): CommandContext {
   const { session } = context;
@@ -177,6 +178,7 @@ function withAdditions(
     ...context,
     session: {
       ...session,
+      ...(folders.length === 0 ? {} : { addDir: [...(session.addDir ?? []), ...folders] }),
       ...(plugins.length === 0 ? {} : { pluginDir: [...(session.pluginDir ?? []), ...plugins] }),
       ...(Object.keys(settings).length === 0
         ? {}

@@ -51,6 +51,7 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       channel,
       settled: connection.queue.ring,
       settings: connection.choices.settings,
+      folders: connection.choices.folders,
       servers: connection.choices.servers,
     },
     connection.stop.signal,

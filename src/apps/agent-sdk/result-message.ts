@@ -5,7 +5,7 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelFacts } from "../../model.ts";
 import { apiFailureOf, isApiFailure } from "./api-failure.ts";
 import type { DeferredCall } from "./host-hooks.ts";
-import { type SdkMessage, sdkUsage } from "./sdk-messages.ts";
+import { type SdkMessage, sdkUsage, syntheticAnswer } from "./sdk-messages.ts";
 
 interface ModelSum {
   readonly usage: Usage;
@@ -164,32 +164,16 @@ function promptIdsOf({ promptIds = [] }: ResultContext): JsonRecord {
 /** The assistant message that reports a failure of the provider; undefined where there was none. */
 export function failureMessage(
   ending: RunEnding,
-  { sessionId, uuid, id }: { readonly sessionId: string; readonly uuid: string; readonly id: string },
+  ids: { readonly sessionId: string; readonly uuid: string; readonly id: string },
 ): SdkMessage | undefined {
   const failure = apiFailureOf(ending);
   if (failure === undefined) return undefined;
   return {
-    type: "assistant",
-    message: {
-      id,
-      type: "message",
-      role: "assistant",
-      model: "<synthetic>",
-      content: [{ type: "text", text: failure.text }],
-      stop_reason: "stop_sequence",
-      stop_sequence: "",
-      stop_details: null,
-      usage: sdkUsage(noUsage),
-      context_management: null,
-    },
-    parent_tool_use_id: null,
-    session_id: sessionId,
-    uuid,
+    ...syntheticAnswer(failure.text, ids, { stop_reason: "stop_sequence", stop_sequence: "" }),
     error: failure.category,
     is_api_error_message: true,
     ...(failure.status === null ? {} : { api_error_status: failure.status }),
     ...(failure.type === undefined ? {} : { api_error_type: failure.type }),
-    timestamp: new Date().toISOString(),
   };
 }
 

@@ -39,6 +39,8 @@ export interface Choices {
   servers: HostServers;
   /** Settings that the host has applied since the start, beyond those that change a running session. */
   settings: JsonRecord;
+  /** Folders that the host has registered since the start. */
+  folders: readonly string[];
   perTaskStopAffordance: boolean;
 }
 
@@ -164,6 +166,7 @@ function firstChoices(effort: Choices["effort"]): Choices {
     effort,
     servers: { configured: {}, inProcess: [], disabled: new Set() },
     settings: {},
+    folders: [],
     perTaskStopAffordance: false,
   };
 }

@@ -6,7 +6,7 @@ import {
   type UserBlock,
 } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { Usage } from "../../conversation/usage.ts";
+import { noUsage, type Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { errorCategory } from "./api-failure.ts";
 
@@ -180,6 +180,32 @@ export function blockMessage(
     },
     ...own(context, uuid),
     ...(requestId === undefined ? {} : { request_id: requestId }),
+    timestamp: now(),
+  };
+}
+
+/** An answer that no model gave. */
+export function syntheticAnswer(
+  text: string,
+  { id, uuid, sessionId }: { readonly id: string; readonly uuid: string; readonly sessionId: string },
+  stop: { readonly stop_reason: string; readonly stop_sequence: string | null },
+): SdkMessage {
+  return {
+    type: "assistant",
+    message: {
+      id,
+      type: "message",
+      role: "assistant",
+      model: "<synthetic>",
+      content: [{ type: "text", text }],
+      ...stop,
+      stop_details: null,
+      usage: sdkUsage(noUsage),
+      context_management: null,
+    },
+    parent_tool_use_id: null,
+    session_id: sessionId,
+    uuid,
     timestamp: now(),
   };
 }

@@ -2,7 +2,6 @@ import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { CliHost } from "./cli-host.ts";
 import { createRealHost, createRealOutputs } from "./create-real-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
-import { namesStore } from "./names-store.ts";
 import { createPaint } from "./views/paint.ts";
 import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
 
@@ -39,6 +38,35 @@ async function runNamed(arguments_: readonly string[], host: CliHost): Promise<n
   if (namesStore(arguments_, host))
     return (await import("./store/run-store-program.ts")).runStoreProgram(arguments_, host);
   return (await import("./program/run-program.ts")).runProgram(arguments_, host);
+}
+
+/** Commands that only make sense with a store. */
+const storeCommands = new Set(["serve", "store"]);
+/** Commands that look into a store where one is named. */
+const sharedCommands = new Set([
+  "tasks",
+  "logs",
+  "stop",
+  "resume",
+  "inspect",
+  "clean",
+  "run-plan",
+  "plan",
+  "doctor",
+  "approvals",
+  "approve",
+  "deny",
+  "studio",
+]);
+
+/** Whether arguments are about agents in a store rather than in this process. */
+function namesStore(arguments_: readonly string[], { environment }: Pick<CliHost, "environment">): boolean {
+  const end = arguments_.indexOf("--");
+  const own = end === -1 ? arguments_ : arguments_.slice(0, end);
+  if (storeCommands.has(own[0] ?? "")) return true;
+  if (own.some((word) => word === "--store" || word.startsWith("--store="))) return true;
+  const isShared = sharedCommands.has(own[0] ?? "") || own.includes("-p") || own.includes("--print");
+  return isShared && (environment["RETINUE_STORE"] ?? "") !== "";
 }
 
 /** Work whose output could not be written was not done for the one that waits for it; a reader that went away wanted no more. */

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type PrintOptions, readPrintOptions } from "./print-options.ts";
+import { checkOptionValues } from "./program/command-entry.ts";
+import { runOptions } from "./program/run-options.ts";
 
 function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "print-options-"));
@@ -14,6 +16,7 @@ function createFolder(): string {
 
 function read(options: PrintOptions, words: readonly string[] = ["hi"], disallowedTools?: readonly string[]) {
   const session = disallowedTools === undefined ? {} : { disallowedTools };
+  checkOptionValues(runOptions, { ...options });
   return readPrintOptions(options, { words, cwd: createFolder(), session });
 }
 

@@ -4,8 +4,7 @@ import { parsePermissionMode } from "../../foundation/option-words.ts";
 import { isToolEntry } from "../../runtime/options/find-bad-rule.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../runtime/options/runtime-options.ts";
 import { checkSessionOptions } from "./check-session-options.ts";
-import { checkOptionValues, readSeconds } from "./program/command-entry.ts";
-import { runOptions } from "./program/run-options.ts";
+import { readSeconds } from "./program/command-entry.ts";
 import { misuse, type SessionOptions } from "./session-options.ts";
 
 /** The options of `retinue -p` as commander hands them over. */
@@ -52,7 +51,7 @@ export interface PrintOptions {
 const outputFormats = ["text", "json", "stream-json"] as const;
 const inputFormats = ["text", "stream-json"] as const;
 
-/** What `retinue -p` was asked to do, with every value checked, also those of the session. */
+/** What `retinue -p` was asked to do. The table of options has checked each value; here is checked what they mean together. */
 export interface PrintRequest {
   readonly output: (typeof outputFormats)[number];
   readonly input: (typeof inputFormats)[number];
@@ -72,7 +71,6 @@ interface Surroundings {
 }
 
 export function readPrintOptions(options: PrintOptions, { words, cwd, session }: Surroundings): PrintRequest {
-  checkOptionValues(runOptions, options);
   const output = formatOf(outputFormats, options.outputFormat);
   const input = formatOf(inputFormats, options.inputFormat);
   const partial = options.includePartialMessages === true;

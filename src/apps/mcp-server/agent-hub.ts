@@ -11,7 +11,7 @@ import { type AgentView, viewOfState, viewOfTranscript } from "../../runtime/pro
 import type { FoundTask } from "../../runtime/project/project-tasks.ts";
 import { stopElsewhere } from "../../runtime/project/stop-elsewhere.ts";
 import { hasEnded, type Session } from "../../runtime/session.ts";
-import { formsTeams } from "../../runtime/teams/forms-teams.ts";
+import { formsTeams } from "../../runtime/teams/create-parent-mail.ts";
 import { createHubSessions } from "./hub-sessions.ts";
 import { createPendingCall, type PendingCall } from "./pending-call.ts";
 import type { PendingCalls } from "./pending-calls.ts";

@@ -77,7 +77,9 @@ async function loadFactory({ hub, version }: ServeOptions): Promise<{
 }
 
 function logErrors({ log }: ServeOptions): (error: Error) => void {
-  return ({ message }) => log(message);
+  // The library's own words for a line that is JSON and no message of the protocol are a dump of its schema.
+  return ({ message }) =>
+    log(message.trimStart().startsWith("[") ? "A line that is no JSON-RPC message was left out." : message);
 }
 
 interface HttpSessions {

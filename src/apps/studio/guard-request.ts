@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { parseJson } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type ActRequest, toActRequest } from "../../runtime/live/session-update.ts";
 
@@ -51,7 +52,7 @@ const maxBytes = 256 * 1024;
 export async function readActRequest(request: IncomingMessage): Promise<ActRequest> {
   if (!/^application\/json\b/i.test(request.headers["content-type"] ?? ""))
     throw misuse("An act is sent as application/json.");
-  return toActRequest(parse(await readBody(request)));
+  return toActRequest(parseJson(await readBody(request)));
 }
 
 function misuse(message: string): RetinueError {
@@ -67,12 +68,4 @@ async function readBody(request: IncomingMessage): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

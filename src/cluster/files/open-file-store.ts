@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { errorCode, fileError } from "../../foundation/file-error.ts";
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, parseJson } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { version } from "../../foundation/version.ts";
 import { replaceWholeFile } from "../../storage/create-whole-file.ts";
@@ -214,7 +214,7 @@ function loadFile(file: string): {
     .slice(0, end)
     .split("\n")
     .filter((line) => line !== "")
-    .map(parseLine);
+    .map(parseJson);
   return { name: nameOf(header), entries: lines.flatMap((line) => toEntry(line)) };
 }
 
@@ -224,14 +224,6 @@ function truncate(file: string, length: number): void {
     ftruncateSync(descriptor, length);
   } finally {
     closeSync(descriptor);
-  }
-}
-
-function parseLine(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
   }
 }
 

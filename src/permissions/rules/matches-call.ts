@@ -206,7 +206,7 @@ export function speaksOfMcp(
 function matchesShell(
   specifier: Extract<RuleSpecifier, { type: "command" }>,
   { analysis, units }: ShellFacts,
-  { use }: MatchOptions,
+  { use, policy }: MatchOptions,
 ): boolean {
   if (use === "grant") {
     if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
@@ -214,7 +214,12 @@ function matchesShell(
   }
   if (restrictsLine(specifier, analysis.exactText) || saysWholeCall(specifier, analysis)) return true;
   return analysis.units.some((unit, at) =>
-    restrictsUnit(specifier, [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])], unit.started),
+    restrictsUnit(
+      specifier,
+      [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])],
+      unit.started,
+      policy.workingDirectories[0],
+    ),
   );
 }
 

@@ -126,6 +126,33 @@ describe("rules [PRM-8]", () => {
   });
 });
 
+describe("[PRM-8] restrictions that would match nothing", () => {
+  it.each([
+    ['Read(".env")', /quotes/, /Read\(\.env\)/],
+    ["Read('.env')", /quotes/, /Read\(\.env\)/],
+    ["Read(!.env)", /leave files out/, /Read\(\.env\)/],
+    ["Read($HOME/x)", /not filled in/, /Read\(~\/x\)/],
+    [`Edit(\${HOME}/x)`, /not filled in/, /Edit\(~\/x\)/],
+    ["Read(.env:*)", /commands/, /Read\(\.env\)/],
+    ["WebFetch(domain:example.com/x)", /not a host/, /domain:example\.com\)/],
+  ])("%s is an error that says what to write", (text, reason, advice) => {
+    for (const list of ["deny", "ask"] as const) {
+      const reading = parseRule(text, { list });
+      expect(reading).toMatchObject({ type: "invalid", reason: expect.stringMatching(reason) });
+      if (reading.type === "invalid") expect(reading.advice).toMatch(advice);
+    }
+  });
+
+  it.each([
+    ["Read(./src/../.env)", "./.env"],
+    ["Read(a/b/../../.env)", ".env"],
+    ["Read(../x/../.env)", "../.env"],
+    ["Read(src/$id.tsx)", "src/$id.tsx"],
+  ])("%s speaks of %s", (text, pattern) => {
+    expect(specifierOf(text, "deny")).toMatchObject({ type: "path", pattern });
+  });
+});
+
 describe("several patterns in one rule", () => {
   it.each(["deny", "ask"] as const)("are refused under %s, where they would match no command", (list) => {
     expect(parseRule("Bash(rm:*, sudo:*)", { list })).toMatchObject({ type: "invalid" });

@@ -78,11 +78,11 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
     case "command":
       return readCommand(tool, text, list === "deny" || list === "ask");
     case "path":
-      return list === "allow"
-        ? readPath(text)
-        : (refuseField(tool, text) ?? refusePath(tool, text) ?? readPath(withoutSteps(text)));
+      return (
+        (list === "allow" ? undefined : (refuseField(tool, text) ?? refusePath(tool, text))) ?? readPath(text)
+      );
     case "web":
-      return readDomain(text);
+      return readDomain(tool, text);
     case "agent":
       return readAgents(tool, text);
     case "skill":
@@ -141,29 +141,48 @@ function refuseField(tool: string, text: string): SpecifierReading | undefined {
   return rejected(`${tool} has no field "${field}"`, `Write ${shown(`${tool}(${path})`)}.`);
 }
 
-/** Texts that are file names in theory, and in practice something else that was meant. */
+/** Signs that are none in paths: such a rule would speak of a file that no one has. */
 function refusePath(tool: string, text: string): SpecifierReading | undefined {
-  const meant = [
-    [/^!/, "a pattern cannot be negated", text.slice(1)],
-    [/^(["']).*\1$/s, "a path is written without quotes", text.slice(1, -1)],
-    [/:\*$/, "`:*` belongs to commands", text.slice(0, -2)],
-    [/^\$\{?HOME\b\}?/, "variables are not expanded", text.replace(/^\$\{?HOME\}?/, "~")],
-    [/^\$\{?PWD\b\}?/, "variables are not expanded", text.replace(/^\$\{?PWD\}?/, ".")],
-    [/\$\{?[A-Za-z_]/, "variables are not expanded", undefined],
-  ] as const;
-  const [, reason, better] = meant.find(([pattern]) => pattern.test(text)) ?? [];
-  if (reason === undefined) return undefined;
-  const advice = better === undefined ? "Write the path itself." : `Write ${shown(`${tool}(${better})`)}.`;
-  return rejected(`${shown(`${tool}(${text})`)} matches no file: ${reason}`, advice);
+  const [, quoted] = /^(?:"([^"]*)"|'[^']*')$/.exec(text) ?? [];
+  const bare = quoted ?? text.replace(/^'|'$/g, "");
+  if (bare !== text)
+    return rejected(
+      `the path in ${shown(`${tool}(${text})`)} is in quotes`,
+      `Write ${shown(`${tool}(${bare})`)}.`,
+    );
+  if (text.startsWith("!"))
+    return rejected(
+      `${shown(`${tool}(${text})`)} speaks of a file whose name begins with "!"; a rule cannot leave files out`,
+      `Write ${shown(`${tool}(${text.slice(1)})`)}, or ${shown(`${tool}(\\${text})`)} for a file of that name.`,
+    );
+  if (text.endsWith(":*"))
+    return rejected(
+      `${shown(`${tool}(${text})`)} matches no file: \`:*\` is for commands`,
+      `Write ${shown(`${tool}(${text.slice(0, -2)})`)}.`,
+    );
+  const [start, name] = /^\$\{?([A-Z_][A-Z0-9_]*)\}?(?=\/|$)/.exec(text) ?? [];
+  if (start === undefined) return undefined;
+  const home = name === "HOME" ? `~${text.slice(start.length)}` : `//…${text.slice(start.length)}`;
+  return rejected(
+    `variables such as $${name} are not filled in`,
+    `Write the path itself, as in ${shown(`${tool}(${home})`)}.`,
+  );
 }
 
-/** `src/../x` is `x`. */
-function withoutSteps(text: string): string {
-  const plain = text.replaceAll(/(^|\/)(?!\.\.?\/)[^/*?[]+\/\.\.\//g, "$1");
-  return plain === text ? text : withoutSteps(plain);
+/** A path without the folders that it leaves again: `./src/../.env` is `./.env`. */
+function withoutDetours(path: string): string {
+  const kept: string[] = [];
+  for (const name of path.split("/")) {
+    const before = kept.at(-1);
+    const isLeft = before !== undefined && !/^(?:|\.\.?)$/.test(before) && !/[*?[]/.test(before);
+    if (name === ".." && isLeft) kept.pop();
+    else kept.push(name);
+  }
+  return kept.join("/");
 }
 
-function readPath(text: string): SpecifierReading {
+function readPath(written: string): SpecifierReading {
+  const text = withoutDetours(written);
   if (text.startsWith("//"))
     return accepted({ type: "path", anchor: "root", pattern: text.replace(/^\/+/, "") });
   if (text === "~") return accepted({ type: "path", anchor: "home", pattern: "" });
@@ -173,9 +192,16 @@ function readPath(text: string): SpecifierReading {
   return accepted({ type: "path", anchor: "cwd", pattern: text });
 }
 
-function readDomain(text: string): SpecifierReading {
-  const [, domain] = /^domain:\s*(?:https?:\/\/)?(\S+)$/i.exec(text) ?? [];
+function readDomain(tool: string, text: string): SpecifierReading {
+  const [, domain] = /^domain:\s*(?:https?:\/\/)?(\S+?)\/?$/i.exec(text) ?? [];
   if (domain === undefined) return accepted({ type: "text", text });
+  if (/[/@"'?#]/.test(domain)) {
+    const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^/@]*@)?([^/?#]*)/i.exec(domain.replace(/["']/g, ""))?.[1];
+    return rejected(
+      `${shown(domain)} is not a host`,
+      `Write the host alone, as in ${shown(`${tool}(domain:${host === "" ? "example.com" : host})`)}.`,
+    );
+  }
   return domain === "*"
     ? accepted({ type: "whole" })
     : accepted({ type: "domain", domain: domain.toLowerCase() });

@@ -1,76 +1,107 @@
-import { type CommandSpecifier, matchesText } from "./grants-unit.ts";
+import { posix } from "node:path";
+import { matchesText } from "./grants-unit.ts";
+import type { RuleSpecifier } from "./parse-rule.ts";
+import { readingsOf } from "./subcommand-readings.ts";
 
-/**
- * Whether a rule that restricts speaks of a command, under any of its names, with its options in any order or shortened,
- * and with options before the words that the rule names.
- */
+type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
+
+/** Whether a rule that restricts speaks of a command, in whatever way either of them is written. */
 export function restrictsUnit(
   specifier: CommandSpecifier,
   texts: readonly string[],
   started: readonly (readonly string[])[] = [],
+  root = "",
 ): boolean {
-  return spellingsOf(specifier).some((spelling) => {
-    const speaks = (text: string): boolean =>
-      formsOf(text, spelling).some(
-        (form) =>
-          matchesText(spelling, form) ||
-          matchesInAnyOrder(spelling, form) ||
-          matchesBehindOptions(spelling, form),
-      );
-    return texts.some(speaks) || started.some((words) => startedTexts(spelling, words).some(speaks));
-  });
+  const wanted = spellingsOfRule(specifier, root);
+  const matches = (text: string): boolean =>
+    wanted.some((rule) =>
+      withWholeOptions(rule, text).some(
+        (whole) => matchesText(rule, whole) || matchesInAnyOrder(rule, whole),
+      ),
+    );
+  const covers = (command: string): boolean => {
+    const { texts: spellings, isIncomplete } = spellingsOfCommand(command, root);
+    return (
+      spellings.some(matches) || (isIncomplete && wanted.some((rule) => mentions(rule, command.split(/\s+/))))
+    );
+  };
+  return (
+    texts.some(covers) ||
+    started.some((words) => wanted.some((rule) => startedTexts(rule, words).some(covers)))
+  );
 }
 
 /** Whether a rule with an operator in it, such as `curl * | sh`, speaks of a whole line. */
 export function restrictsLine(specifier: CommandSpecifier, line: string): boolean {
   if (!/[|;&]/.test(specifier.text)) return false;
-  const text = evenly(specifier.text);
-  return matchesText(specifier, line) || matchesText({ ...specifier, text }, evenly(line));
+  return matchesText({ ...specifier, text: plainLine(specifier.text) }, plainLine(line));
 }
 
-/** One blank around each operator. */
-function evenly(text: string): string {
-  return text
-    .replaceAll(/\s*(\|\||&&|[|;&])\s*/g, " $1 ")
-    .replaceAll(/\s+/g, " ")
+function plainLine(line: string): string {
+  return line
+    .replace(/\s*(&&|\|\||\|&|[;|&\n])\s*/g, " $1 ")
+    .replace(/\s+/g, " ")
     .trim();
 }
 
-/** The rule as written, and as it was meant: without quotes, with single blanks, and by the name of its program alone. */
-function spellingsOf(specifier: CommandSpecifier): readonly CommandSpecifier[] {
-  const { text } = specifier;
-  if (/^[a-z][\w.-]*(?: [^\s"'\\/]+)*$/.test(text)) return [specifier];
-  const words = text
-    .trim()
-    .split(/\s+/)
-    .map((word) => plainPath(/^(["'])(.*)\1$/.exec(word)?.[2] ?? word));
-  const [program = "", ...rest] = words;
-  const named = /[*]/.test(program) ? program : program.slice(program.lastIndexOf("/") + 1).toLowerCase();
-  const plain = [named, ...rest].join(" ");
-  return plain === text || named === "" ? [specifier] : [specifier, { ...specifier, text: plain }];
+/** The rule as written, and as the shell would read it: without quotes, with one blank between words, and plain paths. */
+function spellingsOfRule(specifier: CommandSpecifier, root: string): readonly CommandSpecifier[] {
+  const [program = "", ...rest] = unquoted(specifier.text).split(/\s+/);
+  const words = rest.map((word) => plainPath(word, root));
+  const base = program.slice(program.lastIndexOf("/") + 1) || program;
+  const programs = new Set([plainPath(program, root), base].flatMap((name) => [name, foldProgram(name)]));
+  const spelled = [...programs].map((name) => ({ ...specifier, text: [name, ...words].join(" ") }));
+  return [specifier, ...spelled];
 }
 
-/** A command as given, with its program in small letters and plain paths, and with shortened options in full. */
-function formsOf(text: string, { text: rule }: CommandSpecifier): readonly string[] {
-  const [program = "", ...rest] = text.split(" ");
-  const words = [program.toLowerCase(), ...rest.map(plainPath)];
-  const full = rule.includes("--") ? words.map((word) => unabbreviated(word, rule)) : words;
-  return [...new Set([text, words.join(" "), full.join(" ")])];
+/** A star in a rule may be any text, so that only a name without one has another case. */
+function foldProgram(name: string): string {
+  return name.includes("*") ? name : name.toLowerCase();
 }
 
-/** `./src/` is `src`. */
-function plainPath(word: string): string {
-  return word.startsWith("./") || word.endsWith("/")
-    ? word.replace(/^(?:\.\/+)+(?=.)/, "").replace(/(.)\/+$/, "$1")
-    : word;
+function unquoted(text: string): string {
+  return text.replace(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g, (_, double = "", single = "") => double || single);
 }
 
-/** Many programs take the beginning of a long option for all of it. */
-function unabbreviated(word: string, rule: string): string {
-  const [, name, value = ""] = /^(--[a-z][\w-]+)(=.*)?$/s.exec(word) ?? [];
-  if (name === undefined) return word;
-  const full = rule.split(/[\s*]+/).find((option) => option.startsWith(name) && option.length > name.length);
-  return full === undefined ? word : `${full}${value}`;
+/** A path in the form in which it is compared: `src/`, `./src` and the absolute one are `src`. */
+function plainPath(word: string, root: string): string {
+  if (!word.includes("/") || word.includes("://") || word.startsWith("-")) return word;
+  const path = posix.normalize(word).replace(/(?<=.)\/$/, "");
+  if (root !== "" && path === root) return ".";
+  return root !== "" && path.startsWith(`${root}/`) ? path.slice(root.length + 1) : path;
+}
+
+interface Spellings {
+  readonly texts: readonly string[];
+  /** There are more than were listed. */
+  readonly isIncomplete: boolean;
+}
+
+const remembered = new Map<string, Spellings>();
+const mostRemembered = 500;
+
+/** Texts that say the same as a command. */
+function spellingsOfCommand(text: string, root: string): Spellings {
+  const key = `${root}\0${text}`;
+  const known = remembered.get(key);
+  if (known !== undefined) return known;
+  const words = text.split(/\s+/).map((word) => plainPath(word, root));
+  const { readings, isIncomplete } = readingsOf(words);
+  const found = new Set([text, words.join(" "), ...readings.map((reading) => reading.join(" "))]);
+  for (const spelled of [...found]) {
+    const [program = ""] = spelled.split(" ", 1);
+    found.add(program.toLowerCase() + spelled.slice(program.length));
+  }
+  if (remembered.size >= mostRemembered) remembered.clear();
+  const spellings = { texts: [...found], isIncomplete };
+  remembered.set(key, spellings);
+  return spellings;
+}
+
+/** Where a command can be read in too many ways, a rule speaks of it if all of its words are there. */
+function mentions({ text }: CommandSpecifier, words: readonly string[]): boolean {
+  const given = new Set(words.map((word) => word.slice(word.lastIndexOf("/") + 1)));
+  return text.split(/[\s*]+/).every((word) => word === "" || word.startsWith("-") || given.has(word));
 }
 
 /** What a program may start, from every word on that is the program a rule speaks of. */
@@ -85,61 +116,14 @@ function startedTexts({ text }: CommandSpecifier, words: readonly string[]): rea
   });
 }
 
-/** `kubectl delete *` also speaks of `kubectl -n x delete y`, `npm install *` of `npm i`, `pip install *` of `pip3 -q install`. */
-function matchesBehindOptions({ match, text }: CommandSpecifier, command: string): boolean {
-  const isOpen = match === "prefix" || (match === "wildcard" && /^[^*]+\*$/.test(text));
-  if (!isOpen) return false;
-  const isCut = match === "wildcard" && !text.endsWith(" *");
-  const wanted = text.replace(/ ?\*$/, "").split(" ");
-  const given = command.split(" ");
-  const [program = "", ...rest] = wanted;
-  const isSame = isCut && rest.length === 0 ? given[0]?.startsWith(program) : isProgram(given[0], program);
-  return isSame === true && continues({ wanted, given, isCut }, 1, 1);
-}
-
-/** A program of another version: `python3.11` is one of `python3` and of `python`. */
-function isProgram(given: string | undefined, program: string): boolean {
-  return given?.startsWith(program) === true && /^[\d.]*$/.test(given.slice(program.length));
-}
-
-interface Words {
-  readonly wanted: readonly string[];
-  readonly given: readonly string[];
-  /** The last word may continue. */
-  readonly isCut: boolean;
-}
-
-function continues(words: Words, at: number, from: number): boolean {
-  const wanted = words.wanted[at];
-  const given = words.given[from];
-  if (wanted === undefined) return true;
-  if (given === undefined) return false;
-  const isLast = words.isCut && at === words.wanted.length - 1;
-  if (isWord(words, given, wanted) || (isLast && given.startsWith(wanted)))
-    if (continues(words, at + 1, from + 1)) return true;
-  if (groups.get(words.wanted[0] ?? "") === given) return continues(words, at, from + 1);
-  if (!/^[-+]./.test(given)) return false;
-  // The word after an option may be its value.
-  return (
-    continues(words, at, from + 1) ||
-    (!given.includes("=") && !/^-/.test(words.given[from + 1] ?? "-") && continues(words, at, from + 2))
+/** A long option may be shortened: one that begins like an option of the rule is taken for it. */
+function withWholeOptions({ text: rule }: CommandSpecifier, command: string): readonly string[] {
+  const options: readonly string[] = rule.match(/--[A-Za-z][\w-]*/g) ?? [];
+  if (options.length === 0 || !command.includes(" --")) return [command];
+  const whole = command.replace(/(?<=\s)--[A-Za-z][\w-]*(?=[\s=]|$)/g, (given) =>
+    options.includes(given) ? given : (options.find((option) => option.startsWith(given)) ?? given),
   );
-}
-
-/** Words that may be left out before a command: `docker container run`. */
-const groups: ReadonlyMap<string, string> = new Map([
-  ["docker", "container"],
-  ["podman", "container"],
-]);
-
-function isWord({ wanted: [program = ""] }: Words, given: string, wanted: string): boolean {
-  if (given === wanted) return true;
-  if (!/^p?npm$/.test(program)) return false;
-  // npm takes the beginning of a command for all of it.
-  return wanted === "install"
-    ? /^(?:i|in|ins|inst|insta|instal|isn|isnt|isnta|isntal|isntall)$/.test(given) ||
-        (program === "npm" && given === "add")
-    : program === "npm" && given.length > 2 && wanted.startsWith(given);
+  return whole === command ? [command] : [command, whole];
 }
 
 /** `rm -rf *` also speaks of `rm -f -r x` and `rm x -rf`. */

@@ -207,10 +207,10 @@ function addGit(words: readonly Word[], add: (list: readonly Word[]) => void): v
   const plain = withoutGitGlobals(words);
   add(plain);
   const [git, push, ...rest] = plain;
-  if (git === undefined || push === undefined) return;
-  const isUnverified = push.text === "commit" && rest.some(({ text }) => /^-[a-zA-Z]*n/.test(text));
-  if (isUnverified) add([git, push, { ...push, text: "--no-verify" }, ...rest]);
-  if (push.text !== "push") return;
+  // `-n` of a commit is `--no-verify`.
+  if (git !== undefined && push?.text === "commit" && rest.some(({ text }) => /^-[aeiopqsvz]*n/.test(text)))
+    add([git, push, { ...push, text: "--no-verify" }, ...rest]);
+  if (git === undefined || push?.text !== "push") return;
   const forced = rest.some(({ text }) => /^(?:--force(?:$|[-=])|-[a-zA-Z]*f)/.test(text));
   const others = rest.filter(({ text }) => !text.startsWith("-"));
   if (forced || others.some(({ text }) => text.startsWith("+")))

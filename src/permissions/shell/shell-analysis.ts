@@ -169,31 +169,34 @@ function strict(grammar: Grammar): Grammar {
     parse(source) {
       const script = grammar.parse(source);
       let message: string | undefined;
-      const visit = (node: SyntaxNode): void => {
-        message ??= refusedByBash(node, source);
-        if (message === undefined) forEachChild(node, visit);
+      const visit = (node: SyntaxNode, inCase: boolean): void => {
+        message ??= refusedByBash(node, source, inCase);
+        const isCase = inCase || node.type === "CaseItem";
+        if (message === undefined) forEachChild(node, (child) => visit(child, isCase));
       };
-      forEachChild(script, visit);
+      forEachChild(script, (child) => visit(child, false));
       return message === undefined ? script : { ...script, errors: [{ message, pos: 0 }] };
     },
   };
 }
 
-function refusedByBash(node: SyntaxNode, source: string): string | undefined {
+function refusedByBash(node: SyntaxNode, source: string, inCase: boolean): string | undefined {
   if (node.type === "Command" && hasStrayParenthesis(node, source))
     return "a parenthesis is not expected there";
   // Bash reads `((` as arithmetic first, and does not always look again.
   if (node.type === "Subshell" && node.body.commands[0]?.pos === node.pos + 1 && isSubshell(node.body))
     return "arithmetic and a subshell look alike";
-  if (
-    node.type === "Statement" &&
-    /^[ \t]*(?:;\s+|&\s*);(?![;&])/.test(source.slice(node.end).replaceAll("\\\n", ""))
-  )
+  if (node.type === "Statement" && hasEmptyCommand(source.slice(node.end).replaceAll("\\\n", ""), inCase))
     return "there is no command between two separators";
   // A line may break after `&&` and `||` only; in backquotes, positions do not show where.
   if (node.type === "TestCommand" && !/^\[\[[^\n]*\]\]$/.test(source.slice(node.pos, node.end)))
     return "a line breaks inside of [[ ]]";
   return undefined;
+}
+
+/** `a; ; b` and `a & ; b`; `;;` ends a part of `case`. */
+function hasEmptyCommand(rest: string, inCase: boolean): boolean {
+  return /^[ \t]*[;&]\s*;(?![;&])/.test(rest) && !(inCase && /^[ \t]*;;/.test(rest));
 }
 
 function isSubshell({ commands }: CompoundList): boolean {

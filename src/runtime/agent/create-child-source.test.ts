@@ -72,7 +72,8 @@ function stage(
   const definitions = [...(more.agents ?? []).map(defineAgent), ...builtinAgents()];
   const plan = { ...mainPlan, ...more.plan };
   const parts: ChildSourceParts = {
-    parent: () => ({ plan, messages: more.messages ?? [] }),
+    parent: () => plan,
+    messages: () => more.messages ?? [],
     look: async () => {
       const denials = [{ pattern: "secret", rule: "Agent(secret)" }];
       return { discovered: { registry: createRegistry({ definitions, denials }) } };

@@ -1,12 +1,15 @@
 import type { Message } from "../../conversation/message.ts";
+import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
 import { withinSession } from "../../planning/plan-tools.ts";
+import type { ChildRecord } from "../../tasks/child-record.ts";
 import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
 import { describeDefinition } from "../../tasks/spawner.ts";
 import type { ChildSource, KeptWorktree, OpenedChild, RefusedChild } from "../../tasks/task-manager.ts";
-import type { ChildRecord } from "./child-record.ts";
+import { liveTextEvents } from "../live/live-text.ts";
 import {
   type ChildSourceParts,
   decideChild,
@@ -17,6 +20,7 @@ import {
   prepareModel,
   refused,
 } from "./decide-child.ts";
+import type { AgentServices } from "./equip-agent.ts";
 
 /** Facts, plan, and a child that is ready to run: the same for new, forked and resumed ones, and for plans made elsewhere. */
 export function createChildSource(parts: ChildSourceParts): ChildSource {
@@ -32,8 +36,6 @@ export function createChildSource(parts: ChildSourceParts): ChildSource {
       return planWith(gathered, servers);
     },
     async open(request, options) {
-      const full = parts.budget?.refusal()?.error;
-      if (full !== undefined) return refused(full);
       const held: Held = {};
       return unlessOpened(held, async () => {
         const decided = await decideChild(request, { parts, held, options });
@@ -42,8 +44,8 @@ export function createChildSource(parts: ChildSourceParts): ChildSource {
       });
     },
     async openPlan(made, options) {
-      const plan = withinSession(made, parts.parent().plan);
-      const refusal = parts.refuse?.(plan) ?? parts.budget?.refusal()?.error;
+      const plan = withinSession(made, parts.parent());
+      const refusal = parts.refuse?.(plan);
       if (refusal !== undefined) return refused(refusal);
       const held: Held = {};
       return unlessOpened(held, async () => {
@@ -144,7 +146,8 @@ async function openProcess(
     sinks: [],
     news: [],
     async close(state) {
-      if (state !== undefined && definition !== undefined) await reportEnd(state, definition, parts.report);
+      if (state !== undefined && definition?.behaviour?.onEnd !== undefined)
+        await reportEnd(state, definition, parts.report);
       await parts.release(plan.agent.id);
       return undefined;
     },
@@ -167,7 +170,7 @@ async function forkedHistory(
   { parts, isElsewhere }: { readonly parts: ChildSourceParts; readonly isElsewhere: boolean },
 ): Promise<readonly Message[]> {
   if (!plan.task.forksContext) return [];
-  if (!isElsewhere || plan.history === undefined) return parts.parent().messages;
+  if (!isElsewhere || plan.history === undefined) return parts.messages();
   return (await parts.loadHistory?.(plan.history)) ?? [];
 }
 
@@ -187,7 +190,8 @@ async function close(
     readonly definition: AgentDefinition | undefined;
   },
 ): Promise<KeptWorktree | undefined> {
-  if (state !== undefined && definition !== undefined) await reportEnd(state, definition, parts.report);
+  if (state !== undefined && definition?.behaviour?.onEnd !== undefined)
+    await reportEnd(state, definition, parts.report);
   record.leaveQueue?.();
   // A caller that learns of its end must not find it cut off later, and have it do its work again.
   await record.close();
@@ -224,4 +228,16 @@ async function unlessOpened<Outcome extends { readonly type: string }>(
       await held.worktree?.finish();
     }
   }
+}
+
+/** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
+export function followersOf(
+  plan: RunPlan,
+  { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,
+): readonly EventSink[] {
+  const agentId = "task" in plan ? plan.agent.id : "main";
+  return [
+    { types: liveTextEvents, take: (event: RunEvent) => liveText.hear(agentId, event) },
+    ...(observer === undefined ? [] : [{ take: (event: RunEvent) => observer.event(plan, event) }]),
+  ];
 }

@@ -23,6 +23,7 @@ import {
   withEarlier,
   withModel,
 } from "../../planning/spawn-request.ts";
+import type { ChildRecord } from "../../tasks/child-record.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import type {
@@ -38,7 +39,6 @@ import { isServed, modelLimits } from "../gather-session.ts";
 import type { ChildContext } from "../gather-system-prompt.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers, ConnectChildOptions } from "../servers/session-servers.ts";
-import type { ChildRecord } from "./child-record.ts";
 import type { AgentServices } from "./equip-agent.ts";
 import { programFunctions } from "./program-functions.ts";
 
@@ -64,7 +64,9 @@ type SessionSpawnFacts = Omit<
 /** What a child is made from: facts are read, a plan is decided, and what the plan names is made. */
 export interface ChildSourceParts {
   readonly facts: SessionSpawnFacts;
-  readonly parent: () => { readonly plan: RunPlan; readonly messages: readonly Message[] };
+  /** The plan of the parent as it is now, and its conversation. */
+  readonly parent: () => RunPlan;
+  readonly messages: () => readonly Message[];
   /** Reads the agents again, so that a changed file counts at the next start. */
   readonly look: () => Promise<{ readonly discovered: { readonly registry: AgentRegistry } }>;
   /** What an earlier child was, by its id. */
@@ -172,7 +174,7 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
   const found = (await parts.look()).discovered.registry.find(
     recalled?.agentType ?? asked.agentType ?? "general-purpose",
   );
-  const { plan: parent, messages } = parts.parent();
+  const parent = parts.parent();
   if (found.type === "unknown") return refused(unknownType(asked, found, parent.spawn));
   if (found.type === "denied")
     return refused(`The agent ${found.agent.id} is denied by the rule ${found.rule}.`);
@@ -198,9 +200,9 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
         ? {}
         : {
             transcripts: {
-              own: files.agent(agentId).transcript,
+              own: () => files.agent(agentId).transcript,
               parent: files.transcript,
-              messages: messages.length,
+              messages: () => parts.messages().length,
             },
           }),
       ...(memory?.place === undefined ? {} : { memory: memory.place }),

@@ -4,7 +4,6 @@ import type { SessionFiles } from "../../journal/session-files.ts";
 import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
-import type { Stopwatch } from "../../loop/watch-run.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
@@ -13,6 +12,7 @@ import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
 import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
+import type { Stopwatch } from "../../tasks/watch-run.ts";
 import type { TodoItem, Tool } from "../../tools/tool.ts";
 import type { SessionInbox } from "../approvals/session-inbox.ts";
 import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
@@ -116,7 +116,7 @@ export async function equipAgent(
     model,
     capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
     serverTools: tools.serverTools(plan, model.facts),
-    ...peopleToAsk(plan, services, own),
+    ...peopleToAsk(plan, services, { ...own, directory }),
     // Once it is moved to the background, it has no more tools of servers.
     ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
       ? {}
@@ -164,7 +164,7 @@ function capabilitiesOf(
   const { runtime, inbox } = services;
   const tooling: Capability = { tools: granted };
   const behind: readonly Capability[] = [
-    { model: guard.pay, limits: guard.limits },
+    guard.capability,
     ...(inbox === undefined ? [] : [{ model: inbox.count }]),
     ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
     ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),

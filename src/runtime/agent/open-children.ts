@@ -3,7 +3,6 @@ import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
-import { createStopwatch, type Stopwatch } from "../../loop/watch-run.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
 import { withMode } from "../../permissions/permission-policy.ts";
@@ -11,6 +10,7 @@ import type { LimitFacts } from "../../planning/limit-plan.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import { createChildMemory, openChildRecord } from "../../tasks/child-record.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
@@ -20,6 +20,7 @@ import { foldEarlierRun, loadEarlierRun } from "../../tasks/load-earlier-run.ts"
 import { createChildMail, createMessenger } from "../../tasks/messenger.ts";
 import { createSpawner, type Spawner } from "../../tasks/spawner.ts";
 import type { ChildClocks, RefusedChild, TaskControl, TaskManager } from "../../tasks/task-manager.ts";
+import { createStopwatch, type Stopwatch } from "../../tasks/watch-run.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../tasks/worktree/read-worktree-settings.ts";
 import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
@@ -36,8 +37,7 @@ import type { SessionTeamParts } from "../teams/found-team.ts";
 import { openTeamMember } from "../teams/open-team-member.ts";
 import type { SessionTeam } from "../teams/session-team.ts";
 import { prepareMemory } from "./assemble-tools.ts";
-import { createChildMemory, openChildRecord } from "./child-record.ts";
-import { createChildSource } from "./create-child-source.ts";
+import { createChildSource, followersOf } from "./create-child-source.ts";
 import { listedAgents, type MadeWorktree, spawnFacts } from "./decide-child.ts";
 import { type AgentServices, equipAgent } from "./equip-agent.ts";
 import { type Capability, openAgent, toolsOf } from "./open-agent.ts";
@@ -133,6 +133,7 @@ export function openChildren(parts: ChildrenParts): Children {
   const facts = spawnFacts(parts);
   const spawner = createSpawner({
     tasks,
+    budget: parts.services.tree,
     children: openSource(parts, facts),
     report: runtime.notice,
     notify: mail.put,
@@ -200,7 +201,8 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
   };
   return createChildSource({
     facts,
-    parent: () => ({ plan: planNow(parts), messages: parts.messages() }),
+    parent: () => planNow(parts),
+    messages: parts.messages,
     look: parts.look,
     recall: async (agentId) =>
       keepsTranscripts ? loadEarlierRun(files.agent(agentId)) : foldEarlierRun(memory.records(agentId)),
@@ -218,7 +220,15 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
             preapprove(sketch, { approver, main: parent.plan, tools: tools.tools }),
         }),
     recover: (agentId, definition) => recover(agentId, parts, { definition }),
-    openRecord: (plan) => openChildRecord(plan, { services, takeOver: parts.takeOver, memory, nextQueued }),
+    openRecord: (plan) =>
+      openChildRecord(plan, {
+        session: runtime,
+        files: files.agent(plan.agent.id),
+        followers: followersOf(plan, services),
+        takeOver: parts.takeOver,
+        memory,
+        nextQueued,
+      }),
     loadHistory: async ({ transcript, messages }) => {
       const loaded = await loadSession(transcript);
       return loaded.messages.slice(0, messages);

@@ -1,6 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { Stopwatch } from "../../loop/watch-run.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
 import { type PermissionMode, type PolicyRule, withMode } from "../../permissions/permission-policy.ts";
@@ -9,6 +8,7 @@ import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { Stopwatch } from "../../tasks/watch-run.ts";
 import type { ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import type { InboxAsker, SessionInbox } from "../approvals/session-inbox.ts";
@@ -20,10 +20,9 @@ import type { AgentParts } from "./open-agent.ts";
 /** The people and programs that can be asked; clocks stop while they are. */
 export function peopleToAsk(
   plan: RunPlan,
-  { runtime, toolContext, asking, tools, inbox }: AgentServices,
-  { stopwatch, child }: AgentOwn,
+  { runtime, toolContext, asking, inbox }: AgentServices,
+  { stopwatch, child, directory }: AgentOwn & Pick<AgentParts, "directory">,
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
-  const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
   const context = toolContext(plan, directory);
   const { canUseTool } = runtime;
   const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });

@@ -1,6 +1,6 @@
 // @io
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, parseJson } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalQuestion } from "../../permissions/grants/approval-record.ts";
 import type { ApprovalsValue } from "../../settings/read-environment.ts";
@@ -123,7 +123,7 @@ export function readSignedAnswer(
     throw new RetinueError("bad-signature", "The answer is not signed with the key of the settings.");
   if (!(Math.abs(now - Number(timestamp)) <= maxAgeMs))
     throw new RetinueError("old-answer", "The answer was signed too long ago, or in the future.");
-  const value = readJson(body);
+  const value = parseJson(body);
   const { question, digest, by, answer } = isRecord(value) ? value : {};
   const isWhole = typeof question === "string" && typeof digest === "string" && isRecord(answer);
   if (!isWhole)
@@ -134,12 +134,4 @@ export function readSignedAnswer(
   // Every field of it is checked where it is written down.
   const given = answer as unknown as GivenAnswer;
   return { question, digest, given, by: typeof by === "string" && by.trim() !== "" ? by : "webhook" };
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -128,8 +128,6 @@ interface SessionHookFacts {
   readonly mayGrow?: boolean;
 }
 
-const noPluginHooks = { hooks: [], diagnostics: [] } as const;
-
 /** Finds every hook that this session has to respect; undefined where there is none. */
 export async function openSessionHooks(facts: SessionHookFacts): Promise<SessionHooks | undefined> {
   const { runtime, plan, definition } = facts;
@@ -138,7 +136,7 @@ export async function openSessionHooks(facts: SessionHookFacts): Promise<Session
   const notify = createReport(runtime.notice);
   const plugins =
     discovered.plugins.length === 0
-      ? noPluginHooks
+      ? { hooks: [], diagnostics: [] }
       : await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
   for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
   const rules = collectHookRules({

@@ -12,12 +12,11 @@ import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
 import { askingTool } from "../approvals/answer-question.ts";
 import { type Approval, readApprovals } from "../approvals/find-approvals.ts";
 import { withTeam } from "../teams/mail-of-team.ts";
-import { createRefresher } from "./create-refresher.ts";
 import { type LivePiece, liveFiles } from "./live-text.ts";
 import { readLiveText } from "./read-live-text.ts";
 import { overviewOf, type SessionOverview } from "./session-overview.ts";
 import type { AgentUpdate, StudioQuestion } from "./session-update.ts";
-import { type FolderWatch, watchFolders } from "./watch-folders.ts";
+import { createRefresher, type FolderWatch, watchFolders } from "./watch-folders.ts";
 
 export interface SessionPlace {
   /** The folder of the project's transcripts. */

@@ -8,10 +8,9 @@ import { findSessions } from "../../journal/find-sessions.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readApprovals } from "../approvals/find-approvals.ts";
-import { createRefresher } from "./create-refresher.ts";
 import type { FollowOptions } from "./follow-session.ts";
 import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
-import { watchFolders } from "./watch-folders.ts";
+import { createRefresher, watchFolders } from "./watch-folders.ts";
 
 /** Where the sessions are that are served. */
 export interface StudioScope {

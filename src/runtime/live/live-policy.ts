@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import {
   type PermissionMode,
@@ -8,8 +8,9 @@ import {
   parsePermissionMode,
 } from "../../permissions/permission-policy.ts";
 import { formatRule, parseRule } from "../../permissions/rules/parse-rule.ts";
+import { changeJson } from "../../settings/approve-mcp-servers.ts";
 import type { Paths } from "../../settings/paths.ts";
-import { type LocalRules, writeLocalRules } from "../../settings/write-local-rules.ts";
+import { type LocalRules, staysInside, writeLocalRules } from "../../settings/write-local-rules.ts";
 
 /** The settings files that rules can be saved to. */
 type SavedDestination = "localSettings" | "projectSettings" | "userSettings";
@@ -154,4 +155,20 @@ function textsOf(value: unknown): readonly string[] {
 
 function refused(reason: string): RetinueError {
   return new RetinueError("permission-update-refused", reason);
+}
+
+/** Writes top-level keys to a settings file of the person; `null` removes a key. */
+export async function updateSettingsFile(
+  { projectRoot, settings: { user } }: Pick<Paths, "projectRoot" | "settings">,
+  source: "localSettings" | "userSettings",
+  settings: JsonRecord,
+): ReturnType<typeof changeJson> {
+  const local = join(projectRoot, ".claude", "settings.local.json");
+  if (source === "localSettings" && !(await staysInside(local, projectRoot)))
+    return { type: "refused", file: local, why: `${local} is a link that leads out of the project` };
+  const changes = Object.entries(settings).map(([key, value]) => ({
+    path: [key],
+    value: value ?? undefined,
+  }));
+  return changeJson(source === "userSettings" ? user : local, () => changes);
 }

@@ -1,4 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
+import type { Options } from "@anthropic-ai/claude-agent-sdk";
 import { afterAll, beforeAll, describe, expect, it, test } from "vitest";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
@@ -77,6 +78,19 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
       /needs an instance with a function connect\(\)\./,
     ],
     [
+      "a tool whose effect is none",
+      () =>
+        createRuntime({
+          tools: [any({ name: "x", effect: "raed", inputSchema: { type: "object" }, call: () => "" })],
+        }),
+      /The effect of the tool "x" must be one of read, .*, but is "raed"\. Did you mean "read"\?/,
+    ],
+    [
+      "resumeAt of no session",
+      (r) => r.run("x", { resumeAt: "x" }),
+      /resumeAt of run\(\) means nothing without resume or continue\./,
+    ],
+    [
       "an effort above 100",
       (r) => r.run("x", { effort: 101 }),
       /must be a number from 0 to 100, but is 101\./,
@@ -107,6 +121,48 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
       'The option additionalDirectories names a folder that is not there: "gone".',
     );
   });
+});
+
+it.each([
+  [{ model: any(5) }, /The option settings of createRuntime\(\) cannot be used: The setting "model" must be/],
+  [{ permissions: any({ alow: ["Read"] }) }, /There is no permission setting "alow"/],
+])("settings of the program that cannot be used are refused: %j [SDK-1]", async (settings, sentence) => {
+  await using sample = await createSampleRuntime([], { settings });
+  await expect(sample.runtime.open()).rejects.toThrow(sentence);
+});
+
+it("a program hears of a budget that cannot be kept [LIM-3]", async () => {
+  const warnings: string[] = [];
+  await using sample = await createSampleRuntime(["Done.", "Done."], {
+    onWarning: (text) => void warnings.push(text),
+  });
+  await sample.runtime.run("Go.", { maxBudgetUsd: 1 }).result;
+  await sample.runtime.spawn("Explore", "Go.", { maxBudgetUsd: 1 }).result;
+  expect(warnings).toEqual(
+    Array(2).fill("The price of scripted is not known, so the budget cannot be kept."),
+  );
+});
+
+it("a child of an earlier process is resumed by its id alone [SDK-1, TRN-3]", async () => {
+  await using sample = await createSampleRuntime(["One."]);
+  const { agentId, sessionId } = await sample.runtime.spawn("Explore", "First.").result;
+  await sample.runtime.close();
+  const { runtime, requests } = sample.restart(["Two.", "Three."]);
+  const second = await runtime.spawn("Explore", "Second.", { resume: agentId }).result;
+  const third = await runtime.spawn("Explore", "Third.", { resume: agentId, allowedTools: ["Read"] }).result;
+  expect([second, third].map(({ text, agentId: id, sessionId: of }) => [text, id, of])).toEqual([
+    ["Two.", agentId, sessionId],
+    ["Three.", agentId, sessionId],
+  ]);
+  expect(requests.map(({ messages }) => messages.length)).toEqual([3, 5]);
+});
+
+it("a child that is stopped before it has started says the same as one that runs [SDK-3]", async () => {
+  await using sample = await createSampleRuntime([{ text: "Long.", failure: "stall", after: 0 }]);
+  const early = await sample.runtime.spawn("Explore", "Go.").stop();
+  const handle = sample.runtime.spawn("Explore", "Go.");
+  for await (const { type } of handle.events) if (type === "turn-started") break;
+  expect([early.reason, (await handle.stop()).reason]).toEqual(["stopped-by-program", "stopped-by-program"]);
 });
 
 it("a session that keeps no transcript writes nothing below the home folder, however long the results [SDK-1]", async () => {
@@ -179,6 +235,35 @@ describe("what a program's own functions do wrong is a sentence, and never takes
     expect(denials).toEqual([]);
     expect(JSON.stringify(sample.requests.at(-1)?.messages)).toContain("apple");
   });
+});
+
+it("hooks and agents with the types of the Agent SDK are taken as they are [SDK-1]", async () => {
+  const events: string[] = [];
+  const foreign: Required<Pick<Options, "hooks" | "agents">> = {
+    hooks: {
+      PreToolUse: [
+        {
+          hooks: [
+            async ({ hook_event_name: event }) => {
+              events.push(event);
+              return { async: true };
+            },
+          ],
+        },
+      ],
+    },
+    agents: { clerk: { description: "Works.", prompt: "Work." } },
+  };
+  const { hooks, agents } = foreign;
+  await using sample = await createSampleRuntime(
+    [{ calls: [{ name: "Glob", input: { pattern: "*" } }] }, "Done."],
+    {
+      hooks,
+      agents,
+    },
+  );
+  expect((await sample.runtime.run("Go.", { agent: "clerk" }).result).denials).toEqual([]);
+  expect(events).toEqual(["PreToolUse"]);
 });
 
 describe("canUseTool adds rules as in the Agent SDK [SDK-1]", () => {

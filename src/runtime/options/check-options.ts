@@ -187,7 +187,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   resumeAt: text,
   resumeDrops: text,
   output: schema,
-  interactive: thing,
+  interactive: methods(["takeMessages", "mode"], ["takesReports"]),
 };
 
 const childChecks: Readonly<Record<string, Check>> = {
@@ -267,6 +267,22 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 /** Refuses options that are unknown or of the wrong kind, with one sentence and the closest match. */
 export function checkOptions(taker: Taker, options: unknown): void {
   checkTable(taker, tables[taker], options);
+  if (taker === "open" || taker === "run") checkNeeds(taker, Object(options));
+}
+
+/** Options that say nothing without one of others. */
+const needs: Readonly<Record<string, readonly string[]>> = {
+  resumeAt: ["resume", "continue"],
+  resumeDrops: ["resumeAt"],
+  leadsTeam: ["childrenOnly"],
+};
+
+function checkNeeds(taker: string, options: Readonly<Record<string, unknown>>): void {
+  const isSet = (key: string): boolean => options[key] !== undefined && options[key] !== false;
+  for (const [key, others] of Object.entries(needs)) {
+    if (!isSet(key) || others.some(isSet)) continue;
+    throw invalid(`The option ${key} of ${taker}() means nothing without ${others.join(" or ")}.`);
+  }
 }
 
 /** The same by a table of its own. */

@@ -1,6 +1,8 @@
+import { repetitions } from "../../conversation/interrupted-agent.ts";
 import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
 import { isRecord, shown } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
+import { toolEffects } from "../../foundation/tool-table.ts";
 import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { LanguageModel } from "../../model/language-model.ts";
@@ -63,9 +65,7 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
       // Where they are asked for, the environment may still switch them off.
       ...(transcripts === true ? {} : { transcripts: false }),
       ...(options.settingSources === undefined ? { restrictionsOnly: true } : {}),
-      ...(settings === undefined
-        ? {}
-        : { settings: typeof settings === "string" ? settings : JSON.stringify(settings) }),
+      ...settingsOf(settings),
     },
     tools: given,
     model: typeof model === "string" ? undefined : model,
@@ -78,6 +78,13 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
       ...(overflow === undefined ? {} : { overflow }),
     },
   };
+}
+
+function settingsOf(settings: RuntimeOptions["settings"]): Pick<RuntimeSetup, "settings" | "ownSettings"> {
+  if (settings === undefined) return {};
+  return typeof settings === "string"
+    ? { settings }
+    : { settings: JSON.stringify(settings), ownSettings: true };
 }
 
 export interface NormalizedSession<Output> {
@@ -128,7 +135,24 @@ function readTool(tool: unknown, key?: string): GivenTool {
   if (name === undefined || name === "") throw invalid("A tool in the option tools has no name.");
   if (!callNames.some((method) => typeof tool[method] === "function"))
     throw invalid(`The tool ${shown(name)} has no function call(input, context).`);
+  checkWord(name, tool, { key: "effect", words: toolEffects });
+  checkWord(name, tool, { key: "repeats", words: repetitions });
   return { name, tool };
+}
+
+/** A word that means nothing would be taken for the strictest, without anybody hearing why a call is refused. */
+function checkWord(
+  tool: string,
+  fields: Readonly<Record<string, unknown>>,
+  { key, words }: { readonly key: string; readonly words: readonly string[] },
+): void {
+  const word = fields[key];
+  if (word === undefined || words.some((known) => known === word)) return;
+  const nearest = typeof word === "string" ? nearestName(word, words) : undefined;
+  const hint = nearest === undefined ? "" : ` Did you mean ${shown(nearest)}?`;
+  throw invalid(
+    `The ${key} of the tool ${shown(tool)} must be one of ${words.join(", ")}, but is ${shown(word)}.${hint}`,
+  );
 }
 
 /** What a tool's function is called here, in the AI SDK and in the Agent SDK. */

@@ -36,13 +36,12 @@ type HookCallback<Event extends FiredEvent> = (
 ) => HookReturn | Promise<HookReturn>;
 
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only watches returns nothing
-type HookReturn = HookOutput | AsyncHookOutput | undefined | void;
+type HookReturn = HookOutput | SdkHookOutput | undefined | void;
 
-/** What a hook of the Agent SDK answers that decides nothing; what it then does is its own matter. */
-interface AsyncHookOutput {
-  readonly async: true;
-  readonly asyncTimeout?: number;
-}
+/** What the Agent SDK types as an answer: one for any event, or that of a hook that decides nothing. */
+type SdkHookOutput =
+  | (Omit<HookOutput, "hookSpecificOutput"> & { readonly hookSpecificOutput?: object })
+  | { readonly async: true; readonly asyncTimeout?: number };
 
 type HooksByEvent = {
   readonly [Event in FiredEvent]?: readonly (
@@ -281,6 +280,8 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   /** The key under which a call is known outside this process. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly settings?: string;
+  /** The program wrote its settings itself, so what is wrong with them is a mistake of the call. */
+  readonly ownSettings?: boolean;
   /** Of the settings files of the person and the project, only what restricts counts. */
   readonly restrictionsOnly?: boolean;
   readonly mcpServers?: Readonly<Record<string, unknown>>;

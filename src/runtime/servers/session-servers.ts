@@ -1,4 +1,4 @@
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, parseJson } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { joinResourceTools } from "../../mcp/join-resource-tools.ts";
 import type { McpConnections, McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
@@ -173,19 +173,11 @@ function findPromptTool(name: string, tools: readonly Tool[]): Tool | undefined 
 }
 
 function readAnswer(name: string, text: string): Awaited<ReturnType<CanUseTool>> {
-  const answer = parse(text);
+  const answer = parseJson(text);
   const { behavior, updatedInput, message } = isRecord(answer) ? answer : {};
   if (behavior === "allow") {
     return { behavior, ...(isRecord(updatedInput) ? { updatedInput } : {}) };
   }
   if (behavior === "deny") return { behavior, ...(typeof message === "string" ? { message } : {}) };
   return { behavior: "deny", message: `${name} answered neither "allow" nor "deny"` };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,8 @@
 import type { UserMessage } from "../../conversation/message.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
+import type { MergedSettings } from "../../settings/settings-layer.ts";
 import type { ChildMail } from "../../tasks/messenger.ts";
+import { readTeamSettings } from "../../teams/team-settings.ts";
 import type { Children, ChildrenParts } from "../agent/open-children.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { SessionTeamParts } from "./found-team.ts";
@@ -27,6 +29,16 @@ export function openTeamOf(
       return found.type === "found" && found.agent.definition.forkContext === true;
     },
   });
+}
+
+/** Whether named agents form a team, by the environment and settings of a folder. */
+export function formsTeams(
+  process: Readonly<Record<string, string | undefined>>,
+  { env, plain: settings }: Pick<MergedSettings, "env" | "plain">,
+): boolean {
+  const environment = { ...process, ...Object.fromEntries(env) };
+  const { options: variables } = readEnvironment(environment);
+  return readTeamSettings({ option: undefined, environment, variables, settings }) !== undefined;
 }
 
 export interface ParentMailParts {

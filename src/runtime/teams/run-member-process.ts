@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
-import { isRecord } from "../../foundation/json-record.ts";
+import { parseJsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { runProcess } from "../../foundation/run-process.ts";
 import { spawnProcess } from "../../foundation/spawn-process.ts";
@@ -240,14 +240,9 @@ type MemberMessage =
 
 /** Lines of our own program; anything else on its output is passed over. */
 function readMessage(line: string): MemberMessage | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    if (!isRecord(value)) return undefined;
-    // Both ends are the same version of the same program.
-    if (["event", "ask", "budget"].includes(String(value["type"]))) return value as unknown as MemberMessage;
-  } catch {
-    // Not one of ours.
-  }
+  const value = parseJsonRecord(line);
+  // Both ends are the same version of the same program.
+  if (["event", "ask", "budget"].includes(String(value?.["type"]))) return value as unknown as MemberMessage;
   return undefined;
 }
 

@@ -1,4 +1,4 @@
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, parseJson } from "../../foundation/json-record.ts";
 import { type ProcessIdentity, toIdentity } from "../../storage/process-identity.ts";
 
 /**
@@ -43,12 +43,4 @@ export function parsePending(text: string): PendingWorktree | undefined {
     links: links.filter((link) => typeof link === "string"),
     owner,
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,4 @@
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, parseJson } from "../../foundation/json-record.ts";
 import type { ProcessIdentity } from "../../storage/process-identity.ts";
 
 /** Where the mark lies in what git keeps about one worktree; it goes when git forgets the worktree. */
@@ -48,12 +48,4 @@ export function parseMark(text: string): WorktreeMark | undefined {
 
 function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

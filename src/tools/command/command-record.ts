@@ -1,4 +1,4 @@
-import { isRecord } from "../../foundation/json-record.ts";
+import { isRecord, parseJson } from "../../foundation/json-record.ts";
 import { type ProcessIdentity, toIdentity } from "../../storage/process-identity.ts";
 import type { TaskRunState } from "../task-source.ts";
 
@@ -65,12 +65,4 @@ function readEnd(value: unknown): CommandEnd | undefined {
     ...(typeof value.note === "string" ? { note: value.note } : {}),
     ...(value.isCutOff === true ? { isCutOff: true } : {}),
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
 import { findSeenFile } from "../../../runtime/live/find-seen-file.ts";
-import { updateSettingsFile } from "../../../runtime/live/update-settings-file.ts";
+import { updateSettingsFile } from "../../../runtime/live/live-policy.ts";
 import { hasEnded } from "../../../runtime/session.ts";
 import { refused } from "../control-channel.ts";
 import { isBlocking, specificOf } from "../observed-hooks.ts";
@@ -11,6 +11,7 @@ import type { Choices, SdkConnection } from "../sdk-connection.ts";
 import { commandOutput } from "../sdk-messages.ts";
 import { reportRequests } from "./report-requests.ts";
 import { serverRequests } from "./server-requests.ts";
+import { workspaceRequests } from "./workspace-requests.ts";
 
 export type ControlRequestOptions = Pick<
   SdkConnection,
@@ -63,6 +64,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
     ["rename_session", (request) => renameSession(request, options)],
     ...serverRequests(options),
     ...reportRequests(options),
+    ...workspaceRequests(options),
   ]);
 }
 

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
+import { isRecord, type JsonRecord, parseJsonRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { CanUseTool } from "../../../runtime/agent/create-authorize.ts";
 import { createHostedRuntime } from "../../../runtime/create-runtime.ts";
@@ -139,10 +139,5 @@ function readBehavior(value: unknown): MemberAnswer["behavior"] {
 }
 
 function readLine(text: unknown): JsonRecord | undefined {
-  try {
-    const value: unknown = JSON.parse(String(text));
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  return parseJsonRecord(String(text));
 }

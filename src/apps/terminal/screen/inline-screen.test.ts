@@ -1,4 +1,4 @@
-import { Terminal } from "@xterm/headless";
+import xterm from "@xterm/headless";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { InlineScreen } from "./inline-screen.ts";
@@ -8,7 +8,7 @@ import { wrapRow } from "./wrap-row.ts";
 
 /** A terminal of 40 by 10 with five lines of a shell above the screen. */
 function stage(columns = 40, rows = 10) {
-  const terminal = new Terminal({ cols: columns, rows, scrollback: 300, allowProposedApi: true });
+  const terminal = new xterm.Terminal({ cols: columns, rows, scrollback: 300, allowProposedApi: true });
   const written: string[] = [];
   const feed = (bytes: string): void => {
     written.push(bytes);
@@ -197,7 +197,7 @@ describe("the inline screen", () => {
 
 /** The screen before a slow terminal: what is written waits until it is delivered, and news of a resize until they are heard. */
 function slowStage() {
-  const terminal = new Terminal({ cols: 100, rows: 24, scrollback: 1_000, allowProposedApi: true });
+  const terminal = new xterm.Terminal({ cols: 100, rows: 24, scrollback: 1_000, allowProposedApi: true });
   let known = { columns: 100, rows: 24 };
   const waiting: string[] = [];
   const screen = new InlineScreen({

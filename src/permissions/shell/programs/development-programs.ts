@@ -200,17 +200,10 @@ const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, sp
   return map.set(name, [...(map.get(name) ?? []), tool]);
 }, new Map<string, readonly Tool[]>());
 
-/** Programs that print their version without obeying a file of the folder. */
-const versioned: ReadonlyMap<string, string> = new Map(
-  ["docker", "tsc", "gcc", "g++", "cc", "clang", "cmake"].map((name) => [name, "--version"]),
-).set("go", "version");
-
 /** Reads a call of a tool of developers; undefined for one that is not listed. */
 export function judgeDevelopment(words: readonly Word[]): Judgement | undefined {
   const [program, command] = words;
   const name = program?.text ?? "";
-  if (words.length === 2 && command?.literal === true && versioned.get(name) === command.text)
-    return judgement(true, []);
   const tool = known
     .get(name)
     ?.find(({ names }) => names === undefined || (command?.literal === true && names.has(command.text)));

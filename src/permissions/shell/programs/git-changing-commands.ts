@@ -1,4 +1,3 @@
-import {} from "../word.ts";
 import {
   address,
   always,

@@ -68,7 +68,7 @@ describe("[PRM-9] commands of every day that only read need no question", () => 
     "printenv",
     "printenv AWS_SECRET_ACCESS_KEY",
     "echo $AWS_SECRET_ACCESS_KEY",
-    "echo ${TOKEN:-none}",
+    `echo \${TOKEN:-none}`,
     "cargo --version",
     "yarn --version",
     "mvn --version",

@@ -14,17 +14,26 @@ const withoutLists: Pick<ProgramSpec, "caution"> = {
       ? `${program?.text} takes more arguments from a file that is named with @`
       : undefined,
 };
-const expanding = (options: string): ProgramSpec => ({
+/** They take a name without its ending for one with it. */
+const expanding = (options: string, ...endings: readonly string[]): ProgramSpec => ({
   options: `${options} ${question}`,
   operands: "read",
   readOnly: true,
+  renames: (path) => endings.map((ending) => `${path}${ending}`),
 });
 
 /** Programs that show archives, object files and the machine. */
 export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
-  ["zcat", expanding("f q v force quiet verbose")],
-  ["bzcat", expanding("f q s small quiet force")],
-  ["xzcat", expanding("f q force quiet")],
+  // It is a script that starts gzip.
+  [
+    "zcat",
+    {
+      ...expanding("q v quiet verbose", ".gz", ".z", ".Z", "-gz", "-z", "_z", ".tgz", ".taz"),
+      runsAs: "gzip -cd",
+    },
+  ],
+  ["bzcat", expanding("q s small quiet", ".bz2", ".bz", ".tbz2", ".tbz")],
+  ["xzcat", expanding("q quiet", ".xz", ".lzma", ".txz", ".tlz")],
   ["zipinfo", { options: "1 2 s m l v h t T z", operands: "read", readOnly: true, maxOperands: 1 }],
   [
     "nm",
@@ -79,15 +88,10 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     ),
   ],
   ["cal", text("1 3 j y m s one three julian year monday sunday help version")],
-  ["locale", text(`a m c k all-locales charmaps category-name keyword-name ${question}`)],
+  ["locale", text(`a c k all-locales category-name keyword-name ${question}`)],
   // `-v` names a program that it starts.
   ["getconf", text("a")],
-  [
-    "lscpu",
-    text(
-      "a b c B C? e? p? x y J all online offline bytes caches? extended? parse? hex physical json output-all h V help version",
-    ),
-  ],
+  ["lscpu", text("B C? e? p? x y J bytes caches? extended? parse? hex physical json h V help version")],
   [
     "lsblk",
     text(
@@ -95,7 +99,7 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
         "noheadings output: output-all paths pairs raw inverse scsi topology sort: zoned h V help version",
     ),
   ],
-  ["whereis", text("b m s u l h V help version")],
+  ["whereis", text("b m s u l")],
   [
     "pgrep",
     text(
@@ -108,12 +112,14 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
 /** Programs of developers that print their version or a summary without obeying a file of the folder. */
 const questions: ReadonlyMap<string, RegExp> = new Map([
   ...(
-    "make ninja cmake gcc g++ cc c++ clang clang++ ld gh curl wget sqlite3 psql mysql pip pip3 deno bun uv ruff shellcheck tsc " +
+    "make ninja cmake gcc g++ cc c++ clang clang++ ld gdb gh curl wget sqlite3 psql mysql pip pip3 deno bun uv ruff shellcheck tsc " +
     "kubectl helm"
   )
     .split(" ")
     .map((name): [string, RegExp] => [name, /^--(?:version|help)$/]),
   // What they say with `--help` comes from plugins, which they start.
+  ["npx", /^--version$/],
+  ["go", /^version$/],
   ["docker", /^--version$/],
   ["podman", /^--version$/],
   ["kubectl", /^(?:--help|version --client(?:=true)?)$/],

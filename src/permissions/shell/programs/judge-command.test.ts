@@ -113,6 +113,45 @@ const readOnly = [
   "timeout 5 ls",
 ];
 
+describe("[PRM-9] processes, packages, packed files and versions", () => {
+  it.each([
+    "ps aux",
+    "ps -ef",
+    "ps -eo pid,ppid,%cpu,args --sort=-%cpu",
+    "ps -p 12",
+    "ps -u ada",
+    "zcat a.gz",
+    "bzcat a.bz2",
+    "curl --version",
+    "sqlite3 --version",
+    "java -version",
+  ])("%s only reads", async (command) => {
+    expect((await lastUnit(command)).readOnly).toBe(true);
+  });
+
+  it.each([
+    "ps auxe",
+    "ps e",
+    "ps -auxe",
+    "ps aux eww",
+    "ps -o environ",
+    "ps -eo pid,env",
+    "npm ls",
+    "npm run",
+    "npm ls --prefix x",
+    "npm run build",
+    "npm --prefix x ls",
+    "npm ls --userconfig x",
+    "zcat -f a.gz",
+    "curl --version https://example.com",
+    "cargo --version",
+    "yarn --version",
+    "mvn --version",
+  ])("%s may do more", async (command) => {
+    expect((await lastUnit(command)).readOnly).toBe(false);
+  });
+});
+
 describe("[PRM-9] commands that only read need no rule", () => {
   it.each(readOnly)("%s", async (command) => {
     expect(await lastUnit(command)).toMatchObject({ readOnly: true });

@@ -134,7 +134,7 @@ export interface ProgramSpec {
   readonly readOnlyNeeds?: string;
   /** An option that is added when it only reads. */
   readonly added?: string;
-  /** The program that runs in its place, with the operands alone, when it only reads. */
+  /** The program, with options, that runs in its place, with the operands alone, when it only reads. */
   readonly runsAs?: string;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
@@ -181,7 +181,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
       ...judged,
       ...(spec.added !== undefined && { rendered: withOption(words, spec.added) }),
       ...(spec.runsAs !== undefined && {
-        rendered: [spec.runsAs, "--", ...operands.map(({ rendered }) => rendered)],
+        rendered: [...spec.runsAs.split(" "), "--", ...operands.map(({ rendered }) => rendered)],
       }),
       ...(hidden !== undefined && { readOnly: false }),
       anywhere: spec.obeysDirectory !== true,
@@ -190,7 +190,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
 }
 
 /** A program that writes the files it is given, called so that it only reads them. */
-function readingOnly({ renames: _, ...spec }: ProgramSpec): ProgramSpec {
+function readingOnly(spec: ProgramSpec): ProgramSpec {
   return { ...spec, operands: "read" };
 }
 
@@ -204,7 +204,10 @@ function usedPaths(spec: ProgramSpec, scanned: ScannedWords, operands: readonly 
     ...(spec.readOnly === true && spec.operands === "read" ? latePaths(scanned.options) : []),
     ...operandPaths(spec.operands, operands, scanned.options),
     ...operands.flatMap((word) =>
-      (spec.renames?.(word.path) ?? []).map((path) => ({ word: { ...word, path }, use: "write" as const })),
+      (spec.renames?.(word.path) ?? []).map((path) => ({
+        word: { ...word, path },
+        use: spec.operands === "read" ? ("read" as const) : ("write" as const),
+      })),
     ),
   ];
   paths.push(...removedPaths(spec, scanned.options, operands));

@@ -2,8 +2,8 @@ import { textOf } from "../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
 import { abortable, type WaitClock } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import { endingOfCause, limitError } from "./loop-ports.ts";
-import { createTally } from "./run-agent-loop.ts";
+import { endingOfCause, limitError } from "../loop/loop-ports.ts";
+import { createTally } from "../loop/run-agent-loop.ts";
 
 /** Without any event: reported after the first time, stopped after the second. */
 export interface SilenceLimit {
@@ -64,7 +64,7 @@ export async function* watchRun(
       next = iterator.next();
     }
   } finally {
-    over.abort(new RetinueError("run-over", "The run is over."));
+    over.abort();
     watch.stopwatch.stop();
     const closing = iterator.return?.();
     closing?.catch(() => undefined);

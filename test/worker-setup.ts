@@ -6,3 +6,6 @@ fc.configureGlobal({
   seed: Number(process.env["FAST_CHECK_SEED"] ?? 7),
   numRuns: Number(process.env["FAST_CHECK_RUNS"] ?? 40),
 });
+
+// A worker loads each test file under a new name, which a compile cache would keep for ever; the programs it starts use one.
+delete process.env["NODE_DISABLE_COMPILE_CACHE"];

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { textOf } from "../../conversation/message.ts";
-import type { ModelRequest } from "../../model/model.ts";
-import { createSampleRuntime } from "../../testing/sample-runtime.ts";
+import { textOf } from "../conversation/message.ts";
+import type { ModelRequest } from "../model/model.ts";
+import { createSampleRuntime } from "../testing/sample-runtime.ts";
 
 const call = (name: string, input: object) => ({ calls: [{ name, input }] });
 const spoken = ({ messages }: ModelRequest): string => JSON.stringify(messages);

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
+import { createAsyncQueue } from "../loop/call-tools.ts";
+import { endingOfCause } from "../loop/loop-ports.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { createAsyncQueue } from "./call-tools.ts";
-import { endingOfCause } from "./loop-ports.ts";
 import { createStopwatch, type SilenceLimit, watchRun } from "./watch-run.ts";
 
 const sign: RunEvent = { type: "turn-started", turn: 1 };
