@@ -38,9 +38,10 @@ test("/model changes the model, esc esc goes back to before a prompt, /clear beg
   await isReady();
 
   // One change of conversation after the other, each to its end: the last one counts, and one conversation is open.
-  pty.type(`/clear${keys.enter}/fork${keys.enter}/clear${keys.enter}`);
-  await pty.shows("A new conversation begins here.");
-  pty.type(`something else${keys.enter}`);
+  pty.type(`/clear${keys.enter}/fork${keys.enter}/clear${keys.enter}something else${keys.enter}`);
+  const begun = async (): Promise<number> =>
+    (await pty.all()).filter((line) => line.includes("A new conversation begins here.")).length;
+  await expect.poll(begun, { timeout: 20_000 }).toBe(2);
   await pty.shows("New.");
   const files = (end: string): readonly string[] =>
     readdirSync(place.home, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(end));

@@ -20,6 +20,8 @@ export interface LiveConversationOptions {
   readonly report: (event: SessionEvent) => void;
   /** The permission mode now. */
   readonly mode: () => string;
+  /** Another conversation is about to take its place, and what waits is for that one. */
+  readonly isLeaving: () => boolean;
   /** What an agent has said and done so far, from its file. */
   readonly stored: (agentId: string) => Promise<readonly AgentEntry[]>;
 }
@@ -116,7 +118,7 @@ export class LiveConversation implements AsyncDisposable {
 
   /** Sends the next message, or what agents in the background have to report, when nothing runs. */
   continue(): void {
-    if (this.#turn !== undefined || this.#isClosed) return;
+    if (this.#turn !== undefined || this.#isClosed || this.#options.isLeaving()) return;
     const text = this.#options.queue.takeFirst();
     const content = text === undefined ? this.#news().flatMap(blocksOf) : this.#contentOf(text);
     if (content.length > 0) void this.#runTurn(content);

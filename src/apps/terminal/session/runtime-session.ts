@@ -53,8 +53,8 @@ export class RuntimeSession implements TerminalSession {
   /** The mode that the person has chosen; undefined leaves that of the plan. */
   #mode: PermissionMode | undefined;
   #given: SessionOptions;
-  /** Another conversation is being opened; messages wait for it. */
-  #isSwitching = false;
+  /** Changes of the conversation that are under way; messages wait for the last. */
+  #changes = 0;
   /** Conversations are opened and changed one after the other; settled when none is under way. */
   #changing: Promise<unknown> = Promise.resolve();
   /** What the person did at the prompt while no conversation was open. */
@@ -78,7 +78,12 @@ export class RuntimeSession implements TerminalSession {
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#changing.then(work);
+    this.#changes += 1;
+    const done = this.#changing.then(work).finally(() => {
+      this.#changes -= 1;
+      if (this.#changes === 0 && this.#live !== undefined) for (const own of this.#early.splice(0)) own();
+      this.#live?.continue();
+    });
     this.#changing = done.catch(() => undefined);
     return done;
   }
@@ -116,7 +121,7 @@ export class RuntimeSession implements TerminalSession {
     if (this.#watched?.isOwned === true) this.#report({ type: "notice", level: "warning", text: readOnly });
     else this.#queue.add(text);
     if (this.#watched?.isOwned === false) void this.#continueWatched(this.#watched.sessionId);
-    else if (!this.#isSwitching) this.#live?.continue();
+    else this.#live?.continue();
   }
 
   takeBack(messageId: string): string | undefined {
@@ -172,7 +177,7 @@ export class RuntimeSession implements TerminalSession {
   /** Now, or with the conversation that is being opened. */
   #whenOpen(work: () => void): void {
     if (this.#watched !== undefined) this.#report({ type: "notice", level: "warning", text: readOnly });
-    else if (this.#live === undefined) this.#early.push(work);
+    else if (this.#live === undefined || this.#changes > 0) this.#early.push(work);
     else work();
   }
 
@@ -194,15 +199,8 @@ export class RuntimeSession implements TerminalSession {
 
   async #rewind(promptId: string): Promise<void> {
     this.#refuseWhileBusy("go back");
-    this.#isSwitching = true;
-    try {
-      await this.#switchTo(
-        await (await loadRecords(this.#options.context)).copyBefore(this.#opened().plan.sessionId, promptId),
-      );
-    } finally {
-      this.#isSwitching = false;
-      this.#live?.continue();
-    }
+    const records = await loadRecords(this.#options.context);
+    await this.#switchTo(await records.copyBefore(this.#opened().plan.sessionId, promptId));
   }
 
   switchTo(sessionId: string | undefined, options?: { readonly fork?: boolean }): Promise<void> {
@@ -275,6 +273,7 @@ export class RuntimeSession implements TerminalSession {
       queue: this.#queue,
       report: (event) => this.#report(event),
       mode: () => this.#modeNow(),
+      isLeaving: () => this.#changes > 0,
       stored: async (agentId) =>
         conversationEntries(
           await (await loadRecords(this.#options.context)).agentMessages(session.plan.sessionId, agentId),
@@ -293,8 +292,6 @@ export class RuntimeSession implements TerminalSession {
         costUsd: 0,
       },
     });
-    for (const work of this.#early.splice(0)) work();
-    this.#live.continue();
   }
 
   /** Opens another conversation in place of this one; where that fails, this one continues. */
