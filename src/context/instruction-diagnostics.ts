@@ -1,5 +1,5 @@
 import type { Diagnostic, Place } from "../foundation/diagnostic.ts";
-import { shown } from "../foundation/json-record.ts";
+import { quote } from "../foundation/json-record.ts";
 
 export const largestInstructionFile = 256 * 1024;
 export const largestInstructions = 1024 * 1024;
@@ -14,7 +14,7 @@ export function heldBackDiagnostic(target: string, spot: ImportSpot | undefined,
   return {
     severity: "warning",
     code: "outside-import",
-    message: `${shown(target, 300)} lies outside of the project; it was held back.`,
+    message: `${quote(target, 300)} lies outside of the project; it was held back.`,
     advice:
       "Allow instructions from outside of this project if you trust the file, or copy it into the project.",
     ...(spot ?? { file }),
@@ -29,7 +29,7 @@ export function deniedImportDiagnostic(
   return {
     severity: "warning",
     code: "denied-import",
-    message: `A rule forbids to read ${shown(target, 300)}; it was left out.`,
+    message: `A rule forbids to read ${quote(target, 300)}; it was left out.`,
     advice: "Take the import away, or change the deny rule; `retinue permissions list` shows where it is.",
     ...(spot ?? { file }),
   };
@@ -49,7 +49,7 @@ export function missingImportDiagnostic(path: string, spot: ImportSpot): Diagnos
   return {
     severity: "warning",
     code: "missing-import",
-    message: `There is no file ${shown(path, 300)}; the import was left out.`,
+    message: `There is no file ${quote(path, 300)}; the import was left out.`,
     advice: "Write the path relative to this file, or put it in backticks if it is no import.",
     ...spot,
   };
@@ -59,7 +59,7 @@ export function circularImportDiagnostic(path: string, spot: ImportSpot): Diagno
   return {
     severity: "note",
     code: "circular-import",
-    message: `${shown(path, 300)} leads back to this file; it is read once.`,
+    message: `${quote(path, 300)} leads back to this file; it is read once.`,
     advice: "Take one of the imports away.",
     ...spot,
   };
@@ -69,7 +69,7 @@ export function tooDeepDiagnostic(path: string, spot: ImportSpot): Diagnostic {
   return {
     severity: "warning",
     code: "import-too-deep",
-    message: `${shown(path, 300)} is imported more than ${deepestImport} levels deep; it was left out.`,
+    message: `${quote(path, 300)} is imported more than ${deepestImport} levels deep; it was left out.`,
     advice: "Import it from a file nearer to CLAUDE.md.",
     ...spot,
   };

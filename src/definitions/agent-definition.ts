@@ -1,5 +1,5 @@
 import type { Diagnostic, Place } from "../foundation/diagnostic.ts";
-import { isRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, quote } from "../foundation/json-record.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
@@ -267,13 +267,13 @@ export function defineAgent(input: AgentInput): AgentDefinition {
   if (!isRecord(input))
     throw unusable(
       undefined,
-      `It must be an object with name, description and prompt, but is ${shown(input)}.`,
+      `It must be an object with name, description and prompt, but is ${quote(input)}.`,
     );
   const { name, prompt, onEnd, ...fields } = input;
   if (typeof prompt !== "string" && typeof prompt !== "function")
-    throw unusable(name, `Its prompt must be a text or a function, but is ${shown(prompt)}.`);
+    throw unusable(name, `Its prompt must be a text or a function, but is ${quote(prompt)}.`);
   if (onEnd !== undefined && typeof onEnd !== "function")
-    throw unusable(name, `Its onEnd must be a function, but is ${shown(onEnd)}.`);
+    throw unusable(name, `Its onEnd must be a function, but is ${quote(onEnd)}.`);
   const text = typeof prompt === "string" ? prompt : "";
   const { definition, diagnostics } = readDefinitionObject(
     String(name),

@@ -1,4 +1,4 @@
-import { isRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 
 /** What one agent may take, as people write it in settings, definitions and calls. */
@@ -40,7 +40,7 @@ export function readAgentLimits(
   value: unknown,
   known: readonly AgentLimitKey[] = agentLimitKeys,
 ): LimitsReading {
-  if (!isRecord(value)) return { type: "unusable", reason: `needs an object, but is ${shown(value)}` };
+  if (!isRecord(value)) return { type: "unusable", reason: `needs an object, but is ${quote(value)}` };
   for (const [key, written] of Object.entries(value)) {
     const reason = flawOf(key, written, known);
     if (reason !== undefined) return { type: "unusable", at: key, reason };
@@ -64,5 +64,5 @@ function flawOf(key: string, written: unknown, known: readonly AgentLimitKey[]):
   const least = smallest.get(key) ?? 1;
   if (isNumber && (!isWhole || (Number.isSafeInteger(written) && written >= least))) return undefined;
   const expected = isWhole ? `a whole number from ${least}` : "a number above 0";
-  return `needs ${expected}, but is ${shown(written)}`;
+  return `needs ${expected}, but is ${quote(written)}`;
 }

@@ -1,5 +1,5 @@
 import type { Diagnostic, DocumentPath, Issue, Place } from "../foundation/diagnostic.ts";
-import { shown } from "../foundation/json-record.ts";
+import { quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import {
   type AliasTable,
@@ -63,7 +63,7 @@ export const lintModel: LintRule = ({ model }, { aliases }) => {
     ];
   }
   if (reference.type !== "id" || reference.nearest === undefined) return [];
-  const message = `There is no model alias ${shown(model)}, so it is taken as the id of a model.`;
+  const message = `There is no model alias ${quote(model)}, so it is taken as the id of a model.`;
   const advice = `Did you mean \`${reference.nearest}\`?`;
   return [{ severity: "warning", code: "model-near-miss", message, advice, path }];
 };
@@ -72,7 +72,7 @@ function lintColor({ color }: AgentDefinition): Issue[] {
   if (color === undefined || agentColors.some((known) => known === color)) return [];
   const nearest = nearestName(color, agentColors);
   const advice = `Write one of ${agentColors.join(", ")}.${nearest === undefined ? "" : ` Did you mean \`${nearest}\`?`}`;
-  const message = `${shown(color)} is not a colour of the display; another one is chosen.`;
+  const message = `${quote(color)} is not a colour of the display; another one is chosen.`;
   return [{ severity: "note", code: "unknown-color", message, advice, path: ["color"] }];
 }
 

@@ -1,7 +1,7 @@
 // @io
 import { mkdir, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, resolve } from "node:path";
-import { shown } from "./json-record.ts";
+import { quote } from "./json-record.ts";
 import { RetinueError } from "./retinue-error.ts";
 
 /** The folder this process was started in; one that was removed meanwhile has no path any more. */
@@ -39,7 +39,7 @@ export async function checkFolders(
     for (const folder of options[option] ?? []) {
       const found = await stat(resolve(cwd, folder)).catch(() => undefined);
       if (found?.isDirectory() === true) continue;
-      const message = `The option ${option} names a folder that is not there: ${shown(folder, 300)}.`;
+      const message = `The option ${option} names a folder that is not there: ${quote(folder, 300)}.`;
       throw new RetinueError("unusable-folder", message, { advice: "Check the path." });
     }
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyCharacter } from "../testing/any-character.ts";
-import { isRecord, isUnreasonablyLarge, kindOf, shown } from "./json-record.ts";
+import { isRecord, isUnreasonablyLarge, kindOf, quote } from "./json-record.ts";
 
 describe("json-value", () => {
   it.each([
@@ -23,19 +23,19 @@ describe("json-value", () => {
     ["a\nb\u0000", '"a\\nb\\u0000"'],
     ["\u202etxt", '"\ufffdtxt"'],
   ])("shows %j on one line", (value, expected) => {
-    expect(shown(value)).toBe(expected);
+    expect(quote(value)).toBe(expected);
   });
 
   it("shortens what is long", () => {
-    expect(shown("x".repeat(500)).length).toBeLessThan(90);
-    expect(shown("x".repeat(500))).toMatch(/…"$/);
+    expect(quote("x".repeat(500)).length).toBeLessThan(90);
+    expect(quote("x".repeat(500))).toMatch(/…"$/);
   });
 
   it("never prints control characters, whatever the text", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: anyCharacter }),
-        (text) => !/[\u0000-\u001f\u007f-\u009f]/.test(shown(text)),
+        (text) => !/[\u0000-\u001f\u007f-\u009f]/.test(quote(text)),
       ),
     );
   });

@@ -28,7 +28,7 @@ export function parseJsonRecord(text: string): JsonRecord | undefined {
 }
 
 /** A value as a person would recognise it in a message: short, on one line, without control characters. */
-export function shown(value: unknown, limit = 80): string {
+export function quote(value: unknown, limit = 80): string {
   if (typeof value !== "string" && typeof value !== "number" && typeof value !== "boolean")
     return kindOf(value);
   const text = JSON.stringify(typeof value === "string" ? value.slice(0, limit + 1) : value);

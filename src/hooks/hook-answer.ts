@@ -1,4 +1,4 @@
-import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
+import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import type { FiredEvent } from "./hook-input.ts";
 
@@ -151,7 +151,7 @@ export function readAnswer(event: FiredEvent, value: unknown): HookReading {
     return failed(`"hookSpecificOutput" must be an object, but it is ${kindOf(specific)}`);
   const named = specific["hookEventName"];
   if (named !== undefined && named !== event) {
-    return failed(`"hookEventName" says ${shown(named)}, but the event is ${event}`);
+    return failed(`"hookEventName" says ${quote(named)}, but the event is ${event}`);
   }
   const complaint = misspeltField(value) ?? misspeltField(specific) ?? wrongKinds(value, specific);
   if (complaint !== undefined) return failed(complaint);
@@ -191,7 +191,7 @@ function wrongKinds(value: JsonRecord, specific: JsonRecord): string | undefined
     return key === undefined ? undefined : `"${key}" must be a text, but it is ${kindOf(fields[key])}`;
   };
   if (isGiven(value["continue"]) && typeof value["continue"] !== "boolean")
-    return `"continue" must be true or false, but it is ${shown(value["continue"])}`;
+    return `"continue" must be true or false, but it is ${quote(value["continue"])}`;
   if (isGiven(specific["updatedInput"]) && !isRecord(specific["updatedInput"]))
     return `"updatedInput" must be an object, but it is ${kindOf(specific["updatedInput"])}`;
   return wrong(value, textKeys) ?? wrong(specific, specificTextKeys);
@@ -216,7 +216,7 @@ function readDecision(event: FiredEvent, value: JsonRecord, specific: JsonRecord
   if (!isGiven(written)) return {};
   const verdict = words.get(written);
   if (verdict === undefined)
-    return `it decides ${shown(written)}; the words are allow, ask, deny, approve, block`;
+    return `it decides ${quote(written)}; the words are allow, ask, deny, approve, block`;
   const reason = textIn(specific["permissionDecisionReason"]) ?? textIn(value["reason"]);
   if (verdict === "deny") return blockingAnswer(event, reason ?? "the hook gave no reason");
   if (blockEffects[event] !== "deny") return {};
@@ -240,7 +240,7 @@ function readPermission(decision: unknown): HookAnswer | string {
     const reason = textIn(message) ?? "the hook gave no reason";
     return { verdict: "deny", reason, ...(interrupt === true ? { stop: reason } : {}) };
   }
-  if (behavior !== "allow") return `"behavior" must be allow or deny, but it is ${shown(behavior)}`;
+  if (behavior !== "allow") return `"behavior" must be allow or deny, but it is ${quote(behavior)}`;
   if (isGiven(updatedInput) && !isRecord(updatedInput))
     return `"updatedInput" must be an object, but it is ${kindOf(updatedInput)}`;
   if (isGiven(updatedPermissions) && !Array.isArray(updatedPermissions))
@@ -331,5 +331,5 @@ function firstText(...texts: readonly string[]): string | undefined {
 }
 
 function brief(text: string): string {
-  return shown(text.trim(), 200);
+  return quote(text.trim(), 200);
 }

@@ -1,5 +1,5 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import type { HookHandler, HookHandlerType } from "./hook-rule.ts";
 
@@ -42,7 +42,7 @@ function typeComplaint(value: JsonRecord): string {
   const written = value["type"];
   return written === undefined || written === null
     ? "This hook has no type and none of the fields command, url, prompt or server and tool"
-    : `There is no hook type ${shown(written)}`;
+    : `There is no hook type ${quote(written)}`;
 }
 
 function typeAdvice(value: JsonRecord): string {
@@ -149,7 +149,7 @@ function wrongDetail(name: string, expected: string, value: unknown, path: Docum
   return {
     severity: "warning",
     code: "hook-field-invalid",
-    message: `The field "${name}" must be ${expected}, but here it is ${shown(value)}; it was left out.`,
+    message: `The field "${name}" must be ${expected}, but here it is ${quote(value)}; it was left out.`,
     advice: `Write ${expected}, or remove "${name}".`,
     path,
   };

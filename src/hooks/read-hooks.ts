@@ -1,5 +1,5 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { canonicalToolName, knownToolNames } from "../foundation/tool-table.ts";
 import { hookEventNames, hookEvents, isFiredEvent, isHookEventName } from "./hook-input.ts";
@@ -143,7 +143,7 @@ function reportNeverFired(name: string, path: DocumentPath, reading: Reading): v
 function reportUnknownEvent(name: string, path: DocumentPath, reading: Reading): void {
   const nearest = nearestName(name, hookEventNames) ?? beginsLike(name);
   reading.report("warning", "unknown-hook-event", path, {
-    message: `There is no hook event ${shown(name)}; what is under it never runs.`,
+    message: `There is no hook event ${quote(name)}; what is under it never runs.`,
     advice:
       nearest === undefined
         ? "Use one of the known events, such as PreToolUse, PostToolUse, UserPromptSubmit, Stop or SubagentStop."
@@ -284,7 +284,7 @@ function readHookMatcher(value: unknown, path: DocumentPath): MatcherReading {
 function checkToolMatcher(matcher: string | undefined, path: DocumentPath): readonly Issue[] {
   if (matcher === undefined) return [];
   const report = (code: string, advice: string): readonly Issue[] => {
-    const message = `The matcher ${shown(matcher)} matches no tool, so its hooks never run.`;
+    const message = `The matcher ${quote(matcher)} matches no tool, so its hooks never run.`;
     // Expressions of other products are in many files, where they do no harm.
     const severity = code === "hook-matcher-misspelt" ? "warning" : "note";
     return [{ severity, code, message, advice, path }];
@@ -323,8 +323,8 @@ function ruleAsMatcher(
   return {
     severity: "warning",
     code: "hook-matcher-is-rule",
-    message: `The matcher ${shown(rule)} is a rule; it was read as the matcher "${tool}" with the rule as condition.`,
-    advice: `Write "matcher": "${tool}", and in each hook "if": ${shown(rule)}.`,
+    message: `The matcher ${quote(rule)} is a rule; it was read as the matcher "${tool}" with the rule as condition.`,
+    advice: `Write "matcher": "${tool}", and in each hook "if": ${quote(rule)}.`,
     path,
   };
 }
@@ -361,7 +361,7 @@ function notAPattern(text: string, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "hook-matcher-not-a-pattern",
-    message: `The matcher ${shown(text)} is neither a list of names nor a regular expression; it cannot match as meant.`,
+    message: `The matcher ${quote(text)} is neither a list of names nor a regular expression; it cannot match as meant.`,
     advice: 'Write "*" for everything, names as in "Edit|Write", or a regular expression such as "mcp__.*".',
     path,
   };

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { shown } from "../foundation/json-record.ts";
+import { quote } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 
 /** Where the files of one session are, below the folder of its project's transcripts. */
@@ -96,7 +96,7 @@ export function isSessionId(text: string): boolean {
 
 export function checkSessionId(text: string): string {
   if (isSessionId(text)) return text;
-  throw new RetinueError("bad-session-id", `${shown(text)} is not a session id.`, {
+  throw new RetinueError("bad-session-id", `${quote(text)} is not a session id.`, {
     advice: "A session id is a UUID, such as 3f0b1c1e-9a51-4c62-8d0c-5a4f3e2b1a00.",
   });
 }
@@ -107,14 +107,14 @@ export function isAgentId(text: string): boolean {
 
 export function checkAgentId(text: string): string {
   if (isAgentId(text)) return text;
-  throw new RetinueError("bad-agent-id", `${shown(text)} is not the id of an agent or task.`, {
+  throw new RetinueError("bad-agent-id", `${quote(text)} is not the id of an agent or task.`, {
     advice: "An id has up to 64 letters, digits, underscores and hyphens.",
   });
 }
 
 function projectFolder(name: string): string {
   if (/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}$/.test(name)) return name;
-  throw new RetinueError("bad-project-name", `${shown(name)} cannot name the folder of a project.`);
+  throw new RetinueError("bad-project-name", `${quote(name)} cannot name the folder of a project.`);
 }
 
 function temporaryRoot({ platform, environment, temporaryDirectory, userId }: TaskPlaces): string {

@@ -2,7 +2,7 @@
 import type { ChildProcess } from "node:child_process";
 import type { Transport } from "@modelcontextprotocol/client";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 import {
   endProcessGroup,
   findGroupMembers,
@@ -205,8 +205,8 @@ function describeEnd({ child, flaw, garbage, stderr }: Remains): string {
   const how = flaw ?? describeExit(child);
   const said = [
     how === undefined ? "" : `it ${how}`,
-    words.length === 0 ? "" : `its last words on stderr: ${shown(words.join(" ⏎ "), 400)}`,
-    garbage === undefined ? "" : `it wrote to stdout what is no message: ${shown(garbage)}`,
+    words.length === 0 ? "" : `its last words on stderr: ${quote(words.join(" ⏎ "), 400)}`,
+    garbage === undefined ? "" : `it wrote to stdout what is no message: ${quote(garbage)}`,
   ].filter((part) => part !== "");
   // Models read it as a part of errors.
   return escapeControlTags(said.join("; "));

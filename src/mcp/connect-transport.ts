@@ -1,6 +1,6 @@
 // @io
 import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
-import { isRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, quote } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
 import { commandEnvironment } from "../tools/command/command-environment.ts";
@@ -191,7 +191,7 @@ async function connectHeaders(
   if (result.notStarted !== undefined) return failed(result.notStarted);
   if (result.exitCode !== 0) {
     return failed(
-      `it ended with ${result.exitCode ?? result.signal ?? "no exit code"}: ${shown(result.stderr.trim(), 200)}`,
+      `it ended with ${result.exitCode ?? result.signal ?? "no exit code"}: ${quote(result.stderr.trim(), 200)}`,
     );
   }
   return readHeaders(headers, result.stdout);
@@ -207,7 +207,7 @@ function readHeaders(configured: Readonly<Record<string, string>>, printed: stri
   if (!isRecord(value)) return failed("it printed JSON that is not an object");
   const entries = Object.entries(value);
   const wrong = entries.find(([, text]) => typeof text !== "string");
-  if (wrong !== undefined) return failed(`the header ${shown(wrong[0])} is not a text`);
+  if (wrong !== undefined) return failed(`the header ${quote(wrong[0])} is not a text`);
   return {
     type: "headers",
     headers: { ...configured, ...Object.fromEntries(entries as [string, string][]) },

@@ -1,5 +1,5 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
+import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
 import type { McpTransport } from "./mcp-server.ts";
 import { readTransport } from "./read-transport.ts";
 
@@ -93,7 +93,7 @@ function readBare(value: JsonRecord, path: DocumentPath, issues: Issue[]): reado
       code: "mcp-no-servers",
       message: `There is no "mcpServers" here, only ${others
         .slice(0, 3)
-        .map((key) => shown(key, 40))
+        .map((key) => quote(key, 40))
         .join(", ")}.`,
       advice: 'Write {"mcpServers": {"name": {"command": "…", "args": []}}}.',
       path,
@@ -124,7 +124,7 @@ function readTimeout(
   issues.push({
     severity: "warning",
     code: "mcp-field-ignored",
-    message: `\`timeout\` of the MCP server ${shown(name)} must be milliseconds above 0, but it is ${shown(value)}; the usual limit holds.`,
+    message: `\`timeout\` of the MCP server ${quote(name)} must be milliseconds above 0, but it is ${quote(value)}; the usual limit holds.`,
     advice: "Write a number such as 60000, or remove it.",
     path: [...path, "timeout"],
   });
@@ -139,7 +139,7 @@ function unusableServer(name: string, why: string, path: DocumentPath): Issue {
   return {
     severity: "warning",
     code: "mcp-server-unusable",
-    message: `The MCP server ${shown(name)} cannot be used: ${why}.`,
+    message: `The MCP server ${quote(name)} cannot be used: ${why}.`,
     advice: 'Write "command" with "args" for a program, or "type": "http" with "url" for an address.',
     path,
   };

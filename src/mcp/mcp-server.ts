@@ -1,5 +1,5 @@
 import { sleep } from "../foundation/abortable.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 import { limitText } from "../tools/limit-text.ts";
 import type { McpToolFacts, Tool } from "../tools/tool.ts";
 import { connectAgain, type ServerLink } from "./connect-again.ts";
@@ -137,7 +137,7 @@ function createCollector(links: readonly ServerLink[], options: McpConnectionOpt
         const name = mcpToolName(link.server.name, listed.name);
         if (names.has(name)) {
           reportOnce(
-            `The tool ${shown(listed.name)} of the MCP server ${shown(link.server.name)} is left out: another one has the name ${name}.`,
+            `The tool ${quote(listed.name)} of the MCP server ${quote(link.server.name)} is left out: another one has the name ${name}.`,
           );
           return [];
         }

@@ -1,5 +1,5 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import { isRecord, type JsonRecord, kindOf, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
 import type { McpTransport } from "./mcp-server.ts";
 import type { McpKind } from "./mcp-server-config.ts";
 
@@ -21,7 +21,7 @@ export function readTransport(written: JsonRecord, to: Report): TransportReading
   if (kind === undefined) return { unusable: "it has neither a command nor a URL" };
   if (kind === "unknown") {
     const type = own(written, "type") ?? own(written, "transport");
-    return { unusable: `its type ${shown(type, 40)} is not known; the types are stdio, http and sse` };
+    return { unusable: `its type ${quote(type, 40)} is not known; the types are stdio, http and sse` };
   }
   if (kind === "ws") return { kind, unusable: "WebSocket servers are not supported" };
   if (kind === "sdk") return { kind, unusable: "it lives inside another program" };
@@ -89,7 +89,7 @@ function commandWords(written: JsonRecord, to: Report): readonly string[] | unde
   to.issues.push({
     severity: "warning",
     code: "mcp-command-line",
-    message: `\`command\` of the MCP server ${shown(to.name)} holds a whole line; it was taken apart at the spaces.`,
+    message: `\`command\` of the MCP server ${quote(to.name)} holds a whole line; it was taken apart at the spaces.`,
     advice: 'Write the program in "command" and each argument in "args".',
     path: [...to.path, "command"],
   });
@@ -129,10 +129,10 @@ function readAddress(kind: "http" | "sse", written: JsonRecord, to: Report): Tra
 export function refuseAddress(url: string): string | undefined {
   if (url.includes("${")) return undefined;
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed === undefined) return `${shown(url)} is not a URL`;
+  if (parsed === undefined) return `${quote(url)} is not a URL`;
   return ["http:", "https:"].includes(parsed.protocol)
     ? undefined
-    : `${shown(url)} is not an http or https address`;
+    : `${quote(url)} is not an http or https address`;
 }
 
 /** `serverUrl` and `httpUrl` are what other clients call it. */
@@ -176,7 +176,7 @@ function ignored({ name, path }: Report, key: string, expected: string, value: u
   return {
     severity: "warning",
     code: "mcp-field-ignored",
-    message: `${shown(key)} of the MCP server ${shown(name)} must be ${expected}, but it is ${kindOf(value)} or holds what it must not; it was not used.`,
+    message: `${quote(key)} of the MCP server ${quote(name)} must be ${expected}, but it is ${kindOf(value)} or holds what it must not; it was not used.`,
     advice: `Write ${expected}, or remove it.`,
     path: [...path, key],
   };

@@ -1,5 +1,5 @@
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 import { imageSizeOf, imageTypeOf } from "../tools/image-size.ts";
 
 /** A piece of what a server gave back. */
@@ -70,7 +70,7 @@ function readBlock(block: unknown): readonly ResultPart[] {
 
 function readResource(resource: JsonRecord): readonly ResultPart[] {
   const { uri, text, blob, mimeType } = resource;
-  const head = textPart(`[resource ${shown(uri, 500)}]`);
+  const head = textPart(`[resource ${quote(uri, 500)}]`);
   if (typeof text === "string") return [head, textPart(text)];
   return blob === undefined ? [head] : [head, readBinary(blob, mimeType, "resource")];
 }
@@ -78,7 +78,7 @@ function readResource(resource: JsonRecord): readonly ResultPart[] {
 function describeLink({ uri, name, title, description }: JsonRecord): string {
   const label = [title, name].find((text) => typeof text === "string" && text !== "");
   const about = typeof description === "string" ? `: ${description}` : "";
-  return `[link to the resource ${shown(uri, 500)}${label === undefined ? "" : ` (${String(label)})`}${about}]`;
+  return `[link to the resource ${quote(uri, 500)}${label === undefined ? "" : ` (${String(label)})`}${about}]`;
 }
 
 /** An image that a provider rejects would spoil the whole conversation, so it is measured before it is shown. */
@@ -110,7 +110,7 @@ function limitImages(parts: readonly ResultPart[]): readonly ResultPart[] {
 }
 
 function filePart(kind: string, media: string, bytes: Buffer): ResultPart {
-  const about = escapeControlTags(`${kind}, ${shown(media, 100)}, ${bytes.length} bytes`);
+  const about = escapeControlTags(`${kind}, ${quote(media, 100)}, ${bytes.length} bytes`);
   return { type: "file", about, extension: extensionOf(media), bytes };
 }
 

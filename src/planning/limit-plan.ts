@@ -5,7 +5,7 @@ import {
   type LimitsReading,
   readAgentLimits,
 } from "../definitions/agent-limits.ts";
-import { isRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Decided, RunLimits, RunPlan } from "./plan-tools.ts";
@@ -103,7 +103,7 @@ export function refuseAgentLimits(
 /** The same for those of a session, which are of each child or of all agents together. */
 export function refuseSessionLimits(limits: unknown): string | undefined {
   if (limits === undefined) return undefined;
-  if (!isRecord(limits)) return `limits needs an object, but is ${shown(limits)}.`;
+  if (!isRecord(limits)) return `limits needs an object, but is ${quote(limits)}.`;
   const { agent, tree, ...others } = limits;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined)

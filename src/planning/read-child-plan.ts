@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 import { type PermissionMode, parsePermissionMode } from "../permissions/permission-policy.ts";
 import type { ChildPlan } from "./plan-run.ts";
 import type { RunPlan } from "./plan-tools.ts";
@@ -81,7 +81,7 @@ type MainPlanReading =
 
 /** Reads the plan of a main agent from JSON, with the checks of a child's plan as far as it has their fields. */
 export function readMainPlan(value: unknown): MainPlanReading {
-  if (!isRecord(value)) return { type: "invalid", at: "", expected: "an object", found: shown(value) };
+  if (!isRecord(value)) return { type: "invalid", at: "", expected: "an object", found: quote(value) };
   const flaw = findFlaw(
     value,
     checks.filter(([at]) => !childOnly.test(at)),
@@ -92,10 +92,10 @@ export function readMainPlan(value: unknown): MainPlanReading {
 /** Reads the plan of a child from JSON: the plan itself, or the answer of `retinue plan --json`, which has it as `plan`. */
 export function readChildPlan(value: unknown): ChildPlanReading {
   const plan = isRecord(value) && isRecord(value["plan"]) ? value["plan"] : value;
-  if (!isRecord(plan)) return { type: "invalid", at: "", expected: "an object", found: shown(plan) };
+  if (!isRecord(plan)) return { type: "invalid", at: "", expected: "an object", found: quote(plan) };
   const { version } = value as JsonRecord;
   if (plan !== value && version !== 1)
-    return { type: "invalid", at: "version", expected: "1", found: shown(version) };
+    return { type: "invalid", at: "version", expected: "1", found: quote(version) };
   // Every field that is acted on was checked; the others come from the same program.
   return findFlaw(plan, checks) ?? { type: "plan", plan: plan as unknown as ChildPlan };
 }
@@ -110,7 +110,7 @@ function findFlaw(
     optionalChecks.find(([at, , test]) => fieldAt(at) !== undefined && !test(fieldAt(at)));
   if (flaw === undefined) return undefined;
   const [at, expected] = flaw;
-  return { type: "invalid", at, expected, found: shown(fieldAt(at)) };
+  return { type: "invalid", at, expected, found: quote(fieldAt(at)) };
 }
 
 function fieldOf(value: unknown, name: string): unknown {

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition, AgentInput } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
-import { shown } from "../foundation/json-record.ts";
+import { quote } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import { isAgentId } from "../journal/session-files.ts";
@@ -131,7 +131,7 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
       pool.refuseWhenClosed();
       checkOptions("replay", given);
       if (id !== undefined && typeof id !== "string")
-        throw invalid(`The first argument of replay() must be the id of a session, but is ${shown(id)}.`);
+        throw invalid(`The first argument of replay() must be the id of a session, but is ${quote(id)}.`);
       const { replaySession } = await import("./replay/replay-session.ts");
       return pool.track(replaySession(id, given, { pool, gather: program.gather }));
     },
@@ -219,7 +219,7 @@ function createQueries({
     },
     async inspect(id) {
       if (id !== undefined && typeof id !== "string")
-        throw invalid(`The first argument of inspect() must be the id of a session, but is ${shown(id)}.`);
+        throw invalid(`The first argument of inspect() must be the id of a session, but is ${quote(id)}.`);
       const [{ loadInspection }, { withTeam }, facts] = await Promise.all([
         import("../inspection/find-named-inspected.ts"),
         import("./teams/mail-of-team.ts"),

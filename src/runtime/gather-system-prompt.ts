@@ -6,7 +6,7 @@ import { loadSessionInstructions } from "../context/load-session-instructions.ts
 import { mainPrompt } from "../context/main-prompt.ts";
 import type { AgentDefinition, PromptContext } from "../definitions/agent-definition.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
-import { shown } from "../foundation/json-record.ts";
+import { quote } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
@@ -164,7 +164,7 @@ async function computed(
   context: PromptContext,
 ): Promise<string | undefined> {
   if (behaviour?.computePrompt === undefined) return undefined;
-  const who = `The prompt function of the agent ${shown(name)}`;
+  const who = `The prompt function of the agent ${quote(name)}`;
   let text: unknown;
   try {
     text = await behaviour.computePrompt(context);
@@ -176,7 +176,7 @@ async function computed(
     });
   }
   if (text === undefined || typeof text === "string") return text;
-  throw new RetinueError("invalid-prompt", `${who} must return a text, but returned ${shown(text)}.`);
+  throw new RetinueError("invalid-prompt", `${who} must return a text, but returned ${quote(text)}.`);
 }
 
 /** An agent that wants none of the people's instructions still gets those of the organisation. */

@@ -1,5 +1,5 @@
 import type { Diagnostic, Locate } from "../foundation/diagnostic.ts";
-import { shown } from "../foundation/json-record.ts";
+import { quote } from "../foundation/json-record.ts";
 import { expandTransport, type VariableLookup } from "../mcp/expand-variables.ts";
 import { mcpDefinitionHash } from "../mcp/mcp-definition-hash.ts";
 import type { McpScope, McpServer, McpTransport } from "../mcp/mcp-server.ts";
@@ -117,7 +117,7 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   if (others.includes(config.name)) return hold("shadowed", "another of this name ranks above it");
   const same = findSameSpelling(config.name, others);
   if (same !== undefined) {
-    const reason = `its tools would have the same names as those of ${shown(same)}`;
+    const reason = `its tools would have the same names as those of ${quote(same)}`;
     return hold("name-refused", reason, "Give one of them another name.", [nameDiagnostic(entry, reason)]);
   }
   if (entry.needsTrust === true && !facts.trusted)
@@ -175,7 +175,7 @@ function nameDiagnostic(entry: McpEntry, reason: string): Diagnostic {
   return {
     severity: "warning",
     code: "mcp-name-refused",
-    message: `The MCP server ${shown(entry.config.name)} is not used: ${reason}.`,
+    message: `The MCP server ${quote(entry.config.name)} is not used: ${reason}.`,
     advice: "Give one of them another name.",
     ...placeOf(entry),
   };
@@ -204,7 +204,7 @@ function refuseExpanded(transport: McpTransport): string | undefined {
   if (transport.type === "sdk") return undefined;
   if (transport.type === "stdio") return transport.command.trim() === "" ? "its command is empty" : undefined;
   const bad = Object.entries(transport.headers).find(([name, value]) => !isHeader(name, value));
-  if (bad !== undefined) return `the value of its header ${shown(bad[0], 40)} holds a line break`;
+  if (bad !== undefined) return `the value of its header ${quote(bad[0], 40)} holds a line break`;
   if (transport.url.trim() === "") return "its URL is empty";
   return transport.url.includes("${")
     ? "its URL holds a variable that is not set"
@@ -216,7 +216,7 @@ function unsetDiagnostic(entry: McpEntry, names: readonly string[]): Diagnostic 
   return {
     severity: "warning",
     code: "mcp-variable-unset",
-    message: `The MCP server ${shown(entry.config.name)} asks for ${list}, which is not set; it stays as it is written.`,
+    message: `The MCP server ${quote(entry.config.name)} asks for ${list}, which is not set; it stays as it is written.`,
     advice: `Set it, or write a default: \${${names[0]}:-…}.`,
     ...placeOf(entry),
   };

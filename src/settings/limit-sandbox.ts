@@ -1,5 +1,5 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { wrongValue } from "./plain-settings.ts";
 import { flag, textList } from "./read-environment.ts";
@@ -129,7 +129,7 @@ function misspelt(key: string, meant: string, path: readonly string[]): Issue {
   return {
     severity: "error",
     code: "misplaced-restriction",
-    message: `There is no sandbox setting ${shown(key)}; what it should restrict would stay open.`,
+    message: `There is no sandbox setting ${quote(key)}; what it should restrict would stay open.`,
     advice: `Did you mean "${meant}"?`,
     path,
   };

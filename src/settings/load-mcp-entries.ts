@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, type DocumentPath, type Locate, placeFindings } from "../foundation/diagnostic.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
@@ -185,7 +185,7 @@ function failed(file: string, reason: string): Reading {
   const diagnostic: Diagnostic = {
     severity: "error",
     code: "mcp-file-unreadable",
-    message: `The MCP servers of ${shown(file, 300)} cannot be read: ${reason}.`,
+    message: `The MCP servers of ${quote(file, 300)} cannot be read: ${reason}.`,
     advice: "Check the path, and that it is a JSON file you may read.",
     file,
   };
@@ -317,7 +317,7 @@ function readEntry(
   const keys = isRecord(entry)
     ? Object.keys(entry)
         .slice(0, 3)
-        .map((name) => shown(name, 40))
+        .map((name) => quote(name, 40))
         .join(", ")
     : "";
   diagnostics.push({

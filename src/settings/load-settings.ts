@@ -4,7 +4,7 @@ import { lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import type { Footprint } from "../foundation/footprint.ts";
-import { shown } from "../foundation/json-record.ts";
+import { quote } from "../foundation/json-record.ts";
 import { parseJsonDocument } from "../foundation/parse-json-document.ts";
 import type { Paths } from "./paths.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
@@ -201,7 +201,7 @@ function unreadable(file: string | undefined, reason: string): Diagnostic {
   return {
     severity: "error",
     code: "settings-unreadable",
-    message: `The settings ${file === undefined ? "given on the command line" : shown(file, 300)} cannot be read: ${reason}.`,
+    message: `The settings ${file === undefined ? "given on the command line" : quote(file, 300)} cannot be read: ${reason}.`,
     advice:
       "Fix or remove it; until then unattended runs are blocked because its restrictions can't be read.",
     ...(file === undefined ? {} : { file }),

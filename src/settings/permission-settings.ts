@@ -1,5 +1,5 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
-import { isRecord, kindOf, shown } from "../foundation/json-record.ts";
+import { isRecord, kindOf, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { type PermissionMode, parseModeLoosely, permissionModes } from "../permissions/permission-policy.ts";
 import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/rules/parse-rule.ts";
@@ -148,7 +148,7 @@ function readRules(list: RuleList, value: unknown): RulesReading {
   for (const [index, entry] of value.entries()) {
     const path = ["permissions", list, index];
     const reading = readRule(entry, { list });
-    const text = typeof entry === "string" ? entry : shown(entry);
+    const text = typeof entry === "string" ? entry : quote(entry);
     if (reading.type === "rule") {
       rules.push({ text: typeof entry === "string" ? entry : formatRule(reading.rule), rule: reading.rule });
       if (reading.rule.specifier.type === "text") issues.push(notUnderstood(list, text, path));
@@ -182,7 +182,7 @@ function notUnderstood(list: RuleList, text: string, path: DocumentPath): Issue 
   return {
     severity: "warning",
     code: "rule-not-understood",
-    message: `The text in parentheses of ${shown(text)} means nothing for this tool; ${list === "allow" ? "the rule grants nothing" : "the rule is taken for the whole tool"}.`,
+    message: `The text in parentheses of ${quote(text)} means nothing for this tool; ${list === "allow" ? "the rule grants nothing" : "the rule is taken for the whole tool"}.`,
     advice: text.startsWith("WebFetch(")
       ? "Write WebFetch(domain:example.com)."
       : "Remove the parentheses, or name a field as in Tool(field:value).",
@@ -278,7 +278,7 @@ function readUnknownKeys(entries: readonly (readonly [string, unknown])[]) {
     issues.push({
       severity: meantToRestrict ? "error" : "warning",
       code: "unknown-permission-key",
-      message: `There is no permission setting ${shown(key)}; it has no effect.`,
+      message: `There is no permission setting ${quote(key)}; it has no effect.`,
       advice:
         nearest === undefined
           ? 'Rules are in the lists "allow", "ask" and "deny".'

@@ -1,5 +1,5 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { type JsonRecord, shown } from "../foundation/json-record.ts";
+import { type JsonRecord, quote } from "../foundation/json-record.ts";
 import { durabilities } from "../storage/durability.ts";
 import {
   approvals,
@@ -173,7 +173,7 @@ export function wrongValue(
   return {
     severity: "warning",
     code: "wrong-setting-value",
-    message: `The setting "${path.join(".")}" must be ${expected}, but here it is ${shown(value)}; it was not used.`,
+    message: `The setting "${path.join(".")}" must be ${expected}, but here it is ${quote(value)}; it was not used.`,
     advice: `Write ${expected}, or remove "${key}".`,
     path,
   };

@@ -1,5 +1,5 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { isRecord, type JsonRecord, shown } from "../foundation/json-record.ts";
+import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 
 /** Reads one value tolerantly: undefined means it is not what was expected. */
 export interface ValueReader<T> {
@@ -241,7 +241,7 @@ function badValue(name: string, expected: string, value: string): Issue {
   return {
     severity: "warning",
     code: "bad-environment-value",
-    message: `The environment variable ${name} must be ${expected}, but it is ${shown(value)}; it was not used.`,
+    message: `The environment variable ${name} must be ${expected}, but it is ${quote(value)}; it was not used.`,
     advice: `Set ${name} to ${expected}, or unset it.`,
     path: [name],
   };

@@ -1,5 +1,5 @@
 import type { Issue } from "../foundation/diagnostic.ts";
-import { isRecord, isUnreasonablyLarge, kindOf, shown } from "../foundation/json-record.ts";
+import { isRecord, isUnreasonablyLarge, kindOf, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { brokenGuard, type HookRule, isGuardEvent, readHooks } from "../hooks/read-hooks.ts";
 import type { PermissionMode } from "../permissions/permission-policy.ts";
@@ -156,7 +156,7 @@ function misplacedRestriction(key: string): Issue {
   return {
     severity: "error",
     code: "misplaced-restriction",
-    message: `${shown(key)} should restrict, but is no setting where it is; what it should restrict would stay open.`,
+    message: `${quote(key)} should restrict, but is no setting where it is; what it should restrict would stay open.`,
     advice: placeAdvice(key),
     path: [key],
   };
@@ -208,7 +208,7 @@ function badName(name: string): Issue {
   return {
     severity: "warning",
     code: "wrong-setting-value",
-    message: `${shown(name)} cannot be the name of an environment variable; it was not used.`,
+    message: `${quote(name)} cannot be the name of an environment variable; it was not used.`,
     advice: "Remove it, or write a name of letters, digits and underscores.",
     path: ["env", name],
   };

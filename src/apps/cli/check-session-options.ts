@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { shown } from "../../foundation/json-record.ts";
+import { quote } from "../../foundation/json-record.ts";
 import { findBadRule, type RuleList } from "../../runtime/options/find-bad-rule.ts";
 import type { ProjectOptions } from "../../runtime/project/project-facts.ts";
 import { type AgentsOption, loadAgentsOption } from "./load-agents-option.ts";
@@ -20,7 +20,7 @@ export function checkSessionOptions(
   ];
   for (const [option, folder] of folders) {
     if (existsSync(resolve(cwd, folder))) continue;
-    throw misuse(`${option} names a folder that is not there: ${shown(folder, 300)}.`, "Check the path.");
+    throw misuse(`${option} names a folder that is not there: ${quote(folder, 300)}.`, "Check the path.");
   }
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { placeText } from "../../foundation/diagnostic.ts";
-import { shown } from "../../foundation/json-record.ts";
+import { quote } from "../../foundation/json-record.ts";
 import { type AgentsText, readAgentsText } from "../../runtime/project/read-agents-text.ts";
 import { misuse } from "./session-options.ts";
 
@@ -39,7 +39,7 @@ function readText(value: string, file: string): string {
   } catch (error) {
     const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
     throw misuse(
-      `--agents is neither JSON nor a file that can be read: ${shown(value)} (${reason}).`,
+      `--agents is neither JSON nor a file that can be read: ${quote(value)} (${reason}).`,
       advice,
     );
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DiscoveredAgents } from "../../definitions.ts";
 import { abortable, sleep } from "../../foundation/abortable.ts";
-import { type JsonRecord, shown } from "../../foundation/json-record.ts";
+import { type JsonRecord, quote } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { TaskManager, TaskState } from "../../index.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
@@ -337,7 +337,7 @@ async function findTask(written: string, tasks: Runtime["tasks"]): Promise<Found
   } catch (error) {
     if (!isRetinueError(error)) throw error;
     if (error.code === "misuse")
-      throw new RetinueError("bad-agent-id", `${shown(written)} is not the id of an agent.`, {
+      throw new RetinueError("bad-agent-id", `${quote(written)} is not the id of an agent.`, {
         advice: "An id comes with the result of spawn_agent; it has up to 64 letters, digits, - and _.",
       });
     if (error.code === "unknown-task") return undefined;

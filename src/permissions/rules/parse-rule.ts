@@ -1,4 +1,4 @@
-import { isRecord, kindOf, shown } from "../../foundation/json-record.ts";
+import { isRecord, kindOf, quote } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { canonicalToolName, knownToolNames } from "../../foundation/tool-table.ts";
 import {
@@ -25,7 +25,7 @@ export function parseRule(text: string, options: RuleOptions = {}): RuleReading 
   const canonicalTool = canonicalToolName(parts.tool);
   const meant = options.list === "deny" || options.list === "ask" ? meantTool(parts) : undefined;
   if (meant !== undefined)
-    return invalid(`there is no tool ${shown(parts.tool)}`, `Did you mean ${shown(meant)}?`);
+    return invalid(`there is no tool ${quote(parts.tool)}`, `Did you mean ${quote(meant)}?`);
   const specifier = readSpecifier({
     tool: parts.tool,
     canonicalTool,
@@ -89,22 +89,22 @@ function toolComplaint(tool: string, specifier: string | undefined): RuleReading
   if (tool === "") {
     return invalid(
       "there is no tool before the parenthesis",
-      `Write the tool first, as in ${shown(`Bash${inner}`)}.`,
+      `Write the tool first, as in ${quote(`Bash${inner}`)}.`,
     );
   }
   const [name = ""] = tool.split(":");
   if (tool.endsWith(":*") && toolName.test(name)) {
     const advice = name.startsWith("mcp__") ? `Write ${name}*.` : `Write ${name} or ${name}(*).`;
-    return invalid(`the colon is outside parentheses in ${shown(tool)}`, advice);
+    return invalid(`the colon is outside parentheses in ${quote(tool)}`, advice);
   }
   if (/\s/.test(tool) && specifier === undefined) {
     return invalid(
-      `${shown(tool)} is not a tool's name`,
-      `If it is a shell command, write ${shown(`Bash(${tool})`)}.`,
+      `${quote(tool)} is not a tool's name`,
+      `If it is a shell command, write ${quote(`Bash(${tool})`)}.`,
     );
   }
   return invalid(
-    `${shown(tool)} is not a tool's name`,
+    `${quote(tool)} is not a tool's name`,
     'Write a name such as Bash or mcp__server__tool, then "(".',
   );
 }
@@ -151,29 +151,29 @@ export function splitRule(text: string): RuleParts {
   if (rule === "") return unreadable("the rule is empty", "Remove it, or write a tool such as Read.");
   if (forbiddenCharacters.test(rule)) {
     return unreadable(
-      `${shown(rule)} has a control character in it`,
+      `${quote(rule)} has a control character in it`,
       "Remove the character; it is often left from copying.",
     );
   }
   const open = rule.indexOf("(");
   if (open === -1) {
     if (rule.includes(")"))
-      return unreadable(`${shown(rule)} closes a parenthesis that was not opened`, 'Add "(" after the tool.');
+      return unreadable(`${quote(rule)} closes a parenthesis that was not opened`, 'Add "(" after the tool.');
     return { type: "parts", tool: rule };
   }
   const end = closingParenthesis(rule, open);
   if (end === undefined)
-    return unreadable(`${shown(rule)} is missing the closing parenthesis`, 'End the rule with ")".');
+    return unreadable(`${quote(rule)} is missing the closing parenthesis`, 'End the rule with ")".');
   if (end !== rule.length - 1 && !isCommandWithLoneParenthesis(rule, end)) {
     return unreadable(
-      `in ${shown(rule)} there is text after the closing parenthesis`,
+      `in ${quote(rule)} there is text after the closing parenthesis`,
       "Write one rule per entry.",
     );
   }
   const specifier = rule.slice(open + 1, -1);
   if (specifier.trim() === "") {
     return unreadable(
-      `${shown(rule)} has nothing in its parentheses`,
+      `${quote(rule)} has nothing in its parentheses`,
       `Write ${rule.slice(0, open)} for every call of the tool.`,
     );
   }

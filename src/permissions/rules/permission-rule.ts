@@ -1,4 +1,4 @@
-import { shown } from "../../foundation/json-record.ts";
+import { quote } from "../../foundation/json-record.ts";
 import { type SubjectKind, toolFacts } from "../../foundation/tool-table.ts";
 
 export type RuleList = "allow" | "ask" | "deny";
@@ -95,7 +95,7 @@ function readByKind({ tool, canonicalTool, list }: SpecifierInput, text: string)
 function readCommand(tool: string, written: string, restricts: boolean): SpecifierReading {
   if (restricts && /:\*\s*,/.test(written)) {
     const advice = `Write one rule for each, as in "${tool}(rm:*)", "${tool}(sudo:*)".`;
-    return rejected(`in ${shown(`${tool}(${written})`)} several patterns are in one rule`, advice);
+    return rejected(`in ${quote(`${tool}(${written})`)} several patterns are in one rule`, advice);
   }
   const refusal = restricts ? (refuseExpression(tool, written) ?? refuseColon(tool, written)) : undefined;
   if (refusal !== undefined) return refusal;
@@ -114,10 +114,10 @@ function refuseExpression(tool: string, written: string): SpecifierReading | und
   const [program = ""] = written.split(/[\s:]/, 1);
   if (!/[\^$|[\]?;\\]|\.\*/.test(program)) return undefined;
   const names = program.split("|").map((name) => name.replace(/[\^$[\]?;\\]|\.?\*/g, ""));
-  const meant = names.filter((name) => name !== "").map((name) => shown(`${tool}(${name}:*)`));
+  const meant = names.filter((name) => name !== "").map((name) => quote(`${tool}(${name}:*)`));
   return rejected(
-    `${shown(`${tool}(${written})`)} matches no command: only \`*\` has a meaning in it, for any text`,
-    `Write ${meant.join(" and ") || shown(`${tool}(rm:*)`)}.`,
+    `${quote(`${tool}(${written})`)} matches no command: only \`*\` has a meaning in it, for any text`,
+    `Write ${meant.join(" and ") || quote(`${tool}(rm:*)`)}.`,
   );
 }
 
@@ -128,8 +128,8 @@ function refuseColon(tool: string, written: string): SpecifierReading | undefine
     .replaceAll(/\s*:\*(?!$)/g, " *");
   if (meant === written) return undefined;
   return rejected(
-    `${shown(`${tool}(${written})`)} matches no command: arguments follow after a space, and \`:*\` is only at the end`,
-    `Write ${shown(`${tool}(${meant})`)}, or ${shown(`${tool}(${written.split(":")[0]}:*)`)} for any arguments.`,
+    `${quote(`${tool}(${written})`)} matches no command: arguments follow after a space, and \`:*\` is only at the end`,
+    `Write ${quote(`${tool}(${meant})`)}, or ${quote(`${tool}(${written.split(":")[0]}:*)`)} for any arguments.`,
   );
 }
 
@@ -138,7 +138,7 @@ function refuseField(tool: string, text: string): SpecifierReading | undefined {
   const [, field, path] =
     /^(files?|paths?|file_?name|glob|pattern|dir|directory|folder):\s*(.+)$/is.exec(text) ?? [];
   if (field === undefined || path === undefined) return undefined;
-  return rejected(`${tool} has no field "${field}"`, `Write ${shown(`${tool}(${path})`)}.`);
+  return rejected(`${tool} has no field "${field}"`, `Write ${quote(`${tool}(${path})`)}.`);
 }
 
 /** Signs that are none in paths: such a rule would speak of a file that no one has. */
@@ -147,25 +147,25 @@ function refusePath(tool: string, text: string): SpecifierReading | undefined {
   const bare = quoted ?? text.replace(/^'|'$/g, "");
   if (bare !== text)
     return rejected(
-      `the path in ${shown(`${tool}(${text})`)} is in quotes`,
-      `Write ${shown(`${tool}(${bare})`)}.`,
+      `the path in ${quote(`${tool}(${text})`)} is in quotes`,
+      `Write ${quote(`${tool}(${bare})`)}.`,
     );
   if (text.startsWith("!"))
     return rejected(
-      `${shown(`${tool}(${text})`)} speaks of a file whose name begins with "!"; a rule cannot leave files out`,
-      `Write ${shown(`${tool}(${text.slice(1)})`)}, or ${shown(`${tool}(\\${text})`)} for a file of that name.`,
+      `${quote(`${tool}(${text})`)} speaks of a file whose name begins with "!"; a rule cannot leave files out`,
+      `Write ${quote(`${tool}(${text.slice(1)})`)}, or ${quote(`${tool}(\\${text})`)} for a file of that name.`,
     );
   if (text.endsWith(":*"))
     return rejected(
-      `${shown(`${tool}(${text})`)} matches no file: \`:*\` is for commands`,
-      `Write ${shown(`${tool}(${text.slice(0, -2)})`)}.`,
+      `${quote(`${tool}(${text})`)} matches no file: \`:*\` is for commands`,
+      `Write ${quote(`${tool}(${text.slice(0, -2)})`)}.`,
     );
   const [start, name] = /^\$\{?([A-Z_][A-Z0-9_]*)\}?(?=\/|$)/.exec(text) ?? [];
   if (start === undefined) return undefined;
   const home = name === "HOME" ? `~${text.slice(start.length)}` : `//…${text.slice(start.length)}`;
   return rejected(
     `variables such as $${name} are not filled in`,
-    `Write the path itself, as in ${shown(`${tool}(${home})`)}.`,
+    `Write the path itself, as in ${quote(`${tool}(${home})`)}.`,
   );
 }
 
@@ -198,8 +198,8 @@ function readDomain(tool: string, text: string): SpecifierReading {
   if (/[/@"'?#]/.test(domain)) {
     const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?(?:[^/@]*@)?([^/?#]*)/i.exec(domain.replace(/["']/g, ""))?.[1];
     return rejected(
-      `${shown(domain)} is not a host`,
-      `Write the host alone, as in ${shown(`${tool}(domain:${host === "" ? "example.com" : host})`)}.`,
+      `${quote(domain)} is not a host`,
+      `Write the host alone, as in ${quote(`${tool}(domain:${host === "" ? "example.com" : host})`)}.`,
     );
   }
   return domain === "*"
@@ -211,7 +211,7 @@ function readAgents(tool: string, text: string): SpecifierReading {
   const names = text.split(",").map((name) => name.trim());
   if (!names.includes("") && !/[\\()"']/.test(text)) return accepted({ type: "agent", names });
   return rejected(
-    `${shown(text)} does not name an agent`,
+    `${quote(text)} does not name an agent`,
     `Write ${tool}(name), or ${tool} for every agent.`,
   );
 }
@@ -220,7 +220,7 @@ function readSkill(text: string): SpecifierReading {
   const anyArguments = /[:\s]\*$/.test(text.slice(-2));
   const name = anyArguments ? text.slice(0, -2).trim() : text;
   if (name !== "") return accepted({ type: "skill", name, anyArguments });
-  return rejected(`${shown(text)} names no skill`, "Write Skill(name), or Skill for every skill.");
+  return rejected(`${quote(text)} names no skill`, "Write Skill(name), or Skill for every skill.");
 }
 
 function readParameter({ canonicalTool, list }: SpecifierInput, text: string): SpecifierReading | undefined {
@@ -232,7 +232,7 @@ function readParameter({ canonicalTool, list }: SpecifierInput, text: string): S
   if (name === toolFacts.get(canonicalTool)?.mainField) {
     return rejected(
       `"${name}" is what a ${canonicalTool} rule speaks of anyway`,
-      `Write ${shown(`${canonicalTool}(${value})`)}.`,
+      `Write ${quote(`${canonicalTool}(${value})`)}.`,
     );
   }
   if (!isParameterName(canonicalTool, name) || value === "") return undefined;
@@ -246,12 +246,12 @@ function readParameter({ canonicalTool, list }: SpecifierInput, text: string): S
 function readToolGlob({ tool, list }: SpecifierInput, everything: boolean): SpecifierReading {
   if (!everything)
     return rejected(
-      `${shown(tool)} has a star and parentheses`,
+      `${quote(tool)} has a star and parentheses`,
       "Name one tool, or leave the parentheses out.",
     );
   if (list !== "allow") return accepted({ type: "toolGlob" });
   return rejected(
-    `${shown(tool)} would allow tools that no one has named`,
+    `${quote(tool)} would allow tools that no one has named`,
     'Name each tool, or each server as in "mcp__server__*"; stars in names may be under "ask" and "deny".',
   );
 }
@@ -264,7 +264,7 @@ function readMcp(input: SpecifierInput, text: string | undefined): SpecifierRead
   if (server.includes("*")) return readToolGlob(input, text === undefined);
   if (server === "" || tool === "") {
     return rejected(
-      `${shown(input.tool)} is not complete`,
+      `${quote(input.tool)} is not complete`,
       "Write mcp__server for all its tools, or mcp__server__tool.",
     );
   }
@@ -273,7 +273,7 @@ function readMcp(input: SpecifierInput, text: string | undefined): SpecifierRead
     return (
       parameter ??
       rejected(
-        `${shown(input.tool)} takes no text in parentheses`,
+        `${quote(input.tool)} takes no text in parentheses`,
         "Write mcp__server__tool without parentheses.",
       )
     );

@@ -1,4 +1,4 @@
-import { shown } from "../../foundation/json-record.ts";
+import { quote } from "../../foundation/json-record.ts";
 import { formatRule } from "./parse-rule.ts";
 import type { PermissionRule } from "./permission-rule.ts";
 
@@ -14,7 +14,7 @@ export function warnOfRule(rule: PermissionRule): RuleWarning | undefined {
   if (specifier.type !== "command" || !specifier.text.includes(":*")) return undefined;
   const meant = specifier.text.replaceAll(/\s*:\*/g, " *");
   return {
-    message: `${shown(formatRule(rule))} matches no command: \`:*\` represents any arguments only at the end of a rule.`,
-    advice: `Write ${shown(`${rule.tool}(${meant})`)}.`,
+    message: `${quote(formatRule(rule))} matches no command: \`:*\` represents any arguments only at the end of a rule.`,
+    advice: `Write ${quote(`${rule.tool}(${meant})`)}.`,
   };
 }

@@ -1,5 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
-import { isRecord, shown } from "../../foundation/json-record.ts";
+import { isRecord, quote } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import {
   type DecideOptions,
@@ -194,7 +194,7 @@ function readProgramAnswer(given: unknown): ProgramAnswer {
   if (updates !== undefined && !Array.isArray(updates))
     return {
       behavior: "deny",
-      message: `updatedPermissions of canUseTool must be a list, but is ${shown(updates)}`,
+      message: `updatedPermissions of canUseTool must be a list, but is ${quote(updates)}`,
     };
   if (behavior === "allow" || behavior === "deny" || behavior === "ask") return given as ProgramAnswer;
   const said = isRecord(given) ? `the behavior ${JSON.stringify(behavior) ?? "undefined"}` : String(given);
@@ -312,7 +312,7 @@ export function createRuleGrants(anchor: string, giver: string): RuleGrants {
   function takeRule(written: unknown, list: "allow" | "deny"): readonly string[] {
     const text = ruleText(written);
     const reading = text === undefined ? undefined : parseRule(text, { list });
-    if (reading?.type !== "rule") return [`it names ${shown(text ?? written)}, which is no rule`];
+    if (reading?.type !== "rule") return [`it names ${quote(text ?? written)}, which is no rule`];
     if (lists.allow.length + lists.deny.length >= maxRules) return [`there are ${maxRules} rules already`];
     lists[list].push({ rule: reading.rule, anchor, from: giver });
     return [];
@@ -323,9 +323,9 @@ export function createRuleGrants(anchor: string, giver: string): RuleGrants {
       return ["only rules can be added; modes and folders stay as they are"];
     const { destination, behavior, rules } = update;
     if (destination !== "session")
-      return [`it wants to save to ${shown(destination)}, and only a person saves rules; write "session"`];
+      return [`it wants to save to ${quote(destination)}, and only a person saves rules; write "session"`];
     if (behavior !== "allow" && behavior !== "deny")
-      return [`"behavior" must be allow or deny, but it is ${shown(behavior)}`];
+      return [`"behavior" must be allow or deny, but it is ${quote(behavior)}`];
     return (Array.isArray(rules) ? rules : [undefined]).flatMap((rule) => takeRule(rule, behavior));
   }
 

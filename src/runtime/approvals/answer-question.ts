@@ -1,4 +1,4 @@
-import { isRecord, shown } from "../../foundation/json-record.ts";
+import { isRecord, quote } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import {
@@ -42,7 +42,7 @@ export function answerQuestion(
 ): ApprovalRecord {
   const entry = files.read().find(({ question }) => question.id === id);
   if (entry === undefined)
-    throw new RetinueError("unknown-approval", `There is no question ${shown(id)}.`, {
+    throw new RetinueError("unknown-approval", `There is no question ${quote(id)}.`, {
       advice: "`retinue approvals` lists the questions that wait.",
     });
   const { question, answer } = entry;
@@ -89,12 +89,12 @@ const answerKeys: Readonly<Record<string, readonly string[]>> = {
 function refuseUnknownKeys(given: GivenAnswer): void {
   const known = answerKeys[given.type];
   if (known === undefined)
-    throw unusable(`The type of an answer must be "allow" or "deny", but is ${shown(given.type)}.`);
+    throw unusable(`The type of an answer must be "allow" or "deny", but is ${quote(given.type)}.`);
   const unknown = Object.keys(given).find((key) => !known.includes(key));
   if (unknown === undefined) return;
   const nearest = nearestName(unknown, known);
-  const hint = nearest === undefined ? `It may have ${known.join(", ")}.` : `Did you mean ${shown(nearest)}?`;
-  throw unusable(`${shown(unknown)} is not part of an answer of the type ${given.type}. ${hint}`);
+  const hint = nearest === undefined ? `It may have ${known.join(", ")}.` : `Did you mean ${quote(nearest)}?`;
+  throw unusable(`${quote(unknown)} is not part of an answer of the type ${given.type}. ${hint}`);
 }
 
 function alreadyAnswered(id: string, { type, by }: ApprovalRecord): RetinueError {
@@ -125,7 +125,7 @@ function checkGrant(
   for (const rule of rules) {
     const reading = parseRule(rule, { list: "allow" });
     if (reading.type === "invalid")
-      throw unusable(`The rule ${shown(rule)} is not valid: ${reading.reason}.`);
+      throw unusable(`The rule ${quote(rule)} is not valid: ${reading.reason}.`);
   }
   if (until !== undefined && !(until > now)) throw unusable("The time until which it holds has passed.");
   if (maxUses !== undefined && !(Number.isSafeInteger(maxUses) && maxUses > 0))
@@ -155,7 +155,7 @@ function checkAnswers(
   const missing = asked.find((text) => typeof given[text] !== "string" || given[text].trim() === "");
   if (missing !== undefined)
     throw unusable(
-      `The question ${shown(missing, 200)} has no answer.`,
+      `The question ${quote(missing, 200)} has no answer.`,
       "Give one answer for each question, in their order: `retinue approve ID --answer TEXT …`.",
     );
   return { answers: Object.fromEntries(asked.map((text) => [text, String(given[text])])) };

@@ -2,7 +2,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { errorCode } from "../../foundation/file-error.ts";
-import { shown } from "../../foundation/json-record.ts";
+import { quote } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
 import {
@@ -72,11 +72,11 @@ export function findApprovals(
     const found = all.filter(({ id }) => id === written || (written.length >= 4 && id.startsWith(written)));
     const [first, ...others] = found;
     if (first === undefined)
-      throw new RetinueError("unknown-approval", `There is no question ${shown(written)}.`, {
+      throw new RetinueError("unknown-approval", `There is no question ${quote(written)}.`, {
         advice: "`retinue approvals` lists the questions that wait.",
       });
     if (others.length === 0) return first;
-    throw new RetinueError("ambiguous-approval", `Several questions begin with ${shown(written)}.`, {
+    throw new RetinueError("ambiguous-approval", `Several questions begin with ${quote(written)}.`, {
       advice: `Write more of the id: ${found.map(({ id }) => id).join(", ")}.`,
     });
   };

@@ -1,4 +1,4 @@
-import { kindOf, shown } from "../../foundation/json-record.ts";
+import { kindOf, quote } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import {
   effortLevels,
@@ -82,7 +82,7 @@ const sources: Check = (value) =>
     : 'must be a list of "user", "project" and "local"';
 
 function oneEntry(entry: unknown, complaint: string | undefined): readonly string[] {
-  return complaint === undefined ? [] : [`has the entry ${shown(entry, 30)}, which ${complaint}`];
+  return complaint === undefined ? [] : [`has the entry ${quote(entry, 30)}, which ${complaint}`];
 }
 
 /** Lists of what this program made, or the same by name. */
@@ -101,8 +101,8 @@ const servers: Check = (value) =>
 
 /** What is no server at all is a mistake of the program; one that cannot be used is reported like those of files. */
 function wrongServer(name: string, server: unknown): readonly string[] {
-  const has = `has the server ${shown(name, 40)}, which`;
-  if (kindOf(server) !== "an object") return [`${has} must be an object, but is ${shown(server, 40)}`];
+  const has = `has the server ${quote(name, 40)}, which`;
+  if (kindOf(server) !== "an object") return [`${has} must be an object, but is ${quote(server, 40)}`];
   const { type, instance } = Object(server);
   if (type !== "sdk" || typeof Object(instance)["connect"] === "function") return [];
   return [`${has} needs an instance with a function connect()`];
@@ -301,7 +301,7 @@ export function checkTable(
     const complaint = check(value);
     if (complaint === undefined) continue;
     // A sentence about one entry of a list or record says itself what that entry is.
-    const what = complaint.startsWith("has ") ? "" : `, but is ${shown(value, 60)}`;
+    const what = complaint.startsWith("has ") ? "" : `, but is ${quote(value, 60)}`;
     throw invalid(`The option ${key} of ${name} ${complaint}${what}.`);
   }
 }
@@ -331,10 +331,10 @@ export function checkPrompt(taker: string, prompt: unknown): void {
   const wrong = entries.find((block) => !isPromptBlock(block));
   if (wrong !== undefined)
     throw invalid(
-      `The prompt of ${taker}() must be a string or a list of content blocks such as { type: "text", text }, but has ${shown(wrong, 60)}.`,
+      `The prompt of ${taker}() must be a string or a list of content blocks such as { type: "text", text }, but has ${quote(wrong, 60)}.`,
     );
   if (isFilled) return;
-  const what = prompt === "" ? "empty" : shown(prompt, 60);
+  const what = prompt === "" ? "empty" : quote(prompt, 60);
   throw invalid(`The prompt of ${taker}() must be a string or a list of content blocks, but is ${what}.`);
 }
 
@@ -349,14 +349,14 @@ function isPromptBlock(block: unknown): boolean {
 export function checkAgentType(taker: string, agentType: unknown): void {
   if (typeof agentType === "string" && agentType !== "") return;
   throw invalid(
-    `The first argument of ${taker}() must be the name of an agent, such as "Explore", but is ${shown(agentType, 60)}.`,
+    `The first argument of ${taker}() must be the name of an agent, such as "Explore", but is ${quote(agentType, 60)}.`,
   );
 }
 
 /** Refuses an argument that does not fit; `what` names it: "The plan of session.runPlan()". */
 export function checkArgument(what: string, check: Check, given: unknown): void {
   const complaint = check(given);
-  if (complaint !== undefined) throw invalid(`${what} ${complaint}, but is ${shown(given, 60)}.`);
+  if (complaint !== undefined) throw invalid(`${what} ${complaint}, but is ${quote(given, 60)}.`);
 }
 
 export function isModelObject(value: unknown): boolean {

@@ -1,6 +1,6 @@
 import { repetitions } from "../../conversation/interrupted-agent.ts";
 import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
-import { isRecord, shown } from "../../foundation/json-record.ts";
+import { isRecord, quote } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { toolEffects } from "../../foundation/tool-table.ts";
 import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
@@ -130,11 +130,11 @@ function readTools(given: unknown): GivenTools {
 
 function readTool(tool: unknown, key?: string): GivenTool {
   if (!isRecord(tool))
-    throw invalid(`A tool must be an object with a name and a call, but is ${shown(tool)}.`);
+    throw invalid(`A tool must be an object with a name and a call, but is ${quote(tool)}.`);
   const name = typeof tool["name"] === "string" ? tool["name"] : key;
   if (name === undefined || name === "") throw invalid("A tool in the option tools has no name.");
   if (!callNames.some((method) => typeof tool[method] === "function"))
-    throw invalid(`The tool ${shown(name)} has no function call(input, context).`);
+    throw invalid(`The tool ${quote(name)} has no function call(input, context).`);
   checkWord(name, tool, { key: "effect", words: toolEffects });
   checkWord(name, tool, { key: "repeats", words: repetitions });
   return { name, tool };
@@ -149,9 +149,9 @@ function checkWord(
   const word = fields[key];
   if (word === undefined || words.some((known) => known === word)) return;
   const nearest = typeof word === "string" ? nearestName(word, words) : undefined;
-  const hint = nearest === undefined ? "" : ` Did you mean ${shown(nearest)}?`;
+  const hint = nearest === undefined ? "" : ` Did you mean ${quote(nearest)}?`;
   throw invalid(
-    `The ${key} of the tool ${shown(tool)} must be one of ${words.join(", ")}, but is ${shown(word)}.${hint}`,
+    `The ${key} of the tool ${quote(tool)} must be one of ${words.join(", ")}, but is ${quote(word)}.${hint}`,
   );
 }
 
@@ -164,7 +164,7 @@ function readAgents(given: NonNullable<RuntimeOptions["agents"]>): readonly (Age
     : Object.entries(given).map(([name, agent]) => (isRecord(agent) ? { ...agent, name } : agent));
   for (const agent of list) {
     if (!isRecord(agent))
-      throw invalid(`An agent must be an object with name, description and prompt, but is ${shown(agent)}.`);
+      throw invalid(`An agent must be an object with name, description and prompt, but is ${quote(agent)}.`);
     if (typeof agent["name"] !== "string") throw invalid("An agent in the option agents has no name.");
   }
   // What else is in it is checked by defineAgent, which names the field.
@@ -187,14 +187,14 @@ function isHookList(given: NonNullable<RuntimeOptions["hooks"]>): given is reado
 }
 
 function checkHook(hook: unknown): void {
-  if (!isRecord(hook)) throw invalid(`A hook must be an object with event and run, but is ${shown(hook)}.`);
+  if (!isRecord(hook)) throw invalid(`A hook must be an object with event and run, but is ${quote(hook)}.`);
   checkEvent(hook["event"]);
   checkHookKeys(hook["event"], hook, ["event", "matcher", "name", "timeoutMs", "run"]);
   if (typeof hook["run"] !== "function")
-    throw invalid(`A hook for ${shown(hook["event"])} has no function run(input, options).`);
+    throw invalid(`A hook for ${quote(hook["event"])} has no function run(input, options).`);
   if (hook["matcher"] !== undefined && typeof hook["matcher"] !== "string")
     throw invalid(
-      `The matcher of a hook for ${shown(hook["event"])} must be text, but is ${shown(hook["matcher"])}.`,
+      `The matcher of a hook for ${quote(hook["event"])} must be text, but is ${quote(hook["matcher"])}.`,
     );
 }
 
@@ -208,7 +208,7 @@ function checkHookKeys(
   if (key === undefined) return;
   const nearest = nearestName(key, known);
   const hint = nearest === undefined ? `The fields are ${known.join(", ")}.` : `Did you mean ${nearest}?`;
-  throw invalid(`A hook for ${event} has no field ${shown(key)}. ${hint}`);
+  throw invalid(`A hook for ${event} has no field ${quote(key)}. ${hint}`);
 }
 
 function checkEvent(event: unknown): asserts event is FiredEvent {
@@ -216,7 +216,7 @@ function checkEvent(event: unknown): asserts event is FiredEvent {
   if (typeof event === "string" && fired.includes(event)) return;
   const nearest = typeof event === "string" ? nearestName(event, fired) : undefined;
   const hint = nearest === undefined ? `The events are ${fired.join(", ")}.` : `Did you mean ${nearest}?`;
-  throw invalid(`${shown(event)} is not an event that hooks can handle. ${hint}`);
+  throw invalid(`${quote(event)} is not an event that hooks can handle. ${hint}`);
 }
 
 /** One entry under an event: a function, or functions with a matcher. */
@@ -228,7 +228,7 @@ function readMatcher(event: FiredEvent, entry: unknown): readonly HookFunction[]
   const pattern = readPattern(event, matcher);
   if (timeout !== undefined && !(typeof timeout === "number" && timeout > 0))
     throw invalid(
-      `The timeout of a hook for ${event} must be a number of seconds, but is ${shown(timeout)}.`,
+      `The timeout of a hook for ${event} must be a number of seconds, but is ${quote(timeout)}.`,
     );
   return hooks.map((hook) => ({
     event,
@@ -242,7 +242,7 @@ function readMatcher(event: FiredEvent, entry: unknown): readonly HookFunction[]
 function readPattern(event: string, matcher: unknown): string | undefined {
   if (matcher === undefined || typeof matcher === "string") return matcher;
   if (matcher instanceof RegExp && matcher.flags === "") return matcher.source;
-  const what = matcher instanceof RegExp ? "a regular expression with flags" : shown(matcher);
+  const what = matcher instanceof RegExp ? "a regular expression with flags" : quote(matcher);
   throw invalid(`The matcher of a hook for ${event} must be text such as "Bash|Write", but is ${what}.`);
 }
 

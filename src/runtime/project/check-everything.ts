@@ -7,7 +7,7 @@ import { type AgentPlace, createAgentFileLoader } from "../../definitions/find-a
 import { lintDefinition } from "../../definitions/lint-definition.ts";
 import { lintRegistry } from "../../definitions/lint-registry.ts";
 import type { Diagnostic } from "../../foundation/diagnostic.ts";
-import { shown } from "../../foundation/json-record.ts";
+import { quote } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { mayLoadHere } from "../session-rules.ts";
@@ -98,13 +98,13 @@ function unique(diagnostics: readonly Diagnostic[]): Diagnostic[] {
 function placeOf(path: string, written: string, configDirectory: string): AgentPlace {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined)
-    throw new RetinueError("misuse", `There is no file or folder ${shown(written, 300)}.`, {
+    throw new RetinueError("misuse", `There is no file or folder ${quote(written, 300)}.`, {
       advice: "Check the path.",
     });
   if (stats.isFile() && !path.toLowerCase().endsWith(".md"))
     throw new RetinueError(
       "misuse",
-      `${shown(written, 300)} is not a Markdown file, and agents are defined in Markdown files.`,
+      `${quote(written, 300)} is not a Markdown file, and agents are defined in Markdown files.`,
       { advice: "Name a .md file or a folder; JSON with agents is checked with --agents FILE." },
     );
   const inner = [join(path, ".claude", "agents"), ...(isPluginRoot(path) ? [join(path, "agents")] : [])];

@@ -1,4 +1,4 @@
-import { isRecord, shown } from "../../foundation/json-record.ts";
+import { isRecord, quote } from "../../foundation/json-record.ts";
 import type { WorktreeSettings } from "./worktree-plan.ts";
 
 export type WorktreeSettingsReading =
@@ -39,5 +39,5 @@ function isTexts(value: unknown): value is readonly string[] {
 }
 
 function refused(key: string, expected: string, value: unknown): WorktreeSettingsReading {
-  return { type: "refused", reason: `The setting ${key} is ${shown(value)}; write ${expected}.` };
+  return { type: "refused", reason: `The setting ${key} is ${quote(value)}; write ${expected}.` };
 }

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { shown } from "../../../foundation/json-record.ts";
+import { quote } from "../../../foundation/json-record.ts";
 import type { ProjectTrust, TrustOverview, WaitingPart } from "../../../runtime/project/project-trust.ts";
 import { openProject } from "../gather-session.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
@@ -54,7 +54,7 @@ function findFolder(cwd: string, written = "."): string {
   const stats = statSync(folder, { throwIfNoEntry: false });
   if (stats?.isDirectory() === true) return realpathSync(folder);
   throw misuse(
-    `${shown(written, 300)} is not a folder.`,
+    `${quote(written, 300)} is not a folder.`,
     "Name the folder of a project, or none for this one.",
   );
 }

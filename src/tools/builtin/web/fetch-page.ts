@@ -1,4 +1,4 @@
-import { shown } from "../../../foundation/json-record.ts";
+import { quote } from "../../../foundation/json-record.ts";
 import { isRetinueError } from "../../../foundation/retinue-error.ts";
 import type { CachedPage } from "./create-web-fetch-tool.ts";
 import { hostOf, readWebAddress } from "./private-reason.ts";
@@ -33,7 +33,7 @@ export async function fetchPage(start: URL, options: FetchOptions): Promise<Fetc
       if (target === undefined) return await readPage(decided.url, answer, options);
       answer.discard();
       const next = URL.parse(target, decided.url.href);
-      if (next === null) return refuse(decided.url, `redirects to ${shown(target)}, which is not an address`);
+      if (next === null) return refuse(decided.url, `redirects to ${quote(target)}, which is not an address`);
       if (hostOf(next) !== hostOf(decided.url)) {
         return {
           type: "moved",
@@ -75,12 +75,12 @@ async function readPage(url: URL, answer: PageAnswer, options: FetchOptions): Pr
 }
 
 function refuse(url: URL, reason: string): FetchedPage {
-  return { type: "refused", reason: `${shown(url.href, 200)} was not read: ${reason}.` };
+  return { type: "refused", reason: `${quote(url.href, 200)} was not read: ${reason}.` };
 }
 
 function binaryText(mediaType: string, bytes: string | undefined): string {
   const size = bytes === undefined ? "of unknown size" : `of ${bytes} bytes`;
-  return `it is no text but ${shown(mediaType)} ${size}. Download it with a command if you need it`;
+  return `it is no text but ${quote(mediaType)} ${size}. Download it with a command if you need it`;
 }
 
 function explain(error: unknown, signal: AbortSignal): string {

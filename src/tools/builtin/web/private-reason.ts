@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
-import { shown } from "../../../foundation/json-record.ts";
+import { quote } from "../../../foundation/json-record.ts";
 
 /** Why an IP address is not one of the public internet; undefined for one that is. */
 export function privateReason(address: string): string | undefined {
@@ -86,7 +86,7 @@ const maxLength = 4_000;
 export function readWebAddress(text: string, mayFetchPrivate: (host: string) => boolean): WebAddress {
   const refused = (reason: string): WebAddress => ({
     type: "refused",
-    reason: `${shown(text, 200)} ${reason}`,
+    reason: `${quote(text, 200)} ${reason}`,
   });
   if (text.length > maxLength) return refused(`is longer than ${maxLength} characters.`);
   const url = URL.parse(text.trim());

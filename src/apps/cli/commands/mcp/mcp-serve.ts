@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { shown } from "../../../../foundation/json-record.ts";
+import { quote } from "../../../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../../../foundation/retinue-error.ts";
 import { startedByRetinue } from "../../../../mcp/server-environment.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../../../runtime/options/runtime-options.ts";
@@ -83,7 +83,7 @@ function inFolder(host: CliHost, folder: string | undefined): CliHost {
   } catch {
     // Reported below.
   }
-  throw misuse(`--cwd names no folder: ${shown(folder, 300)}.`, "Check the path.");
+  throw misuse(`--cwd names no folder: ${quote(folder, 300)}.`, "Check the path.");
 }
 
 type Place =
