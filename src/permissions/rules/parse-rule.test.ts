@@ -147,6 +147,8 @@ describe("[PRM-8] restrictions that would match nothing", () => {
     ["Read(./src/../.env)", "./.env"],
     ["Read(a/b/../../.env)", ".env"],
     ["Read(../x/../.env)", "../.env"],
+    ["Edit(~/../project/src/**)", "../project/src/**"],
+    ["Edit(//etc/../srv/x)", "srv/x"],
     ["Read(src/$id.tsx)", "src/$id.tsx"],
   ])("%s speaks of %s", (text, pattern) => {
     expect(specifierOf(text, "deny")).toMatchObject({ type: "path", pattern });

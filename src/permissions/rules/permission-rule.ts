@@ -174,7 +174,7 @@ function withoutDetours(path: string): string {
   const kept: string[] = [];
   for (const name of path.split("/")) {
     const before = kept.at(-1);
-    const isLeft = before !== undefined && !/^(?:|\.\.?)$/.test(before) && !/[*?[]/.test(before);
+    const isLeft = before !== undefined && !/^(?:|~|\.\.?)$/.test(before) && !/[*?[]/.test(before);
     if (name === ".." && isLeft) kept.pop();
     else kept.push(name);
   }
