@@ -81,7 +81,7 @@ export async function findFolders(
   };
 }
 
-/** Whoever could write team files could speak for others. */
+/** Who could write team files could speak for others. */
 const teamReason =
   "the files of agent teams are only for the tools of the team, such as SendMessage and TaskUpdate";
 

@@ -44,7 +44,7 @@ export interface PrintOptions {
   readonly plain?: boolean;
   /** False: no one is asked, even when a person sits at a terminal. */
   readonly ask?: boolean;
-  /** `wait`: what nobody can be asked waits in the inbox; `refuse`: it is refused. */
+  /** `wait`: what no one can be asked waits in the inbox; `refuse`: it is refused. */
   readonly approvals?: string;
 }
 

@@ -42,8 +42,8 @@ const families: readonly (readonly string[])[] = [
 
 const deepest = 3;
 const farthest = 60;
-const mostReadings = 64;
-const mostSpellings = 512;
+const maxReadings = 64;
+const maxSpellings = 512;
 
 interface Readings {
   readonly readings: readonly (readonly string[])[];
@@ -62,12 +62,12 @@ export function readingsOf([program = "", ...rest]: readonly string[]): Readings
   const far = rest.slice(farthest).join(" ");
   const near = far === "" ? rest : [...rest.slice(0, farthest), far];
   const plain = withoutOptions(near, deepest);
-  for (const reading of plain.slice(0, mostReadings))
+  for (const reading of plain.slice(0, maxReadings))
     for (const name of programNames(program))
       for (const words of sameReadings(name, reading))
         found.set([name, ...words].join(" "), [name, ...words]);
-  const readings = [...found.values()].slice(0, mostSpellings);
-  return { readings, isIncomplete: plain.length > mostReadings || found.size > mostSpellings };
+  const readings = [...found.values()].slice(0, maxSpellings);
+  return { readings, isIncomplete: plain.length > maxReadings || found.size > maxSpellings };
 }
 
 /** The name without its version, and what else the program is called. */
@@ -84,7 +84,7 @@ function withoutOptions(words: readonly string[], depth: number): readonly (read
   for (const at of placesOfCommand(words)) {
     const head = words[at] ?? "";
     for (const tail of withoutOptions(words.slice(at + 1), depth - 1)) readings.push([head, ...tail]);
-    if (readings.length > mostReadings) break;
+    if (readings.length > maxReadings) break;
   }
   return readings;
 }

@@ -53,7 +53,7 @@ describe("[PRM-9] deny rules see through options before a subcommand, and other 
     expect(await judge(rule, command)).toBe("deny");
   });
 
-  test("also behind more options than can be told apart", async () => {
+  test("also behind more options than are tried", async () => {
     const options = "-v 1 ".repeat(200);
     expect(await judge("kubectl delete:*", `kubectl ${options}delete x`)).toBe("deny");
     expect(await judge("gh pr merge:*", `gh ${options}pr ${options}merge 1`)).toBe("deny");

@@ -82,7 +82,7 @@ interface Spellings {
 }
 
 const remembered = new Map<string, Spellings>();
-const mostRemembered = 4_000;
+const maxRemembered = 4_000;
 
 /** Texts that say the same as a command. */
 function spellingsOfCommand(text: string, root: string): Spellings {
@@ -96,7 +96,7 @@ function spellingsOfCommand(text: string, root: string): Spellings {
     const [program = ""] = spelled.split(" ", 1);
     found.add(program.toLowerCase() + spelled.slice(program.length));
   }
-  if (remembered.size >= mostRemembered) remembered.clear();
+  if (remembered.size >= maxRemembered) remembered.clear();
   const spellings = { texts: [...found], isIncomplete };
   remembered.set(key, spellings);
   return spellings;

@@ -17,7 +17,7 @@ import { type InboxEntry, type InboxFiles, openInboxFiles } from "./inbox-files.
 export type { ApprovalGrant, GrantScope } from "../../permissions/grants/approval-record.ts";
 
 /**
- * A question with its answer. `waiting`: nobody has answered. `allowed`: the grant still holds. Otherwise it tells why
+ * A question with its answer. `waiting`: no one has answered. `allowed`: the grant still holds. Otherwise it says why
  * nothing can come of it any more.
  */
 export interface Approval {

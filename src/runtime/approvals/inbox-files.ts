@@ -46,7 +46,7 @@ export interface InboxFiles {
   /** False where somebody else took this number meanwhile. */
   putUse(use: GrantUse, number: number): boolean;
   revoke(id: string, by: string, at: number): void;
-  /** Takes a question away that nobody waits for any more. */
+  /** Takes a question away that no one waits for any more. */
   remove(id: string): void;
 }
 
@@ -157,7 +157,7 @@ function textOf(value: object): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-/** Who may have written a file or folder besides this user; undefined where nobody can. */
+/** Who may have written a file or folder besides this user; undefined where no one can. */
 function foreignWriter({ uid, mode }: { readonly uid: number; readonly mode: number }): string | undefined {
   const own = process.getuid?.();
   if (own === undefined) return undefined;
@@ -222,7 +222,7 @@ function readOwnFile(
   }
 }
 
-/** Waits for changes in a folder; the operating system tells of them, nothing is polled. */
+/** Waits for changes in a folder; the operating system reports them, nothing is polled. */
 export interface FolderWatch extends Disposable {
   /** Resolves with the next change after this call. Rejects when the folder cannot be watched any more. */
   changed(): Promise<void>;
@@ -232,7 +232,7 @@ export interface FolderWatch extends Disposable {
 export function watchFolder(directory: string): FolderWatch {
   let next = Promise.withResolvers<void>();
   let watcher: FSWatcher | undefined;
-  // A rejection that nobody waits for is no error.
+  // A rejection that no one waits for is no error.
   next.promise.catch(() => undefined);
   const fail = (error: unknown): void => {
     const why = error instanceof Error ? error.message : String(error);

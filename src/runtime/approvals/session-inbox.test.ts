@@ -25,7 +25,7 @@ const child = (prompt: string, step: object): Step => ({
   ...step,
 });
 
-/** A runtime whose questions wait, and a way to be told of each as it begins to wait. */
+/** A runtime whose questions wait, and a way to hear of each as it begins to wait. */
 async function createInbox(script: readonly Step[], options: RuntimeOptions = {}) {
   const notices: string[] = [];
   let heard = Promise.withResolvers<void>();
@@ -66,8 +66,8 @@ async function createInbox(script: readonly Step[], options: RuntimeOptions = {}
   };
 }
 
-describe("a call that nobody can be asked about", () => {
-  it("waits in the inbox until a program allows it, and the journal tells who did [APR-1, APR-2]", async () => {
+describe("a call that no one can be asked about", () => {
+  it("waits in the inbox until a program allows it, and the journal shows who did [APR-1, APR-2]", async () => {
     await using inbox = await createInbox([{ calls: [write("a.txt")] }, "Done."]);
     const run = inbox.runtime.run("Go.");
     const question = await inbox.one();
@@ -83,7 +83,7 @@ describe("a call that nobody can be asked about", () => {
     expect(journal).toContain(`"approval":{"id":"${question.id}","by":"Ada"}`);
   });
 
-  it("reads the message of whoever denies it [APR-1]", async () => {
+  it("reads the message of the person who denies it [APR-1]", async () => {
     await using inbox = await createInbox([{ calls: [write("a.txt")] }, "Done."]);
     const run = inbox.runtime.run("Go.");
     const { id } = await inbox.one();
@@ -93,7 +93,7 @@ describe("a call that nobody can be asked about", () => {
     expect(existsSync(inbox.sample.workspace.path("a.txt"))).toBe(false);
   });
 
-  it("is refused at once where nobody chose the inbox [APR-1]", async () => {
+  it("is refused immediately where no one chose the inbox [APR-1]", async () => {
     await using sample = await createSampleRuntime([{ calls: [write("a.txt")] }, "Done."], {
       transcripts: true,
     });
@@ -156,7 +156,7 @@ describe("a call that nobody can be asked about", () => {
 });
 
 describe("an answer", () => {
-  it("counts only for its own question and call, from a file that nobody else can write [APR-2]", async () => {
+  it("counts only for its own question and call, from a file that no one else can write [APR-2]", async () => {
     await using inbox = await createInbox([{ calls: [write("a.txt")] }, "Done."]);
     const run = inbox.runtime.run("Go.");
     const { id, digest } = await inbox.one();
