@@ -7,7 +7,7 @@ interface MadeLink {
   readonly place: string;
   readonly targets: readonly string[];
   readonly unit: number;
-  /** It is a folder whose contents are not known; what is read there is inside of it in most cases. */
+  /** It is a folder that may hold links; it is none itself, so it can be listed and entered. */
   readonly isFolder?: true;
 }
 
@@ -59,7 +59,7 @@ function followPath(path: PathFact, unit: number, links: readonly MadeLink[]): P
     for (const form of [...forms])
       for (const link of links) {
         if (link.unit === unit || !isBelow(form, link.place)) continue;
-        if (link.isFolder === true && path.use === "read") continue;
+        if (link.isFolder === true && path.use === "read" && form === link.place) continue;
         isFollowed = true;
         for (const target of link.targets) forms.add(posix.join(target, posix.relative(link.place, form)));
       }
