@@ -74,13 +74,13 @@ function checkKeys({ discovered, environment }: DoctorFacts, account: AccountMod
       name,
       state: "error",
       text: `${set} ${account.host} refuses the key (status ${account.status}).`,
-      advice: "Check that the key is whole, not revoked, and meant for this address.",
+      advice: "Check that the key is complete, not revoked, and meant for this address.",
     };
   if (account?.type === "unknown")
     return {
       name,
       state: "note",
-      text: `${set} Whether the key is accepted is not known; ${account.host}: ${account.why}.`,
+      text: `${set} The key could not be checked with ${account.host}: ${account.why}.`,
     };
   if (account?.type === "listed")
     return { name, state: "ok", text: `${set} ${account.host} accepts the key.` };
