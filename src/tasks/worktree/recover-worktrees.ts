@@ -242,7 +242,9 @@ function namesOf(text: string): readonly string[] {
 async function isBeginning(file: string, wholeFile: string): Promise<boolean> {
   const found = await Promise.all([file, wholeFile].map((one) => lstat(one).catch(() => undefined)));
   if (!found.every((one) => one?.isFile() === true)) return false;
-  const [part, whole] = await Promise.all([file, wholeFile].map((one) => readFile(one).catch(() => undefined)));
+  const [part, whole] = await Promise.all(
+    [file, wholeFile].map((one) => readFile(one).catch(() => undefined)),
+  );
   return part !== undefined && whole?.subarray(0, part.length).equals(part) === true;
 }
 
