@@ -38,6 +38,8 @@ export interface SessionParts {
   readonly sinks: readonly EventSink[];
   readonly commit?: (() => Promise<void>) | undefined;
   readonly rename?: ((title: string) => void) | undefined;
+  /** Says to other processes whether the session works on nothing, so that one of them may continue with it. */
+  readonly setIdle?: ((isIdle: boolean) => void) | undefined;
   readonly output?: TypedOutput | undefined;
   readonly children: Children;
   /** The typed outputs that children were asked for, by agent id. */
@@ -116,7 +118,7 @@ export async function* compact(
 ): AsyncGenerator<RunEvent, void> {
   refuseWhen(live.end.signal.aborted, "session-closed", "The session is closed, so it cannot be compacted.");
   refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
-  live.isBusy = true;
+  setBusy(live, true);
   const stop = AbortSignal.any([signal, live.end.signal]);
   const input: LoopInput = { ...inputOf(live.parts.plan, live.messages), ...live.limits.left(undefined) };
   try {
@@ -130,8 +132,13 @@ export async function* compact(
       yield event;
     }
   } finally {
-    live.isBusy = false;
+    setBusy(live, false);
   }
+}
+
+function setBusy(live: Conversation, isBusy: boolean): void {
+  live.isBusy = isBusy;
+  live.parts.setIdle?.(!isBusy);
 }
 
 /** The conversation as the next run continues it. */
@@ -152,7 +159,7 @@ async function* answer(
     "The session is closed, so it takes no more prompts.",
   );
   refuseWhen(live.isBusy, "session-busy", "The session still works on the prompt before this one.");
-  live.isBusy = true;
+  setBusy(live, true);
   const left = new AbortController();
   const first = live.isFirst ? withInitialPrompt(content, live.parts.plan.initialPrompt) : content;
   live.isFirst = false;
@@ -180,7 +187,7 @@ async function* answer(
     left.abort(new RetinueError("left", "The events of this run are not read any more."));
     const interrupted = interruptedResults(live.messages);
     if (interrupted.length > 0) live.messages.push({ role: "user", content: interrupted });
-    live.isBusy = false;
+    setBusy(live, false);
   }
 }
 
