@@ -16,6 +16,7 @@ export interface AuthorizedCall {
   readonly reason?: string;
   readonly paths?: readonly string[];
   readonly run?: JudgedCommand;
+  readonly recheck?: () => Promise<string | undefined>;
   /** Somebody was asked about it. */
   readonly asked?: boolean;
   readonly approval?: UsedApproval;
@@ -64,12 +65,13 @@ export async function authorizeCall(
       ...(authorization.approval === undefined ? {} : { approval: authorization.approval }),
     };
     if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
-    const { paths, allowedBy, run, reason } = authorization;
+    const { paths, allowedBy, run, reason, recheck } = authorization;
     const decided = {
       ...asked,
       ...(paths === undefined ? {} : { paths }),
       ...(allowedBy === undefined ? {} : { allowedBy }),
       ...(run === undefined ? {} : { run }),
+      ...(recheck === undefined ? {} : { recheck }),
       ...(reason === undefined ? {} : { reason }),
     };
     if (authorization.input === checked.input)
