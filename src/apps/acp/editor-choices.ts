@@ -30,7 +30,7 @@ const planned = "default";
 
 export function createEditorChoices({ policy, mayBypass, session }: EditorChoicesOptions): EditorChoices {
   const chosen = new Map<string, string>();
-  const valueOf = (id: string): string => chosen.get(id) ?? planned;
+  const choiceOf = (id: string): string => chosen.get(id) ?? planned;
   const given = (id: string) => (): string | undefined => chosen.get(id);
   const currentMode = (): string => policy.mode() ?? session()?.plan.policy.mode ?? "default";
   const modes = (): SessionModeState => ({
@@ -49,14 +49,14 @@ export function createEditorChoices({ policy, mayBypass, session }: EditorChoice
       id: "model",
       name: "Model",
       category: "model",
-      currentValue: valueOf("model"),
+      currentValue: choiceOf("model"),
       options: models(session()),
     }),
     select({
       id: "effort",
       name: "Effort",
       category: "thought_level",
-      currentValue: valueOf("effort"),
+      currentValue: choiceOf("effort"),
       options: [planned, ...effortLevels].map((value) => ({ value, name: capitalised(value) })),
     }),
   ];
