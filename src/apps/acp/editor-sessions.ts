@@ -1,8 +1,6 @@
-import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { ListSessionsResponse } from "@agentclientprotocol/sdk";
-import { isSessionId } from "../../journal/session-files.ts";
 import { projectPaths } from "../../runtime/project/create-project.ts";
 import { openStoredConversations } from "../../runtime/project/stored-conversations.ts";
 import type { CliHost } from "../cli/cli-host.ts";
@@ -34,10 +32,10 @@ export async function listEditorSessions(
 
 /** Deletes a session with its agents, in whichever folder it worked; one that is gone is deleted already. */
 export async function deleteEditorSession(host: CliHost, sessionId: string): Promise<void> {
-  if (!isSessionId(sessionId)) return;
-  for (const folder of await transcriptFolders(host))
-    if (existsSync(join(folder, `${sessionId}.jsonl`)))
-      await openStoredConversations(folder).remove(sessionId);
+  for (const folder of await transcriptFolders(host)) {
+    const names = await readdir(folder).catch(() => []);
+    if (names.includes(`${sessionId}.jsonl`)) await openStoredConversations(folder).remove(sessionId);
+  }
 }
 
 function transcriptsOf(host: CliHost): string {
