@@ -33,7 +33,7 @@ export async function listEditorSessions(
 /** Deletes a session with its agents, in whichever folder it worked; one that is gone is deleted already. */
 export async function deleteEditorSession(host: CliHost, sessionId: string): Promise<void> {
   for (const folder of await transcriptFolders(host)) {
-    const names = await readdir(folder).catch(() => []);
+    const names = await readdir(folder).catch((): readonly string[] => []);
     if (names.includes(`${sessionId}.jsonl`)) await openStoredConversations(folder).remove(sessionId);
   }
 }
