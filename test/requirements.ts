@@ -215,6 +215,10 @@ export const requirements: readonly Requirement[] = [
     "APR-2",
     "A grant has a scope, is listed, revoked and journaled, and is never wider than the person's own settings.",
   ),
+  built(
+    "APR-3",
+    "A call is judged again after an answer; what differs from what was asked about, down to the scripts it runs, is asked again.",
+  ),
 
   built(
     "RPL-1",

@@ -72,6 +72,28 @@ export class ModelError extends RetinueError {
   }
 }
 
+/**
+ * Whether a refusal says that the request is too large: the conversation for the window, or a part of it for the provider.
+ * Each provider and each server for local models has words of its own.
+ */
+export function saysTooLong(words: string): boolean {
+  return tooLongWords.some((pattern) => pattern.test(words));
+}
+
+const tooLongWords: readonly RegExp[] = [
+  /context_length_exceeded|exceed_context_size|string_above_max_length|request_too_large|model_max_prompt_tokens_exceeded/i,
+  /(prompt|input|inputs|request|messages?|text|content|conversation|payload)\b[^.]{0,40}\b(is|are) too (long|large|big)/i,
+  /too (long|large) for (the |this |requested )?(model|context)/i,
+  /request (entity )?too large|payload too large/i,
+  /(maximum|max|available|model'?s|exceeds?|exceeded|greater than|larger than|longer than|over) (the )?(allowed |maximum |available |model'?s? )*(context|prompt|input|sequence|model) ?(length|window|size|limit|tokens)/i,
+  /exceed.{0,60}context|context (length|window|size|limit).{0,40}exceed/i,
+  /(too many|number of|count of|total) (input |prompt )?tokens|token (count|limit).{0,40}exceed|exceeds? .{0,40}(number of )?tokens/i,
+  /reduce (the length of|your) (the )?(messages?|prompt|input)/i,
+  /inputs?`? (tokens? \+|must have less than)/i,
+  /(images?|documents?|pdfs?|files?|media|attachments?)\b.{0,80}\b(exceeds?|too (large|big|long|many)|larger than|maximum)/i,
+  /too many (images|documents|pdf pages)|maximum of \d+ pdf pages|could not process (the )?(image|pdf|document)/i,
+];
+
 /** The longest line of a stream; one that never ends would fill the memory. */
 export const maxLine = 8 * 1024 * 1024;
 

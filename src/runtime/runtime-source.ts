@@ -13,6 +13,7 @@ import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
+import { holdConnections } from "../model/hold-connections.ts";
 import type { LocalServer } from "../model/local-models.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createCoolDowns, createRequestGates } from "../model/request-gate.ts";
@@ -61,6 +62,7 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
+    connections: createConnections(),
   };
   const agents = createAgentSearch(shared);
   return {
@@ -75,7 +77,10 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     },
     register: agents.register,
     unregister: agents.unregister,
-    [Symbol.asyncDispose]: () => Promise.resolve(shared.sandbox[Symbol.asyncDispose]()),
+    async [Symbol.asyncDispose]() {
+      shared.connections[Symbol.dispose]();
+      await shared.sandbox[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -92,6 +97,7 @@ interface Shared {
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
   readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
   readonly openTeam: OpenTeam;
+  readonly connections: ReturnType<typeof createConnections>;
 }
 
 interface Discovery {
@@ -174,6 +180,23 @@ function createSkillSource(
       touchedDirectories,
       ...(settingSources === undefined ? {} : { settingSources }),
     });
+  };
+}
+
+/** This runtime's share in the connections of the process, taken with its first model. */
+function createConnections(): Disposable & { readonly fetch: () => typeof globalThis.fetch } {
+  let held: ReturnType<typeof holdConnections> | undefined;
+  let isOpen = true;
+  return {
+    fetch() {
+      held ??= holdConnections();
+      if (!isOpen) held[Symbol.dispose]();
+      return held.fetch;
+    },
+    [Symbol.dispose]() {
+      isOpen = false;
+      held?.[Symbol.dispose]();
+    },
   };
 }
 
@@ -295,7 +318,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
 }
 
 function modelsOf(
-  { options, place, coolDowns, gates, clock }: Shared,
+  { options, place, connections, coolDowns, gates, clock }: Shared,
   {
     plain,
     environment,
@@ -314,6 +337,7 @@ function modelsOf(
     timeouts: readModelClocks(plain.limits),
     // A package of the project is the project's code, so it is loaded only where that may run.
     load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
+    fetch: connections.fetch,
     coolDowns,
     gates,
     clock,

@@ -48,6 +48,8 @@ export interface AppendLog extends Disposable {
    * and the file is still this process's own. Rejects with a RetinueError where that is not so.
    */
   sync(length?: number): Promise<void>;
+  /** Says to other processes whether this one has nothing to write just now, so that one of them may take the file. */
+  setIdle(isIdle: boolean): void;
   close(): void;
 }
 
@@ -175,6 +177,9 @@ function createLog(open: OpenFile): AppendLog {
       if (durability === "sync") await group.upTo(wanted);
       // The one that has taken the file over meanwhile does not have what was written last.
       if (!isClosed) ownStatus(open);
+    },
+    setIdle: (isIdle) => {
+      if (!isClosed) lock.setIdle(isIdle);
     },
     close,
     [Symbol.dispose]: close,

@@ -233,7 +233,12 @@ function writePiece(
   else if (!agent.locks.has(file)) agent.locks.set(file, noLock);
 }
 
-const noLock: OwnerLock = { lockFile: "", isHeld: () => false, release: () => undefined };
+const noLock: OwnerLock = {
+  lockFile: "",
+  isHeld: () => false,
+  setIdle: () => undefined,
+  release: () => undefined,
+};
 
 /** What runs in the store counts here as running as long as this process holds its files. */
 function holdLocks({ transcripts }: Mirror, agent: MirroredAgent): void {

@@ -193,9 +193,9 @@ export function createParkingApprover(
   return { approver, question: () => open };
 }
 
-function toQuestion({ tool, input, reason, path, suggestedRules }: ApprovalRequest): Question {
+function toQuestion({ tool, input, reason, path, suggestedRules, boundTo }: ApprovalRequest): Question {
   const names = path.map(({ name }) => name);
-  const text = JSON.stringify([tool, input, names]);
+  const text = JSON.stringify([tool, input, names, boundTo]);
   const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
   // Input of a call comes from a model's JSON.
   return { id, tool, input: input as JsonValue, reason, path: names, suggestedRules };
