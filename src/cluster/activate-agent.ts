@@ -1,3 +1,4 @@
+// @io
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { AgentContext, AgentProgram, Effect, ProgramOutcome } from "./agent-program.ts";
 import {

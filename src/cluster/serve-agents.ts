@@ -1,3 +1,4 @@
+// @io
 import { sleep } from "../foundation/abortable.ts";
 import { version } from "../foundation/version.ts";
 import { activateAgent } from "./activate-agent.ts";
