@@ -7,6 +7,7 @@ import {
   type RunEvent,
   type RunTotals,
 } from "../conversation/run-event.ts";
+import { withoutUndone } from "../conversation/undone-prompts.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
@@ -252,8 +253,9 @@ async function* runOnce(
       signal,
     )) {
       if (event.type === "run-ended") {
+        const ending = undoPrompt(live, event.ending);
         // The text of an earlier prompt is no result of this one.
-        return hasAnswered ? event.ending : { ...event.ending, text: "" };
+        return hasAnswered ? ending : { ...ending, text: "" };
       }
       // First what it took: an answer that cannot be kept is paid for all the same.
       tally.hear(event);
@@ -268,6 +270,15 @@ async function* runOnce(
     throw error;
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
+}
+
+/** A prompt that no model could take leaves the conversation again; the transcript is read in the same way. */
+function undoPrompt(live: Conversation, ending: RunEnding): RunEnding {
+  const kept = withoutUndone(live.messages, ending);
+  if (kept.length === live.messages.length) return ending;
+  live.messages.splice(0, live.messages.length, ...kept);
+  const advice = "The conversation goes on without this prompt: send a shorter one.";
+  return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
 }
 
 /** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */

@@ -140,7 +140,7 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
         throw error;
       });
       for (const agent of registered.values()) catalog.register(agent);
-      const found = await catalog.read();
+      const found = withTranscripts(await catalog.read(), options.transcripts);
       const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
       return { found, discovered, trusted };
     },
@@ -154,6 +154,14 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
       searching?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
   };
+}
+
+/** As found, with the folder of transcripts that the program has chosen. */
+function withTranscripts(
+  found: DiscoveredAgents,
+  transcripts: RuntimeSetup["transcripts"],
+): DiscoveredAgents {
+  return typeof transcripts === "string" ? { ...found, paths: { ...found.paths, transcripts } } : found;
 }
 
 /** The code that reads skills is loaded when they are first needed. */
@@ -256,7 +264,10 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     additionalDirectories,
     sandbox,
     readOnlySandbox,
-    keepsTranscripts: options.transcripts ?? variables.promptHistorySkipped !== true,
+    keepsTranscripts:
+      options.transcripts === undefined
+        ? variables.promptHistorySkipped !== true
+        : options.transcripts !== false,
     durability: options.durability ?? plain.durability ?? "sync",
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },
