@@ -1,4 +1,3 @@
-// @io
 import { findOwnProgram, withoutShims } from "../../foundation/resolve-program.ts";
 import { type ProcessResult, runProcess } from "../../foundation/run-process.ts";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { gatherGitState } from "../../context/gather-git-state.ts";
-import { askRepository } from "./ask-repository.ts";
+import { gatherGitState } from "../../src/context/gather-git-state.ts";
+import { askRepository } from "../../src/permissions/git/ask-repository.ts";
 
 let root: string;
 let project: string;
@@ -154,13 +154,13 @@ describe("[PRM-9, SPN-3] what a repository configures is what git says, and none
       },
     ],
     [
-      "in data that is shared by `commondir`",
+      "in data that is common by `commondir`",
       () => {
         append(filter());
         const own = join(project, ".git");
-        git(root, "clone", "-q", "--bare", project, join(root, "shared"));
-        renameSync(config(), join(root, "shared/config"));
-        writeFileSync(join(own, "commondir"), "../../shared\n");
+        git(root, "clone", "-q", "--bare", project, join(root, "common"));
+        renameSync(config(), join(root, "common/config"));
+        writeFileSync(join(own, "commondir"), "../../common\n");
       },
     ],
   ])("a filter %s", async (_, lay) => {
