@@ -202,6 +202,10 @@ export const requirements: readonly Requirement[] = [
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
   built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
+  built(
+    "CLU-7",
+    "No unknown error and none of a machine or the store is final: the agent is given back, and a dead letter can be revived.",
+  ),
 
   built(
     "APR-1",
