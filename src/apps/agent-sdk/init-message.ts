@@ -31,7 +31,7 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     tools: toolNames(session),
     mcp_servers: session.mcpServers().map((server) => ({
       name: server.name,
-      status: serverStatus[server.status.type],
+      status: serverStatus(server.status),
       source: serverSource(server),
       ...("reason" in server.status ? { error: server.status.reason } : {}),
     })),
@@ -90,7 +90,13 @@ export function serverSource({
   return transport?.type === "sdk" ? "sdk" : serverScope(scope);
 }
 
-export const serverStatus = {
+type ServerStatus = ReturnType<Session["mcpServers"]>[number]["status"];
+
+export function serverStatus(status: ServerStatus): string {
+  return status.type === "failed" && status.needsAuth === true ? "needs-auth" : statusWords[status.type];
+}
+
+const statusWords = {
   connected: "connected",
   connecting: "pending",
   planned: "pending",
