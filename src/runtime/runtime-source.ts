@@ -38,6 +38,16 @@ export interface RuntimeSource extends AsyncDisposable {
   look(): Promise<Pick<RuntimeContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
+  /** The same for another folder or with other variables; what is shared between sessions stays shared. */
+  at(place: SessionPlace): RuntimeSource;
+}
+
+/** Where one session runs, as far as that differs from its runtime. */
+export interface SessionPlace {
+  readonly cwd?: string | undefined;
+  /** Set over the variables of the runtime; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly trusted?: boolean | undefined;
 }
 
 type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
@@ -49,11 +59,12 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
     resolve(place.cwd, folder),
   );
-  const shared: Shared = {
+  return openSource({
     options,
     place,
     clock,
     additionalDirectories,
+    registered: new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent])),
     coolDowns: createCoolDowns(clock, Math.random),
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
@@ -61,7 +72,11 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
-  };
+  });
+}
+
+function openSource(shared: Shared): RuntimeSource {
+  const { options, place } = shared;
   const agents = createAgentSearch(shared);
   return {
     async gather() {
@@ -75,6 +90,15 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     },
     register: agents.register,
     unregister: agents.unregister,
+    at({ cwd, env, trusted }) {
+      const own = cwd === undefined ? place.cwd : resolve(place.cwd, cwd);
+      const { trusted: said, ...same } = options;
+      // What the program said of its own folder does not hold for another one.
+      const trust = trusted ?? (own === place.cwd ? said : undefined);
+      const environment = withHome({ ...place.environment, ...env }, place.home);
+      const moved = { ...same, ...(trust === undefined ? {} : { trusted: trust }) };
+      return openSource({ ...shared, options: moved, place: { ...place, cwd: own, environment } });
+    },
     [Symbol.asyncDispose]: () => Promise.resolve(shared.sandbox[Symbol.asyncDispose]()),
   };
 }
@@ -92,6 +116,8 @@ interface Shared {
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
   readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
   readonly openTeam: OpenTeam;
+  /** Agents of the program, by name. */
+  readonly registered: Map<string, AgentDefinition>;
 }
 
 interface Discovery {
@@ -106,8 +132,7 @@ interface Discovery {
 function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "unregister"> & {
   discover(): Promise<Discovery>;
 } {
-  const { options, place } = shared;
-  const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
+  const { options, place, registered } = shared;
   let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function search() {

@@ -74,7 +74,12 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
   });
   try {
     const { resume } = given;
-    const options = { ...given.request.session, mentions: true, ...(resume === undefined ? {} : { resume }) };
+    const options = {
+      ...given.request.session,
+      mentions: true,
+      offlineDemo: true,
+      ...(resume === undefined ? {} : { resume }),
+    };
     const opened = await openPrintSession(runtime, options, new AbortController().signal);
     session = opened;
     const { model } = given.options;
@@ -83,7 +88,7 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
       ...given,
       policy,
       close: () => runtime.close(),
-      refuse: (own) => refuseOffline(own, { model, isForProgram: true, environment }),
+      refuse: (own) => refuseOffline(own, { model, environment }),
     });
   } catch (error) {
     await runtime.close();

@@ -258,7 +258,7 @@ function hostOf(connection: Lazy): SdkHost {
     refuse(session) {
       const { options, context } = connection();
       const { environment } = context.host;
-      refuseOffline(session, { model: options.model, isForProgram: true, environment });
+      refuseOffline(session, { model: options.model, environment });
       refuseKeyless(session, environment);
     },
   });

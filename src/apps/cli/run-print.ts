@@ -10,13 +10,7 @@ import {
 } from "../agent-sdk/agent-sdk-options.ts";
 import type { CliHost, CliInput } from "./cli-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
-import {
-  createNotice,
-  createPrintRuntime,
-  openPrintSession,
-  refuseKeyless,
-  refuseOffline,
-} from "./open-print-session.ts";
+import { createNotice, createPrintRuntime, openPrintSession, refuseKeyless } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createPrinter, type Printer, printFailure } from "./printer.ts";
 import { type CommandContext, misuse } from "./session-options.ts";
@@ -83,8 +77,6 @@ async function runSession(
     throw error;
   });
   try {
-    const { model } = options;
-    refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
     if (request.output !== "text" || !host.stdout.isTerminal) refuseKeyless(session, host.environment);
   } catch (error) {
     printFailure(host, request, error);

@@ -15,6 +15,7 @@ export interface AskPersonDependencies {
   /** Shared by all agents of a session: a person sees one question at a time. */
   readonly queue: AskQueue;
   readonly approvals: SessionApprovals;
+  readonly sessionId: string;
   /** From the main agent to the one whose calls these are. */
   readonly path: readonly AskingAgent[];
   readonly policy: PermissionPolicy;
@@ -93,12 +94,21 @@ function withRules(policy: PermissionPolicy, rules: readonly PolicyRule[]): Perm
 
 function describeQuestion(
   { callId, request, reason }: CallToAsk,
-  { path, directory }: AskPersonDependencies,
+  { sessionId, path, directory }: AskPersonDependencies,
   policy: PermissionPolicy,
 ): ApprovalRequest {
   const { tool, input } = request;
   const suggestedRules = suggestRules(request, policy, { anchor: directory });
-  return { path, callId, tool, input, reason, suggestedRules };
+  return {
+    sessionId,
+    agentId: path.at(-1)?.id ?? "",
+    path,
+    callId,
+    tool,
+    input,
+    reason,
+    suggestedRules,
+  };
 }
 
 async function remember(
