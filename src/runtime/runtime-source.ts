@@ -13,6 +13,7 @@ import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
+import { holdConnections } from "../model/hold-connections.ts";
 import type { LocalServer } from "../model/local-models.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createCoolDowns, createRequestGates } from "../model/request-gate.ts";
@@ -72,6 +73,7 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
+    connections: createConnections(),
   });
 }
 
@@ -99,7 +101,10 @@ function openSource(shared: Shared): RuntimeSource {
       const moved = { ...same, ...(trust === undefined ? {} : { trusted: trust }) };
       return openSource({ ...shared, options: moved, place: { ...place, cwd: own, environment } });
     },
-    [Symbol.asyncDispose]: () => Promise.resolve(shared.sandbox[Symbol.asyncDispose]()),
+    async [Symbol.asyncDispose]() {
+      shared.connections[Symbol.dispose]();
+      await shared.sandbox[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -118,6 +123,7 @@ interface Shared {
   readonly openTeam: OpenTeam;
   /** Agents of the program, by name. */
   readonly registered: Map<string, AgentDefinition>;
+  readonly connections: ReturnType<typeof createConnections>;
 }
 
 interface Discovery {
@@ -159,7 +165,7 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
         throw error;
       });
       for (const agent of registered.values()) catalog.register(agent);
-      const found = await catalog.read();
+      const found = withTranscripts(await catalog.read(), options.transcripts);
       const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
       return { found, discovered, trusted };
     },
@@ -173,6 +179,14 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
       searching?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
   };
+}
+
+/** As found, with the folder of transcripts that the program has chosen. */
+function withTranscripts(
+  found: DiscoveredAgents,
+  transcripts: RuntimeSetup["transcripts"],
+): DiscoveredAgents {
+  return typeof transcripts === "string" ? { ...found, paths: { ...found.paths, transcripts } } : found;
 }
 
 /** The code that reads skills is loaded when they are first needed. */
@@ -191,6 +205,23 @@ function createSkillSource(
       touchedDirectories,
       ...(settingSources === undefined ? {} : { settingSources }),
     });
+  };
+}
+
+/** This runtime's share in the connections of the process, taken with its first model. */
+function createConnections(): Disposable & { readonly fetch: () => typeof globalThis.fetch } {
+  let held: ReturnType<typeof holdConnections> | undefined;
+  let isOpen = true;
+  return {
+    fetch() {
+      held ??= holdConnections();
+      if (!isOpen) held[Symbol.dispose]();
+      return held.fetch;
+    },
+    [Symbol.dispose]() {
+      isOpen = false;
+      held?.[Symbol.dispose]();
+    },
   };
 }
 
@@ -258,7 +289,10 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     additionalDirectories,
     sandbox,
     readOnlySandbox,
-    keepsTranscripts: options.transcripts ?? variables.promptHistorySkipped !== true,
+    keepsTranscripts:
+      options.transcripts === undefined
+        ? variables.promptHistorySkipped !== true
+        : options.transcripts !== false,
     durability: options.durability ?? plain.durability ?? "sync",
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },
@@ -309,7 +343,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
 }
 
 function modelsOf(
-  { options, place, coolDowns, gates, clock }: Shared,
+  { options, place, connections, coolDowns, gates, clock }: Shared,
   {
     plain,
     environment,
@@ -328,6 +362,7 @@ function modelsOf(
     timeouts: readModelClocks(plain.limits),
     // A package of the project is the project's code, so it is loaded only where that may run.
     load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
+    fetch: connections.fetch,
     coolDowns,
     gates,
     clock,
