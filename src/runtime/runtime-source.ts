@@ -25,7 +25,8 @@ import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
-import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createWall } from "../tools/sandbox/wall.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
@@ -69,7 +70,7 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     coolDowns: createCoolDowns(clock, Math.random),
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
-    readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
+    wall: createWall({ platform: place.platform }),
     openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
@@ -117,7 +118,7 @@ interface Shared {
   readonly coolDowns: ReturnType<typeof createCoolDowns>;
   readonly gates: ReturnType<typeof createRequestGates>;
   readonly sandbox: ReturnType<typeof createSandboxRuntime>;
-  readonly readOnlySandbox: ReturnType<typeof createReadOnlySandbox>;
+  readonly wall: ReturnType<typeof createWall>;
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
   readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
   readonly openTeam: OpenTeam;
@@ -266,7 +267,7 @@ function environmentOf(place: Place, { settings: { settings } }: Found): Runtime
 }
 
 function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
-  const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
+  const { options, place, clock, additionalDirectories, sandbox, wall } = shared;
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
   const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
@@ -288,7 +289,7 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
     additionalDirectories,
     sandbox,
-    readOnlySandbox,
+    wall,
     keepsTranscripts:
       options.transcripts === undefined
         ? variables.promptHistorySkipped !== true
