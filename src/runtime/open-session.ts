@@ -38,7 +38,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { decidePlan, findFolders, limitFacts } from "./session-rules.ts";
+import { decidePlan, findFolders, findWalled, limitFacts } from "./session-rules.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
@@ -280,6 +280,7 @@ async function planMain(
       ...servers.notes,
     ],
     ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
+    ...(await findWalled(runtime)),
   });
   return runtime.wrapPlan?.(plan) ?? plan;
 }
