@@ -93,7 +93,8 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
   });
   try {
     const denied = await hiddenSkills(runtime, initialize.skills);
-    const wanted = sessionOptions(setup, denied);
+    // Prompts are refused without a key, each with its message; the host may set one before.
+    const wanted = { ...sessionOptions(setup, denied), offlineDemo: true };
     const session = await openPrintSession(runtime, wanted, signal).catch((error: unknown) => {
       // Where there is nothing to continue, a host begins.
       const isFirst = isRetinueError(error) && error.code === "session-missing" && wanted.continue === true;

@@ -280,7 +280,7 @@ function hostOf(connection: Lazy): SdkHost {
       const { options, context, isHosted } = connection();
       const { environment, stderr } = context.host;
       try {
-        refuseOffline(session, { model: options.model, isForProgram: true, environment });
+        refuseOffline(session, { model: options.model, environment });
         refuseKeyless(session, environment);
       } catch (error) {
         if (!isHosted && isRetinueError(error))

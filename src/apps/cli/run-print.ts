@@ -10,13 +10,7 @@ import {
 } from "../agent-sdk/agent-sdk-options.ts";
 import type { CliHost, CliInput } from "./cli-host.ts";
 import { exitCodeOf } from "./end-signal.ts";
-import {
-  createNotice,
-  createPrintRuntime,
-  openPrintSession,
-  refuseKeyless,
-  refuseOffline,
-} from "./open-print-session.ts";
+import { createNotice, createPrintRuntime, openPrintSession, refuseKeyless } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
 import { createTextPrinter, type Printer } from "./printer.ts";
 import { type CommandContext, misuse } from "./session-options.ts";
@@ -102,8 +96,6 @@ async function runSession(
   });
   const given = { ...request.session, ...sdkSessionOptions(options) };
   await using session = await openPrintSession(runtime, given, signal);
-  const { model } = options;
-  refuseOffline(session, { model, isForProgram: false, environment: host.environment });
   if (!host.stdout.isTerminal) refuseKeyless(session, host.environment);
   const printer = createTextPrinter(host, session, { reported, budget: request.session.maxBudgetUsd });
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
