@@ -26,6 +26,8 @@ const passing: ReadonlySet<ModelErrorCode> = new Set([
   "stream-cut",
   "stream-malformed",
   "stalled",
+  // A page of a proxy that is being restarted, or an error that its gateway has wrapped in a 200.
+  "unexpected-answer",
 ]);
 
 /** What a provider answered instead of a message, in its own words. */
@@ -146,9 +148,13 @@ function mayBeForeign(contentType: string): boolean {
 
 function foreignAnswer(text: string, contentType: string): ModelError {
   const label = contentType === "" ? "" : ` (${contentType.slice(0, 100)})`;
+  const beginning = htmlStart.test(text.trim()) ? ` It begins: ${beginningOf(text)}` : "";
   return new ModelError(
-    "unexpected-answer",
-    `The provider answered 200 with something that is not a stream of events${label}: ${describeBody(text)}`,
+    saysTooLong(messageInJson(text.trim()) ?? "") ? "context-too-long" : "unexpected-answer",
+    `The provider answered 200 with something that is not a stream of events${label}: ${describeBody(text)}.${beginning}`.replace(
+      /\.\.$/,
+      ".",
+    ),
     {
       advice: "Check the base URL, and look for a proxy or a login page between you and the provider.",
       status: 200,
@@ -227,6 +233,17 @@ function describePage(text: string): string {
   const heading = /<title[^>]*>([^<]+)/i.exec(head)?.[1] ?? /<h1[^>]*>([^<]+)/i.exec(head)?.[1];
   const title = heading?.replace(/\s+/g, " ").trim().slice(0, 200);
   return `an HTML page of ${text.length} characters${title === undefined || title === "" ? "" : ` titled ${JSON.stringify(title)}`}`;
+}
+
+/** The words of a page, as a person would see its first lines. */
+function beginningOf(text: string): string {
+  const words = text
+    .slice(0, 16_384)
+    .replace(/<(script|style|title)\b[^>]*>.*?<\/\1\s*>/gis, " ")
+    .replace(/<[^>]*>?/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return JSON.stringify(words.length <= 100 ? words : `${words.slice(0, 100)}…`);
 }
 
 function messageInJson(text: string): string | undefined {
