@@ -3,8 +3,15 @@ import { type Dirent, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { copyFinderOf, gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
-import { isInside, type PolicyRule } from "./permission-policy.ts";
+import { matchesName } from "./covers-path.ts";
+import {
+  copyFinderOf,
+  gatherPathFact,
+  kindOf,
+  literalPath,
+  type PathEnvironment,
+} from "./gather-path-facts.ts";
+import { isInside, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
@@ -16,27 +23,45 @@ const packages = ["node_modules"];
 
 /**
  * What lies below a folder that a command uses whole and that rules or guards speak of: one file for each kind, or a
- * path that is not known where there is too much to look at. `to` is where a copy brings it.
+ * path that is not known where there is too much to look at. `to` is where a copy brings it; of files with other names than
+ * `names` nothing is used.
  */
 export async function gatherReach(
   fact: PathFact,
   below: PathOperand["below"],
   environment: PathEnvironment,
-  to?: string,
+  { to, names }: { readonly to?: string; readonly names?: readonly string[] | undefined } = {},
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
   const links =
-    below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to }) : [];
-  const reached = to === undefined ? await findForbidden(fact, folder, { environment, visible }) : [];
+    below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to, names }) : [];
+  const reached = to === undefined ? await findForbidden(fact, folder, { environment, visible, names }) : [];
   const changes = fact.use !== "read" || to !== undefined;
   if (!changes) return [...links, ...reached];
   const copied =
     to === undefined
       ? []
       : await findForbidden({ ...fact, use: "write" }, folder, { environment, visible, to });
-  return [...links, ...reached, ...copied, ...(await findProtected(folder, environment, to))];
+  return [...links, ...reached, ...copied, ...(await findProtected(folder, environment, { to, names }))];
+}
+
+/** A name below a folder that is taken for several when it is printed and read again; what comes of it is not known. */
+export async function findSplitName(facts: readonly PathFact[]): Promise<readonly PathFact[]> {
+  const found = await Promise.all(
+    facts.map(async (fact): Promise<readonly PathFact[]> => {
+      const isOdd = (path: string): boolean => /[\s'"\\]/.test(path);
+      const [folder = ""] = fact.forms;
+      const { found: name, isIncomplete } = await findBelow(folder, {
+        maxEntries,
+        matches: (path) => isOdd(posix.relative(folder, path)),
+      });
+      if (name === undefined && isIncomplete !== true) return [];
+      return [{ ...fact, unknown: "names of files below it may be taken for several" }];
+    }),
+  );
+  return found.flat();
 }
 
 /** Folders of which a command with a file pattern removes everything that shows, or everything that does not: `rm -rf *`. */
@@ -100,7 +125,13 @@ async function findForbidden(
     environment,
     visible,
     to,
-  }: { readonly environment: PathEnvironment; readonly visible: boolean; readonly to?: string },
+    names,
+  }: {
+    readonly environment: PathEnvironment;
+    readonly visible: boolean;
+    readonly to?: string;
+    readonly names?: readonly string[] | undefined;
+  },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const placed = (path: string): PathFact => ({
@@ -116,6 +147,7 @@ async function findForbidden(
     visible,
     maxEntries,
     matches: (path) =>
+      isNamed(path, names) &&
       rules.some((rule) =>
         matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
       ),
@@ -136,13 +168,21 @@ async function findForbidden(
 async function findLinks(
   { use }: PathFact,
   folder: string,
-  { environment, to }: { readonly environment: PathEnvironment; readonly to: string | undefined },
+  {
+    environment,
+    to,
+    names,
+  }: {
+    readonly environment: PathEnvironment;
+    readonly to: string | undefined;
+    readonly names: readonly string[] | undefined;
+  },
 ): Promise<readonly PathFact[]> {
   const links: string[] = [];
   const { isIncomplete } = await findBelow(folder, {
     maxEntries,
     matches: (path, isLink) => {
-      if (isLink) links.push(path);
+      if (isLink && isNamed(path, names)) links.push(path);
       return links.length > maxLinks;
     },
   });
@@ -153,6 +193,11 @@ async function findLinks(
   return Promise.all(links.map((path) => gatherPathFact({ path, use }, environment)));
 }
 
+function isNamed(path: string, names: readonly string[] | undefined): boolean {
+  const name = posix.basename(path).toLowerCase();
+  return names === undefined || names.some((pattern) => matchesName(pattern.toLowerCase(), name));
+}
+
 /** Where a copy brings what lies below a folder. */
 function placeOf(path: string, folder: string, to: string | undefined): string {
   return to === undefined ? path : posix.join(to, posix.relative(folder, path));
@@ -161,15 +206,32 @@ function placeOf(path: string, folder: string, to: string | undefined): string {
 async function findProtected(
   folder: string,
   environment: PathEnvironment,
-  to: string | undefined,
+  { to, names }: { readonly to: string | undefined; readonly names: readonly string[] | undefined },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
+  let steering: PathFact | undefined;
   const { found, isIncomplete } = await findBelow(folder, {
     maxEntries,
     skip: packages,
-    matches: (path) => protectionOf(place(path), environment.policy) !== undefined,
+    matches: (path, isLink, isDirectory) => {
+      const brought: PathFact = {
+        forms: [place(path)],
+        use: "write",
+        ...(isDirectory ? { isFolder: true } : kindOf(path)),
+      };
+      // What a copy brings counts as written where it lands.
+      if (
+        to !== undefined &&
+        steering === undefined &&
+        !isLink &&
+        whyNotAccepted(brought, environment.policy) !== undefined
+      )
+        steering = brought;
+      return isNamed(path, names) && protectionOf(place(path), environment.policy) !== undefined;
+    },
   });
   if (found !== undefined) return [{ forms: [place(found)], use: "write" }];
+  if (steering !== undefined) return [steering];
   return isIncomplete === true
     ? [{ forms: [to ?? folder], use: "write", unknown: "there are too many files below it to look at" }]
     : [];
@@ -218,7 +280,7 @@ function isBelow(path: string, folder: string): boolean {
 
 interface BelowOptions {
   /** Whether an entry is one that is looked for. */
-  readonly matches: (path: string, isLink: boolean) => boolean;
+  readonly matches: (path: string, isLink: boolean, isDirectory: boolean) => boolean;
   /** Names that begin with a dot are left out. */
   readonly visible?: boolean;
   /** Folders of these names are not entered. */
@@ -244,7 +306,7 @@ async function findBelow(folder: string, options: BelowOptions): Promise<Below> 
       if (seen > maxEntries) return { isIncomplete: true };
       if (visible && entry.name.startsWith(".")) continue;
       const path = posix.join(at, entry.name);
-      if (matches(path, entry.isSymbolicLink())) return { found: path };
+      if (matches(path, entry.isSymbolicLink(), entry.isDirectory())) return { found: path };
       if (entry.isDirectory() && !skip.includes(entry.name)) waiting.push(path);
     }
   }
