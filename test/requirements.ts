@@ -202,6 +202,10 @@ export const requirements: readonly Requirement[] = [
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
   built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
+  built(
+    "CLU-7",
+    "No unknown error and none of a machine or the store is final: the agent is given back, and a dead letter can be revived.",
+  ),
 
   built(
     "APR-1",
@@ -210,6 +214,10 @@ export const requirements: readonly Requirement[] = [
   built(
     "APR-2",
     "A grant has a scope, is listed, revoked and journaled, and is never wider than the person's own settings.",
+  ),
+  built(
+    "APR-3",
+    "A call is judged again after an answer; what differs from what was asked about, down to the scripts it runs, is asked again.",
   ),
 
   built(

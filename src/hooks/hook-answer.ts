@@ -153,7 +153,11 @@ export function readAnswer(event: FiredEvent, value: unknown): HookReading {
   if (named !== undefined && named !== event) {
     return failed(`"hookEventName" says ${quote(named)}, but the event is ${event}`);
   }
-  const complaint = misspeltField(value) ?? misspeltField(specific) ?? wrongKinds(value, specific);
+  const complaint =
+    misspeltField(value) ??
+    misspeltField(specific) ??
+    (blockEffects[event] === "deny" ? (strangeFields(value) ?? strangeFields(specific)) : undefined) ??
+    wrongKinds(value, specific);
   if (complaint !== undefined) return failed(complaint);
   const decided = readDecision(event, value, specific);
   if (typeof decided === "string") return failed(decided);
@@ -171,6 +175,34 @@ function misspeltField(fields: JsonRecord): string | undefined {
   }
   return undefined;
 }
+
+/** An object that has fields, and none of an answer, was meant as something: a guard that speaks so is not understood. */
+function strangeFields(fields: JsonRecord): string | undefined {
+  const keys = Object.keys(fields);
+  if (keys.length === 0 || keys.some((key) => answerFields.has(key))) return undefined;
+  return `its answer has none of the fields of an answer, but ${keys.slice(0, 3).map(quote).join(", ")}`;
+}
+
+const answerFields: ReadonlySet<string> = new Set([
+  "decision",
+  "reason",
+  "continue",
+  "stopReason",
+  "suppressOutput",
+  "systemMessage",
+  "terminalSequence",
+  "hookSpecificOutput",
+  "hookEventName",
+  "permissionDecision",
+  "permissionDecisionReason",
+  "behavior",
+  "message",
+  "updatedInput",
+  "updatedPermissions",
+  "additionalContext",
+  "async",
+  "asyncTimeout",
+]);
 
 const decidingFields = [
   "decision",

@@ -25,6 +25,8 @@ interface KeepOptions extends Omit<TranscriptWriterOptions, "log" | "leaf" | "so
   /** The conversation so far; undefined for a file that must be new. */
   readonly loaded: Pick<LoadedSession, "length" | "leaf" | "sources"> | undefined;
   readonly keeping: Keeping;
+  /** Takes the file also from a process that is idle. */
+  readonly takesIdle?: boolean;
   /** Writes what comes first; where that fails, the file is given back. */
   readonly begin: (writer: TranscriptWriter) => void | Promise<void>;
 }
@@ -32,9 +34,14 @@ interface KeepOptions extends Omit<TranscriptWriterOptions, "log" | "leaf" | "so
 /** Opens a transcript for writing; only one process may have it. Closing brings the rest to the disk and never rejects. */
 export async function keepTranscript(
   file: string,
-  { loaded, keeping, begin, ...options }: KeepOptions,
-): Promise<{ readonly writer: TranscriptWriter; readonly close: () => Promise<void> }> {
-  const { durability, takeOver = false } = keeping;
+  { loaded, keeping, takesIdle = false, begin, ...options }: KeepOptions,
+): Promise<{
+  readonly writer: TranscriptWriter;
+  readonly setIdle: AppendLog["setIdle"];
+  readonly close: () => Promise<void>;
+}> {
+  const { durability } = keeping;
+  const takeOver = keeping.takeOver === true || (takesIdle ? "idle" : false);
   const log = await retryWhileScarce(() =>
     openAppendLog(file, { expectLength: loaded?.length ?? 0, durability, takeOver }),
   );
@@ -45,7 +52,7 @@ export async function keepTranscript(
     log.close();
     throw error;
   }
-  return { writer, close: () => closeLog(log, keeping) };
+  return { writer, setIdle: log.setIdle, close: () => closeLog(log, keeping) };
 }
 
 /** Nothing of a conversation is left out without a word. */

@@ -53,7 +53,11 @@ async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallR
   const finished: Finished[] = [];
   for (const neighbours of neighboursOf(calls, work.ports)) {
     const authorized = await authorizeTogether(neighbours, work);
-    for (const group of groupsOf(authorized)) finished.push(...(await runBeside(group, work)));
+    const groups = groupsOf(authorized);
+    for (const [at, group] of groups.entries()) {
+      const current = at === 0 ? await recheckEarlier(group, authorized) : await recheckAll(group);
+      finished.push(...(await runBeside(current, work)));
+    }
   }
   return collect(finished);
 }
@@ -79,6 +83,47 @@ async function authorizeTogether(
     });
   });
   return Promise.all(authorizations);
+}
+
+/** Whoever was asked about a later call took their time; what was decided before that may not hold any more. */
+function recheckEarlier(
+  group: readonly (AuthorizedCall | RefusedCall)[],
+  all: readonly (AuthorizedCall | RefusedCall)[],
+): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
+  const lastAsked = all.findLastIndex(wasWaitedFor);
+  return Promise.all(group.map((call, at) => (at < lastAsked ? rechecked(call) : call)));
+}
+
+function wasWaitedFor(call: AuthorizedCall | RefusedCall): boolean {
+  return (
+    call.asked === true ||
+    (call.type === "admitted" && /^(?:hook|person|program)$/.test(call.allowedBy ?? ""))
+  );
+}
+
+/** Calls before these have run since they were decided about. */
+function recheckAll(
+  group: readonly (AuthorizedCall | RefusedCall)[],
+): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
+  return Promise.all(group.map(rechecked));
+}
+
+async function rechecked(call: AuthorizedCall | RefusedCall): Promise<AuthorizedCall | RefusedCall> {
+  if (call.type === "refused" || call.recheck === undefined) return call;
+  const reason = await call
+    .recheck()
+    .catch((error: unknown) => `deciding about it again failed: ${String(error)}`);
+  if (reason === undefined) return call;
+  const { asked, approval, decidedMs } = call;
+  return {
+    type: "refused",
+    call: call.call,
+    reason,
+    denied: true,
+    ...(asked === undefined ? {} : { asked }),
+    ...(approval === undefined ? {} : { approval }),
+    ...(decidedMs === undefined ? {} : { decidedMs }),
+  };
 }
 
 /** Calls that look as if they may all run together; whether they may is known when they are admitted. */
@@ -149,7 +194,7 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
     queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
     return { call, outcome, notRun: true, ...denial };
   }
-  if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
+  if (signal.aborted) return { call, outcome: { content: notBegun, isError: true }, notRun: true };
   const { allowedBy, reason } = authorized;
   const allowed =
     allowedBy === undefined || reason === undefined ? {} : { allowed: { by: allowedBy, reason } };
@@ -258,6 +303,9 @@ function alsoSaying(outcome: ToolOutcome, note: ToolOutcome): ToolOutcome {
     content: typeof content === "string" ? `${content}\n\n${added.text}`.trim() : [...content, added],
   };
 }
+
+const notBegun =
+  "This call has not run: the run was stopped before it began. Make it again if it is still needed.";
 
 function interrupted(): ToolOutcome {
   return {

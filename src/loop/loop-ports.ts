@@ -21,6 +21,8 @@ export type Authorization =
       /** What runs in place of the command of the input. */
       readonly run?: JudgedCommand;
       readonly approval?: UsedApproval;
+      /** Judges it once more, for where it had to wait after it was decided; gives why it may not run now. */
+      readonly recheck?: () => Promise<string | undefined>;
     }
   /** `stops`: the person also wants the run to end after this turn. `asked`: somebody was asked. */
   | {

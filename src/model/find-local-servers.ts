@@ -18,12 +18,13 @@ const maxAnswer = 1_000_000;
 /** Asks all places at the same time for their models; one that is silent, slow or answers something else is not there. */
 export async function findLocalServers(
   places: readonly LocalPlace[],
-  { fetch = createHttpFetch(), limitMs = defaultLimitMs }: LocalSearchOptions = {},
+  { fetch, limitMs = defaultLimitMs }: LocalSearchOptions = {},
 ): Promise<readonly LocalServer[]> {
+  using http = createHttpFetch();
   const limit = new AbortController();
   const stopClock = startClock(limitMs, () => limit.abort());
   try {
-    const answers = await Promise.all(places.map((place) => ask(place, fetch, limit.signal)));
+    const answers = await Promise.all(places.map((place) => ask(place, fetch ?? http.fetch, limit.signal)));
     return answers.flatMap((server) => server ?? []);
   } finally {
     stopClock();

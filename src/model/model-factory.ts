@@ -1,6 +1,5 @@
 import type { WaitClock } from "../foundation/abortable.ts";
 import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
-import { createHttpFetch } from "./create-http-fetch.ts";
 import type { LoadPackage } from "./create-package-loader.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "./look-up-model.ts";
 import type { Model, ModelEvent } from "./model.ts";
@@ -16,6 +15,8 @@ export interface ModelFactoryOptions {
   readonly apiKeyHelper?: () => Promise<string>;
   /** How packages of providers are found; only beside this program when absent. */
   readonly load?: LoadPackage;
+  /** How requests travel where no proxy is named; absent means over connections of each model's own. */
+  readonly fetch?: () => typeof globalThis.fetch;
   readonly coolDowns: CoolDowns;
   readonly gates?: RequestGates;
   readonly clock: WaitClock;
@@ -39,7 +40,6 @@ const defaultTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 1
 export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
   const { environment } = options;
   const models = new Map<string, Promise<Model>>();
-  const fetch = usesProxy(environment) ? globalThis.fetch : createHttpFetch();
   const describe = (reference: ChosenModel): AdapterChoice =>
     chooseAdapter(reference, environment, options.apiKeyHelper !== undefined);
 
@@ -49,7 +49,7 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
       case "offline":
         return (await import("./offline/create-offline-model.ts")).createOfflineModel();
       case "anthropic":
-        return patient(await createAnthropic(reference, { options, fetch }), options);
+        return patient(await createAnthropic(reference, options), options);
       case "ai-sdk": {
         const { createAiSdkModel } = await import("./ai-sdk/create-ai-sdk-model.ts");
         const { provider = "", id: modelId } = reference;
@@ -85,19 +85,17 @@ function timeoutsOf({ timeouts }: ModelFactoryOptions): Pick<ModelFactoryOptions
   return timeouts === undefined ? {} : { timeouts };
 }
 
-async function createAnthropic(
-  { id }: ChosenModel,
-  { options, fetch }: { readonly options: ModelFactoryOptions; readonly fetch: typeof globalThis.fetch },
-): Promise<Model> {
+async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions): Promise<Model> {
   const { createAnthropicModel } = await import("./anthropic/anthropic-sender.ts");
   const overrides = readModelOverrides(options.settings ?? {});
   const wireId = overrides.names.get(id);
+  const fetch = usesProxy(options.environment) ? globalThis.fetch : options.fetch?.();
   return createAnthropicModel({
     id,
     known: lookUpModel(id, overrides.facts),
     ...(wireId === undefined ? {} : { wireId }),
     ...accessOf(options),
-    fetch,
+    ...(fetch === undefined ? {} : { fetch }),
     timeouts: { ...defaultTimeouts, ...options.timeouts },
   });
 }

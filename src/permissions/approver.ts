@@ -16,6 +16,8 @@ export interface ApprovalRequest {
   readonly reason: string;
   /** Rules that together would have allowed this call; none where no rule can. */
   readonly suggestedRules: readonly string[];
+  /** A digest of what the call touches and of the scripts it runs; an answer that is kept for later holds for these alone. */
+  readonly boundTo?: string;
 }
 
 /**

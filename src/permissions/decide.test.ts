@@ -313,6 +313,27 @@ describe("[TLS-4] rules about servers", () => {
     expect(removesServer("my_server", { deny: rules("deny", rule) })).toBe(expected);
   });
 
+  test.each([
+    "mcp__My_Server__do_it",
+    "mcp__my_server__Do_It",
+    "mcp__MY.server",
+    "mcp__my_server__DO*",
+    "MCP__my_server__do_it",
+    "Mcp__*",
+    "mcp__My_Server__do_it(path:*)",
+  ])("%s restricts in whatever letter case, and grants nothing [PRM-2]", async (rule) => {
+    const call = { tool: named.name, effect: "execute", input: { path: "/x" }, mcp: pair };
+    const grants = rules("allow", "mcp__my_server");
+    expect((await judge(call, { allow: grants })).type).toBe("allow");
+    expect((await judge(call, { allow: grants, deny: rules("deny", rule) })).type).toBe("deny");
+    expect((await judge(call, { allow: grants, ask: rules("ask", rule) })).type).toBe("ask");
+    const shouting = { ...call, tool: "mcp__MY_SERVER__DO_IT", mcp: { server: "MY_SERVER", tool: "DO_IT" } };
+    expect((await judge(shouting, { mode: "bypassPermissions", deny: rules("deny", rule) })).type).toBe(
+      "deny",
+    );
+    if (!rule.includes("*")) expect((await judge(call, { allow: rules("allow", rule) })).type).toBe("ask");
+  });
+
   const reading: CallToJudge = {
     tool: "ReadMcpResourceTool",
     effect: "network",

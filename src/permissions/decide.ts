@@ -1,4 +1,3 @@
-import { matchesPattern } from "../foundation/match-pattern.ts";
 import {
   isMcpTool,
   type KnownCall,
@@ -19,7 +18,14 @@ import {
   whyNotAccepted,
 } from "./permission-policy.ts";
 import { matchesText } from "./rules/grants-unit.ts";
-import { findRestrictions, findRule, matchesPath, namesTool, speaksOfMcp } from "./rules/matches-call.ts";
+import {
+  findRestrictions,
+  findRule,
+  matchesPath,
+  namesTool,
+  restrictsTools,
+  speaksOfMcp,
+} from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
 
 export type { PermissionRequest } from "./call-facts.ts";
@@ -279,8 +285,9 @@ export function removesTool({ name, mcp }: NamedTool, policy: Pick<PermissionPol
   const readings = mcp === undefined && isMcpTool(name) ? readMcpName(name) : [mcp].filter(isKnown);
   return policy.deny.some(({ rule }) => {
     const { specifier, tool } = rule;
-    if (specifier.type === "toolGlob") return matchesPattern(tool, name);
-    if (specifier.type === "mcp") return readings.some((identity) => speaksOfMcp(specifier, identity));
+    if (specifier.type === "toolGlob") return restrictsTools(tool, name);
+    if (specifier.type === "mcp")
+      return readings.some((identity) => speaksOfMcp(specifier, identity, "restrict"));
     return specifier.type === "whole" && namesTool(rule, name, "restrict");
   });
 }
@@ -289,9 +296,11 @@ export function removesTool({ name, mcp }: NamedTool, policy: Pick<PermissionPol
 export function removesServer(server: string, policy: Pick<PermissionPolicy, "deny">): boolean {
   return policy.deny.some(({ rule: { specifier, tool } }) => {
     // `mcp__*` matches every tool that the server could have.
-    if (specifier.type === "toolGlob") return tool.endsWith("*") && matchesPattern(tool, `mcp__${server}__`);
+    if (specifier.type === "toolGlob") return tool.endsWith("*") && restrictsTools(tool, `mcp__${server}__`);
     return (
-      specifier.type === "mcp" && specifier.tool === undefined && speaksOfMcp(specifier, { server, tool: "" })
+      specifier.type === "mcp" &&
+      specifier.tool === undefined &&
+      speaksOfMcp(specifier, { server, tool: "" }, "restrict")
     );
   });
 }

@@ -111,7 +111,10 @@ function isRepositoryPart(path: string): boolean {
 }
 
 /** An absolute path that still has its `..`, because what they lead to depends on links. */
-export function absolutePath({ path, directory }: WrittenPath, environment: PathEnvironment): string {
+export function absolutePath(
+  { path, directory }: WrittenPath,
+  environment: Pick<PathEnvironment, "directory" | "home" | "platform">,
+): string {
   const base = directory ?? environment.directory;
   const plain = environment.platform === "win32" ? fromWindows(path) : path;
   if (plain === "~" || plain.startsWith("~/")) return `${environment.home}${plain.slice(1)}`;

@@ -83,6 +83,8 @@ export interface PermissionPolicy {
   readonly home: string;
   /** A person trusts the folder, so that git may obey its configuration; absent means no. */
   readonly trusted?: boolean;
+  /** What runs without the yes of a person or a rule is isolated by the system; looked for where the folder is not trusted. */
+  readonly walled?: boolean;
   /** On `darwin` and `win32`, names that differ only in case are one file. */
   readonly platform?: string;
   /** The modes of the agents above: what one of them refuses stays refused. */

@@ -7,6 +7,7 @@ import {
   type RunEvent,
   type RunTotals,
 } from "../conversation/run-event.ts";
+import { withoutUndone } from "../conversation/undone-prompts.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
@@ -37,6 +38,8 @@ export interface SessionParts {
   readonly sinks: readonly EventSink[];
   readonly commit?: (() => Promise<void>) | undefined;
   readonly rename?: ((title: string) => void) | undefined;
+  /** Says to other processes whether the session works on nothing, so that one of them may continue with it. */
+  readonly setIdle?: ((isIdle: boolean) => void) | undefined;
   readonly output?: TypedOutput | undefined;
   readonly children: Children;
   /** The typed outputs that children were asked for, by agent id. */
@@ -115,7 +118,7 @@ export async function* compact(
 ): AsyncGenerator<RunEvent, void> {
   refuseWhen(live.end.signal.aborted, "session-closed", "The session is closed, so it cannot be compacted.");
   refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
-  live.isBusy = true;
+  setBusy(live, true);
   const stop = AbortSignal.any([signal, live.end.signal]);
   const input: LoopInput = { ...inputOf(live.parts.plan, live.messages), ...live.limits.left(undefined) };
   try {
@@ -129,8 +132,13 @@ export async function* compact(
       yield event;
     }
   } finally {
-    live.isBusy = false;
+    setBusy(live, false);
   }
+}
+
+function setBusy(live: Conversation, isBusy: boolean): void {
+  live.isBusy = isBusy;
+  live.parts.setIdle?.(!isBusy);
 }
 
 /** The conversation as the next run continues it. */
@@ -151,7 +159,7 @@ async function* answer(
     "The session is closed, so it takes no more prompts.",
   );
   refuseWhen(live.isBusy, "session-busy", "The session still works on the prompt before this one.");
-  live.isBusy = true;
+  setBusy(live, true);
   const left = new AbortController();
   const first = live.isFirst ? withInitialPrompt(content, live.parts.plan.initialPrompt) : content;
   live.isFirst = false;
@@ -179,7 +187,7 @@ async function* answer(
     left.abort(new RetinueError("left", "The events of this run are not read any more."));
     const interrupted = interruptedResults(live.messages);
     if (interrupted.length > 0) live.messages.push({ role: "user", content: interrupted });
-    live.isBusy = false;
+    setBusy(live, false);
   }
 }
 
@@ -245,8 +253,9 @@ async function* runOnce(
       signal,
     )) {
       if (event.type === "run-ended") {
+        const ending = undoPrompt(live, event.ending);
         // The text of an earlier prompt is no result of this one.
-        return hasAnswered ? event.ending : { ...event.ending, text: "" };
+        return hasAnswered ? ending : { ...ending, text: "" };
       }
       // First what it took: an answer that cannot be kept is paid for all the same.
       tally.hear(event);
@@ -261,6 +270,15 @@ async function* runOnce(
     throw error;
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
+}
+
+/** A prompt that no model could take leaves the conversation again; the transcript is read in the same way. */
+function undoPrompt(live: Conversation, ending: RunEnding): RunEnding {
+  const kept = withoutUndone(live.messages, ending);
+  if (kept.length === live.messages.length) return ending;
+  live.messages.splice(0, live.messages.length, ...kept);
+  const advice = "The conversation goes on without this prompt: send a shorter one.";
+  return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
 }
 
 /** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */

@@ -424,15 +424,28 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
   });
 
   it("a session that was disposed of lets its file go, so that it can be resumed immediately", async () => {
-    await using sample = await createSampleRuntime(["One.", "Two."]);
+    await using sample = await createSampleRuntime([stalled, "Two."]);
     const session = await sample.runtime.open();
-    await session.prompt("First.").result;
+    const running = session.prompt("First.");
+    for await (const event of running.events) if (event.type === "model-streamed") break;
     const options = { resume: session.plan.sessionId };
     await expect(sample.runtime.run("Second.", options).result).rejects.toMatchObject({
       code: "file-in-use",
     });
     await session[Symbol.asyncDispose]();
     expect((await sample.runtime.run("Second.", options).result).text).toBe("Two.");
+  });
+
+  it("a session that works on nothing is left to who resumes it, and takes no more prompts", async () => {
+    await using sample = await createSampleRuntime(["One.", "Two."]);
+    await using session = await sample.runtime.open();
+    await session.prompt("First.").result;
+    const options = { resume: session.plan.sessionId };
+    expect((await sample.runtime.run("Second.", options).result).text).toBe("Two.");
+    expect(await session.prompt("Third.").result).toMatchObject({
+      status: "failed",
+      error: expect.stringContaining("Another process has taken over"),
+    });
   });
 });
 

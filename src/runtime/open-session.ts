@@ -108,6 +108,7 @@ export async function openSession<Output>(
     output,
     dispose: (endAgent) => closeSession(endAgent, { ...services, transcript, servers }),
   });
+  transcript.setIdle?.(true);
   return opened;
 }
 
@@ -140,8 +141,8 @@ function childFacts(
 }
 
 /** What a session uses of its transcript. */
-function kept({ history, commit, rename }: Awaited<ReturnType<typeof openTranscript>>) {
-  return { history, commit, rename };
+function kept({ history, commit, rename, setIdle }: Awaited<ReturnType<typeof openTranscript>>) {
+  return { history, commit, rename, setIdle };
 }
 
 /** The main agent's own: children, its typed result, and the start of the session for hooks. */

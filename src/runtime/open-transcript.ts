@@ -5,6 +5,7 @@ import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { version } from "../foundation/version.ts";
 import { findLatestSession, findSession } from "../journal/find-sessions.ts";
 import { forkSession } from "../journal/fork-session.ts";
+import { hasLiveChild } from "../journal/has-live-child.ts";
 import { journalPlan } from "../journal/journaled-plan.ts";
 import {
   type Keeping,
@@ -53,6 +54,8 @@ export interface OpenTranscript {
   readonly commit?: () => Promise<void>;
   /** Absent where nothing is kept. */
   readonly rename?: (title: string) => void;
+  /** Says to other processes whether the session works on nothing, so that one of them may continue with it; absent where nothing is kept. */
+  readonly setIdle?: (isIdle: boolean) => void;
   /** Brings the rest to the disk and gives the file back. */
   readonly close: () => Promise<void>;
   /** What a resumed conversation has heard of its children. */
@@ -136,7 +139,7 @@ export interface OpenOptions extends ChosenSession {
 
 /** Opens the session's file for writing; only one process may have it. */
 export async function openTranscript(options: OpenOptions): Promise<OpenTranscript> {
-  const { transcripts, file, sessionId, from, ids, isNew } = options;
+  const { transcripts, sessionId, from } = options;
   if (!options.isKept) {
     const left =
       from === undefined ? undefined : await load(sessionFiles(transcripts, from).transcript, options);
@@ -144,22 +147,8 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     const { messages = [] } = left ?? {};
     return { history: messages, record: () => undefined, close: async () => undefined };
   }
-  const { loaded, known } = isNew === true ? nothingYet : await loadSoFar(options);
-  const { writer, close } = await keepTranscript(file, {
-    loaded,
-    ids,
-    now: options.now,
-    facts: options.facts,
-    observer: options.observer,
-    keeping: options.keeping,
-    begin(pen) {
-      if (loaded !== undefined) writeUnrecorded(pen, loaded);
-      pen.plan(journalPlan(options.plan), "with-next");
-      pen.beside(openingLines(options));
-    },
-  }).catch((error: unknown) => {
-    throw loaded === undefined || loaded.length === 0 ? explainExisting(error, sessionId) : error;
-  });
+  const { kept, loaded, known } = await readAndKeep(options);
+  const { writer, setIdle, close } = kept;
   // A copy gets its title from the session it was made of; that is no news to the one who made it.
   const { custom } = from === sessionId ? readSessionTitles(loaded?.records ?? []) : {};
   if (custom !== undefined) options.observer?.titled?.(custom);
@@ -168,6 +157,7 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
     record: writer.record,
     commit: writer.commit,
     rename: writer.rename,
+    setIdle,
     close,
     ...(loaded === undefined || from !== sessionId
       ? {}
@@ -176,6 +166,42 @@ export async function openTranscript(options: OpenOptions): Promise<OpenTranscri
           mail: deliveredMail(loaded.records),
         }),
   };
+}
+
+/** How often a file is read again that its owner has added to meanwhile. */
+const readings = 5;
+
+/** Reads the conversation and makes the file this process's own. An idle owner may have begun a turn, or ended one, in between. */
+async function readAndKeep(options: OpenOptions, left = readings): Promise<KeptTranscript & SoFar> {
+  const { file, sessionId, from, ids } = options;
+  const soFar = options.isNew === true ? nothingYet : await loadSoFar(options);
+  const { loaded } = soFar;
+  const isResumed = from === sessionId;
+  try {
+    const kept = await keepTranscript(file, {
+      loaded,
+      ids,
+      now: options.now,
+      facts: options.facts,
+      observer: options.observer,
+      keeping: options.keeping,
+      takesIdle: isResumed && !hasLiveChild(sessionFiles(options.transcripts, sessionId)),
+      begin(pen) {
+        if (loaded !== undefined) writeUnrecorded(pen, loaded);
+        pen.plan(journalPlan(options.plan), "with-next");
+        pen.beside(openingLines(options));
+      },
+    });
+    return { kept, ...soFar };
+  } catch (error) {
+    if (loaded === undefined || loaded.length === 0) throw explainExisting(error, sessionId);
+    if (!isResumed || left === 1 || !isRetinueError(error) || error.code !== "file-changed") throw error;
+    return readAndKeep(options, left - 1);
+  }
+}
+
+interface KeptTranscript {
+  readonly kept: Awaited<ReturnType<typeof keepTranscript>>;
 }
 
 interface SoFar {

@@ -13,6 +13,7 @@ import { isRecord } from "../foundation/json-record.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { runProcess } from "../foundation/run-process.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
+import { holdConnections } from "../model/hold-connections.ts";
 import type { LocalServer } from "../model/local-models.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createCoolDowns, createRequestGates } from "../model/request-gate.ts";
@@ -24,7 +25,8 @@ import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
-import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createWall } from "../tools/sandbox/wall.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
@@ -57,10 +59,11 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     coolDowns: createCoolDowns(clock, Math.random),
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
-    readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
+    wall: createWall({ platform: place.platform }),
     openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
+    connections: createConnections(),
   };
   const agents = createAgentSearch(shared);
   return {
@@ -75,7 +78,10 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     },
     register: agents.register,
     unregister: agents.unregister,
-    [Symbol.asyncDispose]: () => Promise.resolve(shared.sandbox[Symbol.asyncDispose]()),
+    async [Symbol.asyncDispose]() {
+      shared.connections[Symbol.dispose]();
+      await shared.sandbox[Symbol.asyncDispose]();
+    },
   };
 }
 
@@ -88,10 +94,11 @@ interface Shared {
   readonly coolDowns: ReturnType<typeof createCoolDowns>;
   readonly gates: ReturnType<typeof createRequestGates>;
   readonly sandbox: ReturnType<typeof createSandboxRuntime>;
-  readonly readOnlySandbox: ReturnType<typeof createReadOnlySandbox>;
+  readonly wall: ReturnType<typeof createWall>;
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
   readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
   readonly openTeam: OpenTeam;
+  readonly connections: ReturnType<typeof createConnections>;
 }
 
 interface Discovery {
@@ -134,7 +141,7 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
         throw error;
       });
       for (const agent of registered.values()) catalog.register(agent);
-      const found = await catalog.read();
+      const found = withTranscripts(await catalog.read(), options.transcripts);
       const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
       return { found, discovered, trusted };
     },
@@ -148,6 +155,14 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
       searching?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
   };
+}
+
+/** As found, with the folder of transcripts that the program has chosen. */
+function withTranscripts(
+  found: DiscoveredAgents,
+  transcripts: RuntimeSetup["transcripts"],
+): DiscoveredAgents {
+  return typeof transcripts === "string" ? { ...found, paths: { ...found.paths, transcripts } } : found;
 }
 
 /** The code that reads skills is loaded when they are first needed. */
@@ -166,6 +181,23 @@ function createSkillSource(
       touchedDirectories,
       ...(settingSources === undefined ? {} : { settingSources }),
     });
+  };
+}
+
+/** This runtime's share in the connections of the process, taken with its first model. */
+function createConnections(): Disposable & { readonly fetch: () => typeof globalThis.fetch } {
+  let held: ReturnType<typeof holdConnections> | undefined;
+  let isOpen = true;
+  return {
+    fetch() {
+      held ??= holdConnections();
+      if (!isOpen) held[Symbol.dispose]();
+      return held.fetch;
+    },
+    [Symbol.dispose]() {
+      isOpen = false;
+      held?.[Symbol.dispose]();
+    },
   };
 }
 
@@ -210,7 +242,7 @@ function environmentOf(place: Place, { settings: { settings } }: Found): Runtime
 }
 
 function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
-  const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
+  const { options, place, clock, additionalDirectories, sandbox, wall } = shared;
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
   const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
@@ -232,8 +264,11 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
     additionalDirectories,
     sandbox,
-    readOnlySandbox,
-    keepsTranscripts: options.transcripts ?? variables.promptHistorySkipped !== true,
+    wall,
+    keepsTranscripts:
+      options.transcripts === undefined
+        ? variables.promptHistorySkipped !== true
+        : options.transcripts !== false,
     durability: options.durability ?? plain.durability ?? "sync",
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },
@@ -284,7 +319,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
 }
 
 function modelsOf(
-  { options, place, coolDowns, gates, clock }: Shared,
+  { options, place, connections, coolDowns, gates, clock }: Shared,
   {
     plain,
     environment,
@@ -303,6 +338,7 @@ function modelsOf(
     timeouts: readModelClocks(plain.limits),
     // A package of the project is the project's code, so it is loaded only where that may run.
     load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
+    fetch: connections.fetch,
     coolDowns,
     gates,
     clock,

@@ -265,7 +265,9 @@ function refuseUnlessAllowed(server: JudgedServer, policy: McpPolicy): string | 
 
 function speaksOf(entry: PolicyEntry, { name, forms }: JudgedServer, use: "allow" | "deny"): boolean {
   if (entry.type === "name")
-    return use === "allow" ? entry.name === name : mcpServerPart(entry.name) === mcpServerPart(name);
+    return use === "allow"
+      ? entry.name === name
+      : mcpServerPart(entry.name).toLowerCase() === mcpServerPart(name).toLowerCase();
   const matches = (form: McpTransport): boolean => {
     if (form.type === "sdk") return false;
     if (form.type === "stdio")

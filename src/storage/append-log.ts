@@ -48,6 +48,8 @@ export interface AppendLog extends Disposable {
    * and the file is still this process's own. Rejects with a RetinueError where that is not so.
    */
   sync(length?: number): Promise<void>;
+  /** Says to other processes whether this one has nothing to write just now, so that one of them may take the file. */
+  setIdle(isIdle: boolean): void;
   close(): void;
 }
 
@@ -176,6 +178,9 @@ function createLog(open: OpenFile): AppendLog {
       // The one that has taken the file over meanwhile does not have what was written last.
       if (!isClosed) ownStatus(open);
     },
+    setIdle: (isIdle) => {
+      if (!isClosed) lock.setIdle(isIdle);
+    },
     close,
     [Symbol.dispose]: close,
   };
@@ -183,7 +188,8 @@ function createLog(open: OpenFile): AppendLog {
 
 /** The state of the file, as long as it is this process's own. */
 function ownStatus({ file, lock, descriptor, hadName }: OpenFile): Stats {
-  if (!lock.isHeld()) throw takenOver(file);
+  // Whoever removes the folder of the file removes its lock as well.
+  if (!lock.isHeld()) throw existsSync(file) ? takenOver(file) : removed(file);
   const status = statusOf(descriptor, file);
   if (hadName && status.nlink === 0) throw removed(file);
   return status;

@@ -19,6 +19,7 @@ import {
 import { sleep } from "../foundation/abortable.ts";
 import { errorCode, fileError } from "../foundation/file-error.ts";
 import { isRecord } from "../foundation/json-record.ts";
+import { removeIfPossible } from "../foundation/remove-if-possible.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 
@@ -29,9 +30,9 @@ const beatMs = 3_000;
  * Renews the time of a lock file while its owner lives, without keeping the process alive. A lock that somebody else has
  * taken over is left alone: it is another file by then, and the first byte is only ever written into the own one.
  */
-export function startHeartbeat(lockFile: string, text: string, everyMs = beatMs): { stop(): void } {
+export function startHeartbeat(lockFile: string, text: () => string, everyMs = beatMs): { stop(): void } {
   const timer = setInterval(() => {
-    if (beat(lockFile, text) === "lost") clearInterval(timer);
+    if (beat(lockFile, text()) === "lost") clearInterval(timer);
   }, everyMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };
@@ -40,19 +41,25 @@ export function startHeartbeat(lockFile: string, text: string, everyMs = beatMs)
 /** Writing gives the file the time of the file system; where nothing can be opened, this machine's time has to do. */
 export function beat(lockFile: string, text: string): "beaten" | "lost" {
   try {
-    const descriptor = openSync(lockFile, "r+");
-    try {
-      const bytes = Buffer.alloc(Buffer.byteLength(text) + 1);
-      const length = readSync(descriptor, bytes, 0, bytes.length, 0);
-      if (bytes.toString("utf8", 0, length) !== text) return "lost";
-      writeSync(descriptor, text.slice(0, 1), 0);
-    } finally {
-      closeSync(descriptor);
-    }
+    return writeInto(lockFile, text, text.slice(0, 1)) ? "beaten" : "lost";
   } catch {
     touch(lockFile);
   }
   return "beaten";
+}
+
+/** Writes over the beginning of a lock that still has this text; one that has taken its place is another file. */
+function writeInto(lockFile: string, text: string, beginning: string): boolean {
+  const descriptor = openSync(lockFile, "r+");
+  try {
+    const bytes = Buffer.alloc(Buffer.byteLength(text) + 1);
+    const length = readSync(descriptor, bytes, 0, bytes.length, 0);
+    if (bytes.toString("utf8", 0, length) !== text) return false;
+    writeSync(descriptor, beginning, 0);
+    return true;
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 function touch(lockFile: string): void {
@@ -70,6 +77,8 @@ export interface OwnerLock {
   readonly takenFrom?: "gone" | "expired" | "forced";
   /** False once somebody else has taken it over. */
   isHeld(): boolean;
+  /** Whether the owner has nothing to do just now, so that others may take the lock; at first it is busy. */
+  setIdle(isIdle: boolean): void;
   release(): void;
 }
 
@@ -80,6 +89,8 @@ export type LockAnswer =
 
 interface HeldFacts {
   readonly by?: ProcessIdentity;
+  /** It does nothing with the file just now, and leaves it to who asks with `takeOver: "idle"`. */
+  readonly isIdle?: true;
   /** No one can see from here whether the holder lives: it loses the lock when it gives no sign of life for so long. */
   readonly expiresInMs?: number;
 }
@@ -87,15 +98,17 @@ interface HeldFacts {
 export interface OwnerLockOptions {
   /** Milliseconds since 1970; by default the clock of the file system, which all who share it have in common. */
   readonly now?: () => number;
-  /** Takes the lock whichever process holds it; the holder's next write is refused. */
-  readonly takeOver?: boolean;
+  /** Takes the lock from whichever process holds it, or only from one that is idle; the holder's next write is refused. */
+  readonly takeOver?: TakeOver;
 }
+
+export type TakeOver = boolean | "idle";
 
 /** Makes this process the only writer of a file, by a lock file beside it. A lock whose owner is gone is taken over. */
 export function takeOwnerLock(file: string, options: OwnerLockOptions = {}): LockAnswer {
   const lockFile = `${file}.lock`;
   const now = options.now ?? (() => fileSystemNow(lockFile));
-  return takeLock(lockFile, { file, now, takeOver: options.takeOver === true, depth: 0 });
+  return takeLock(lockFile, { file, now, takeOver: options.takeOver ?? false, depth: 0 });
 }
 
 /** Whether some process that still runs writes the file; a lock that cannot be read, as another user's, counts as held. */
@@ -129,6 +142,7 @@ interface Holder {
   readonly owner: ProcessIdentity | undefined;
   /** How long without a sign of life the owner itself says it may be silent; absent in locks of old versions. */
   readonly expiresAfterMs: number | undefined;
+  readonly isIdle: boolean;
 }
 
 const attempts = 5;
@@ -143,7 +157,7 @@ const silentPatienceMs = 2 * 60_000;
 interface Taking {
   readonly file: string;
   readonly now: () => number;
-  readonly takeOver: boolean;
+  readonly takeOver: TakeOver;
   /** How many locks of locks lie above this one. */
   readonly depth: number;
 }
@@ -155,13 +169,13 @@ interface Taking {
 function takeLock(lockFile: string, taking: Taking): LockAnswer {
   const { file, now, takeOver, depth } = taking;
   const token = randomBytes(9).toString("hex");
-  const text = JSON.stringify({ ...thisProcess(), expiresAfterMs, token });
+  const text = JSON.stringify({ ...thisProcess(), expiresAfterMs, token, use: "busy" });
   for (let attempt = 0; attempt < attempts; attempt += 1) {
     if (createWholeFile(lockFile, text) === "created") return taken(lockFile, text, { beats: depth === 0 });
     const holder = readHolder(lockFile);
     if (holder === undefined) continue;
     const standing = standingOf(holder, file, now);
-    const isLost = standing.type === "lost" || takeOver;
+    const isLost = standing.type === "lost" || takeOver === true || (takeOver === "idle" && holder.isIdle);
     if (depth === deepestTakeover || !isLost)
       return { type: "held", lockFile, ...heldFacts(holder, standing) };
     const guard = takeLock(`${lockFile}.lock`, { file: lockFile, now, takeOver: false, depth: depth + 1 });
@@ -186,12 +200,24 @@ function taken(
   const { ino } = statSync(lockFile);
   // By its number, which needs no descriptor: locks are looked at before each write, also when descriptors are scarce.
   const isHeld = (): boolean => statSync(lockFile, { throwIfNoEntry: false })?.ino === ino;
-  const heart = beats ? startHeartbeat(lockFile, text) : undefined;
+  // Both texts are equally long, so that one is written over the other in the same file.
+  const texts = { busy: text, idle: text.replace(/"busy"\}$/, '"idle"}') };
+  let own = text;
+  const heart = beats ? startHeartbeat(lockFile, () => own) : undefined;
+  const setIdle = (isIdle: boolean) => {
+    const next = isIdle ? texts.idle : texts.busy;
+    try {
+      if (next !== own && writeInto(lockFile, own, next)) own = next;
+    } catch {
+      // It is gone, or the disk is: the next write of its owner says so.
+    }
+  };
   const release = () => {
     heart?.stop();
-    if (isHeld() && holdsText(lockFile, text)) rmSync(lockFile, { force: true });
+    // One that stays is taken over when this process has ended.
+    if (isHeld() && holdsText(lockFile, own)) removeIfPossible(lockFile);
   };
-  const lock = { lockFile, isHeld, release, ...(takenFrom === undefined ? {} : { takenFrom }) };
+  const lock = { lockFile, isHeld, setIdle, release, ...(takenFrom === undefined ? {} : { takenFrom }) };
   return { type: "taken", lock };
 }
 
@@ -227,13 +253,14 @@ function byTime(silentMs: number, patienceMs: number): Standing {
 }
 
 function heldFacts(
-  { owner, modified }: Holder,
+  { owner, modified, isIdle }: Holder,
   standing: Standing,
 ): HeldFacts & { readonly changedAt: number } {
   const expiresInMs = standing.type === "kept" ? standing.expiresInMs : undefined;
   return {
     changedAt: modified,
     ...(owner === undefined ? {} : { by: owner }),
+    ...(isIdle ? { isIdle } : {}),
     ...(expiresInMs === undefined ? {} : { expiresInMs }),
   };
 }
@@ -261,16 +288,20 @@ function readHolder(lockFile: string): Holder | undefined {
   }
 }
 
-function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs"> {
-  const noOne = { owner: undefined, expiresAfterMs: undefined };
+function readOwner(text: string): Pick<Holder, "owner" | "expiresAfterMs" | "isIdle"> {
+  const noOne = { owner: undefined, expiresAfterMs: undefined, isIdle: false };
   try {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value)) return noOne;
-    const { pid, machine, started, expiresAfterMs } = value;
+    const { pid, machine, started, expiresAfterMs, use } = value;
     const isOwner = typeof pid === "number" && Number.isSafeInteger(pid) && pid > 0;
     if (!isOwner || typeof machine !== "string" || typeof started !== "string") return noOne;
     const isLimit = typeof expiresAfterMs === "number" && expiresAfterMs > 0;
-    return { owner: { pid, machine, started }, expiresAfterMs: isLimit ? expiresAfterMs : undefined };
+    return {
+      owner: { pid, machine, started },
+      expiresAfterMs: isLimit ? expiresAfterMs : undefined,
+      isIdle: use === "idle",
+    };
   } catch {
     return noOne;
   }
@@ -286,13 +317,14 @@ const lookEveryMs = 500;
 
 /**
  * Waits while no one can see from here whether the owner of a file lives: until it gives a sign of life, or has lost its
- * lock. Returns immediately for a file that is free, or certainly held.
+ * lock. Returns immediately for a file that is free, certainly held, or left to others by an idle owner.
  */
 export async function waitForOwner(file: string, { signal, onWait }: WaitForOwnerOptions): Promise<void> {
   let firstChange: number | undefined;
   while (true) {
     const look = lookAtLock(file, { now: () => fileSystemNow(`${file}.lock`) });
-    if (look.type === "free" || look.expiresInMs === undefined || look.changedAt === undefined) return;
+    if (look.type === "free" || look.isIdle === true) return;
+    if (look.expiresInMs === undefined || look.changedAt === undefined) return;
     if (firstChange === undefined) {
       firstChange = look.changedAt;
       onWait?.({ maxMs: look.expiresInMs, ...(look.by === undefined ? {} : { by: look.by }) });

@@ -49,7 +49,7 @@ describe("an owner that cannot be seen keeps its lock while it gives signs of li
     await leaveLock(elsewhere);
     const text = await readFile(`${file}.lock`, "utf8");
     await silentFor(60_000);
-    const heart = startHeartbeat(`${file}.lock`, text, 2);
+    const heart = startHeartbeat(`${file}.lock`, () => text, 2);
     try {
       await vi.waitFor(async () =>
         expect(Date.now() - (await stat(`${file}.lock`)).mtimeMs).toBeLessThan(5_000),

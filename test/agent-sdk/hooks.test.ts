@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { HookCallback, HookEvent, Options } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, test } from "vitest";
 import { createPlace } from "../scenarios/run-command.ts";
@@ -158,32 +160,35 @@ describe("hook callbacks [DRP-1]", () => {
     expect(body(stage, 2)).toContain("not for children");
   });
 
-  test("a callback that throws lets the call run, with a warning", async () => {
-    const stage = await createSdkStage([bash("echo ran"), "Done."]);
-    const finished = await stage.run("go", {
-      ...free,
-      ...on("PreToolUse", async () => {
-        throw new Error("broken hook");
-      }),
-    });
-    expect(body(stage, 1)).toContain("ran");
-    expect(JSON.stringify(ofType(finished, "system", "informational"))).toContain("broken hook");
+  test.each<[string, () => unknown]>([
+    ["throws", () => Promise.reject(new Error("broken guard"))],
+    ["answers with a text", () => "deny (broken guard)"],
+    ["answers with a list", () => ["broken guard"]],
+    ["answers with a number", () => 1],
+    ["answers with fields of something else", () => ({ allowed: false, why: "broken guard" })],
+    ["decides with a word that means nothing", () => ({ decision: "broken guard" })],
+    ["decides by a flag", () => ({ hookSpecificOutput: { permissionDecision: false } })],
+  ])("a PreToolUse callback that %s refuses the call, with the reason [HKS-6]", async (_, answer) => {
+    const stage = await createSdkStage([bash("touch made"), "Done."]);
+    await stage.run("go", { ...free, ...on("PreToolUse", async () => (await answer()) as object) });
+    expect(body(stage, 1)).toContain("failed");
+    expect(existsSync(join(stage.cwd, "made"))).toBe(false);
   });
 
-  test("with onFailure block a callback that throws stops the call", async () => {
+  test("with onFailure continue a callback that throws lets the call run, with a warning [HKS-6]", async () => {
     const stage = await createSdkStage([bash("echo ran"), "Done."]);
-    await stage.run("go", {
+    const finished = await stage.run("go", {
       ...free,
       ...on(
         "PreToolUse",
         async () => {
           throw new Error("broken hook");
         },
-        { onFailure: "block" },
+        { onFailure: "continue" },
       ),
     });
-    expect(body(stage, 1)).toContain("broken hook");
-    expect(body(stage, 1)).not.toContain('"ran');
+    expect(body(stage, 1)).toContain("ran");
+    expect(JSON.stringify(ofType(finished, "system", "informational"))).toContain("broken hook");
   });
 
   test("a callback that takes too long is cancelled, and the call does not run", async () => {

@@ -126,7 +126,13 @@ describe("what a definition takes from its editing tools", () => {
   });
 
   test("a limit to some paths is one for commands too [TLS-3]", async () => {
-    const commands = ["echo x > src/new.txt", "touch src/other.ts", "echo x > new.txt", "touch new", "cp src/a.ts new"];
+    const commands = [
+      "echo x > src/new.txt",
+      "touch src/other.ts",
+      "echo x > new.txt",
+      "touch new",
+      "cp src/a.ts new",
+    ];
     const tools = ["Write(src/**)", "Read", "Bash"];
     const byMode = await attempt({ agent: { ...agent, tools }, mode: "acceptEdits", commands });
     expect(byMode.ran).toEqual(commands.slice(0, 2));

@@ -55,3 +55,24 @@ test("a second terminal on the same conversation watches it live, an answer whil
   expect(userTexts(provider)).toContain("second prompt");
   expect(userTexts(provider)).not.toContain("in the copy");
 });
+
+test("a second terminal continues a conversation that the first one does not work on, and the first one says so [CLI-1]", async () => {
+  const {
+    pty: first,
+    again,
+    provider,
+  } = await openConversation(["First answer.", "Second answer."], {
+    words: ["first prompt"],
+  });
+  await first.shows("First answer.");
+  const second = again(["--continue"]);
+  await second.shows("Another terminal has this conversation open", "3 continue");
+  await afterGuard();
+  second.type("3");
+  await second.shows("> first prompt");
+  second.type(`second prompt${keys.enter}`);
+  await second.shows("Second answer.");
+  first.type(`third prompt${keys.enter}`);
+  await first.shows("Another process has taken over");
+  expect(provider.requests).toHaveLength(2);
+});

@@ -14,6 +14,7 @@ const categories: ReadonlyMap<string, string> = new Map([
   ["unexpected-answer", "server_error"],
   ["invalid-request", "invalid_request"],
   ["context-too-long", "invalid_request"],
+  ["prompt_too_large", "invalid_request"],
   ["not-found", "model_not_found"],
   ["untrusted-certificate", "unknown"],
   ["script-mismatch", "invalid_request"],
@@ -26,6 +27,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ["server-error", 500],
   ["invalid-request", 400],
   ["context-too-long", 400],
+  ["prompt_too_large", 400],
   ["not-found", 404],
 ]);
 
@@ -80,4 +82,5 @@ const leads: ReadonlyMap<string, string> = new Map([
   ["not-found", "There's an issue with the selected model: it may not exist, or you have no access to it. "],
   ["unauthorized", "Failed to authenticate. "],
   ["context-too-long", "Prompt is too long. "],
+  ["prompt_too_large", "Prompt is too long. "],
 ]);

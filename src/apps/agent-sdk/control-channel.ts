@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { isRecord, type JsonRecord, parseJsonRecord } from "../../foundation/json-record.ts";
+import { isRecord, type JsonRecord, parseJsonRecord, quote } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** What a host sends besides answers; each handler is called in the order of the lines and must not wait. */
@@ -128,7 +128,12 @@ function settle(response: JsonRecord, { asked }: Asking): void {
   const pending = asked.get(id);
   asked.delete(id);
   const { subtype, response: payload, error } = response;
-  if (subtype === "success") pending?.resolve(isRecord(payload) ? payload : {});
+  if (subtype === "success" && (payload === undefined || payload === null)) pending?.resolve({});
+  else if (subtype === "success" && isRecord(payload)) pending?.resolve(payload);
+  else if (subtype === "success")
+    pending?.reject(
+      new RetinueError("host-error", `the host must answer with an object, but answered ${quote(payload)}`),
+    );
   else pending?.reject(new RetinueError("host-error", typeof error === "string" ? error : "the host failed"));
 }
 

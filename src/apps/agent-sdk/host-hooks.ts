@@ -76,7 +76,8 @@ function readMatcher(event: string, value: unknown): HostHook {
     ...(typeof matcher === "string" ? { matcher } : {}),
     callbackIds: ids,
     ...(typeof timeout === "number" ? { timeoutMs: timeout * 1000 } : {}),
-    blocksOnFailure: onFailure === "block",
+    // A guard that fails lets nothing through, unless its host says that it may.
+    blocksOnFailure: onFailure === undefined ? event === "PreToolUse" : onFailure === "block",
   };
 }
 

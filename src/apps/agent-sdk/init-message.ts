@@ -31,7 +31,7 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     tools: toolNames(session),
     mcp_servers: session.mcpServers().map((server) => ({
       name: server.name,
-      status: serverStatus[server.status.type],
+      status: serverStatus(server.status),
       source: serverSource(server),
     })),
     model: facts.model,
@@ -78,7 +78,13 @@ export function serverSource({
   return transport?.type === "sdk" ? "sdk" : serverScope(scope);
 }
 
-export const serverStatus = {
+type ServerStatus = ReturnType<Session["mcpServers"]>[number]["status"];
+
+export function serverStatus(status: ServerStatus): string {
+  return status.type === "failed" && status.needsAuth === true ? "needs-auth" : statusWords[status.type];
+}
+
+const statusWords = {
   connected: "connected",
   connecting: "pending",
   planned: "pending",

@@ -255,6 +255,7 @@ export const terminalReasons: ReadonlyMap<string, string> = new Map([
   ["max_total_tokens", "budget_exhausted"],
   ["context_full", "prompt_too_long"],
   ["context-too-long", "prompt_too_long"],
+  ["prompt_too_large", "prompt_too_long"],
   ["max_structured_output_retries", "structured_output_retry_exhausted"],
   [hookStopped, "hook_stopped"],
 ]);

@@ -60,7 +60,7 @@ export function initMessage(
 
 function wireServer({ name, scope, status }: ReturnType<Session["mcpServers"]>[number]) {
   const reason = "reason" in status ? { error: status.reason } : {};
-  return { name, status: serverStatus[status.type], source: scope, ...reason };
+  return { name, status: serverStatus(status), source: scope, ...reason };
 }
 
 /** What an event looks like on the stream; many events are not shown. */

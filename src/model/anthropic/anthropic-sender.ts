@@ -75,7 +75,7 @@ async function createClient(access: AnthropicAccess, baseUrl: string): Promise<A
     // Retries are ours: they see all agents and what the provider asked of each.
     maxRetries: 0,
     logLevel: "off",
-    fetch: access.fetch ?? createHttpFetch(),
+    fetch: access.fetch ?? createHttpFetch().fetch,
   });
 }
 

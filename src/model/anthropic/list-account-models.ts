@@ -28,8 +28,9 @@ export async function listAccountModels(
   const base = environment["ANTHROPIC_BASE_URL"]?.trim() || defaultBaseUrl;
   const host = URL.canParse(base) ? new URL(base).host : base;
   const limit = AbortSignal.timeout(limitMs);
+  using http = createHttpFetch();
   try {
-    const response = await createHttpFetch()(`${base.replace(/\/+$/, "")}/v1/models?limit=1000`, {
+    const response = await http.fetch(`${base.replace(/\/+$/, "")}/v1/models?limit=1000`, {
       headers: { accept: "application/json", "anthropic-version": "2023-06-01", ...access },
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     });

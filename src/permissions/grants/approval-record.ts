@@ -16,6 +16,8 @@ export interface JudgedCall {
   readonly directory: string;
   /** Every form of the paths it touches. */
   readonly paths: readonly string[];
+  /** The files whose text it runs, each as `<digest> <path>`; absent means none. */
+  readonly scripts?: readonly string[];
 }
 
 /** One agent's call that waits for the answer. */
@@ -95,8 +97,9 @@ export interface GrantUse {
   readonly usd: number;
 }
 
-export function digestOf({ tool, input, directory, paths }: JudgedCall): string {
-  const text = JSON.stringify([tool, inOrder(input), directory, paths.toSorted()]);
+export function digestOf({ tool, input, directory, paths, scripts = [] }: JudgedCall): string {
+  const bound = [tool, inOrder(input), directory, paths.toSorted()];
+  const text = JSON.stringify(scripts.length === 0 ? bound : [...bound, scripts.toSorted()]);
   return createHash("sha256").update(text).digest("hex");
 }
 
@@ -107,6 +110,7 @@ export function readQuestion(value: unknown): ApprovalQuestion | undefined {
     areTexts(value, ["session", "digest", "tool", "directory", "reason"]) &&
     isQuestionId(value["id"]) &&
     isTextList(value["paths"]) &&
+    (value["scripts"] === undefined || isTextList(value["scripts"])) &&
     isTextList(value["suggestedRules"]) &&
     typeof value["everyTime"] === "boolean" &&
     typeof value["at"] === "number" &&

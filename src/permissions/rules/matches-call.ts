@@ -111,16 +111,21 @@ function coversCopy({ tree, path, isMain }: PathCopy, covered: (form: string) =>
 /** `Edit` covers every editing tool and `Read` every reading one. A name as written always covers the tool of that name. */
 function speaksOfTool({ rule }: PolicyRule, request: KnownCall, use: RuleUse): boolean {
   const { canonicalTool, specifier } = rule;
-  if (specifier.type === "toolGlob") return use === "restrict" && matchesPattern(rule.tool, request.tool);
+  if (specifier.type === "toolGlob") return use === "restrict" && restrictsTools(rule.tool, request.tool);
   if (specifier.type === "mcp" || namesTool(rule, request.tool, use)) return true;
   const declared = toolFacts.get(canonicalTool);
-  if (declared === undefined) return isMcpTool(canonicalTool) && namesMcpTool(canonicalTool, request);
+  if (declared === undefined) return isMcpTool(canonicalTool) && namesMcpTool(canonicalTool, request, use);
   const { speaksFor, restrictsUse } = declared;
   if (speaksFor === "edit") return request.effect === "edit";
   if (restrictsUse === "write")
     return use === "restrict" && request.effect === "edit" && specifier.type === "path";
   if (speaksFor !== "read" || request.facts.paths.length === 0) return false;
   return request.effect === "read" || (use === "restrict" && request.effect === "edit");
+}
+
+/** Whether a pattern of names that restricts covers a tool, in whatever letter case either is written. */
+export function restrictsTools(pattern: string, name: string): boolean {
+  return matchesPattern(pattern.toLowerCase(), name.toLowerCase());
 }
 
 /**
@@ -143,7 +148,9 @@ function matchesSpecifier(candidate: PolicyRule, request: KnownCall, options: Ma
     case "toolGlob":
       return true;
     case "whole":
-      return !request.isMcp && grantsWhole(request, options.use);
+      return request.isMcp
+        ? options.use === "restrict" && namesTool(candidate.rule, request.tool, "restrict")
+        : grantsWhole(request, options.use);
     case "mcp":
       return matchesMcp(specifier, request, options.use);
     case "command":
@@ -184,23 +191,28 @@ function matchesMcp(
   if (mcp === undefined && !request.isMcp) return false;
   const readings = mcp === undefined ? readMcpName(request.tool) : [mcp];
   if (use === "grant" && (readings.length !== 1 || mcp?.isChanged === true)) return false;
-  return readings.some((identity) => speaksOfMcp(specifier, identity));
+  return readings.some((identity) => speaksOfMcp(specifier, identity, use));
 }
 
 /** A rule with parentheses names one tool of one server; the name a model sees may be spelled or shortened. */
-function namesMcpTool(ruleTool: string, request: KnownCall): boolean {
+function namesMcpTool(ruleTool: string, request: KnownCall, use: RuleUse): boolean {
   const { mcp } = request.facts;
   const [named] = readMcpName(ruleTool);
-  return mcp !== undefined && named !== undefined && speaksOfMcp(named, mcp);
+  return mcp !== undefined && named !== undefined && speaksOfMcp(named, mcp, use);
 }
 
-/** Rules may name servers and tools as they are configured, or as the names of tools spell them. */
+/**
+ * Rules may name servers and tools as they are configured, or as the names of tools spell them. One that restricts does so
+ * in whatever letter case; one that grants means exactly what it says.
+ */
 export function speaksOfMcp(
   { server, tool }: Pick<Extract<RuleSpecifier, { type: "mcp" }>, "server" | "tool">,
   identity: { readonly server: string; readonly tool: string },
+  use: RuleUse,
 ): boolean {
-  if (mcpServerPart(server) !== identity.server) return false;
-  return tool === undefined || matchesPattern(mcpToolPattern(tool), identity.tool);
+  const fold = (text: string): string => (use === "restrict" ? text.toLowerCase() : text);
+  if (fold(mcpServerPart(server)) !== fold(identity.server)) return false;
+  return tool === undefined || matchesPattern(fold(mcpToolPattern(tool)), fold(identity.tool));
 }
 
 function matchesShell(

@@ -1,9 +1,12 @@
 import { isRecord } from "../../foundation/json-record.ts";
 import type { PolicyRule } from "../decide.ts";
+import type { CallSeal } from "../seal-call.ts";
 
 export interface ApprovedCall {
   readonly tool: string;
   readonly input: unknown;
+  /** What it was bound to when it was allowed. */
+  readonly seal?: CallSeal;
 }
 
 /** What people have granted while a session runs. Nothing of it outlives the session. */
@@ -47,8 +50,8 @@ function emptyGrants(): Grants {
 }
 
 /** The same for the same call, in whatever order a model writes the fields. */
-function keyOf({ tool, input }: ApprovedCall): string {
-  return JSON.stringify([tool, inOrder(input)]);
+function keyOf({ tool, input, seal }: ApprovedCall): string {
+  return JSON.stringify([tool, inOrder(input), seal?.paths.toSorted(), seal?.scripts]);
 }
 
 /** The same text for the same value, in whatever order its fields are written. */

@@ -8,8 +8,9 @@ import {
   type PolicyRule,
 } from "../../permissions/decide.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import type { SessionApprovals } from "../../permissions/rules/session-approvals.ts";
+import type { ApprovedCall, SessionApprovals } from "../../permissions/rules/session-approvals.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
+import { type CallSeal, digestSeal } from "../../permissions/seal-call.ts";
 
 export interface AskPersonDependencies {
   /** Shared by all agents of a session: a person sees one question at a time. */
@@ -32,6 +33,8 @@ export interface CallToAsk {
   readonly reason: string;
   /** The folder it starts in; absent: the agent's own. */
   readonly directory?: string;
+  /** What an answer is bound to; absent: the paths of the request. */
+  readonly seal?: CallSeal;
   /** The policy by which it was judged, where that is not the agent's own. */
   readonly policy?: PermissionPolicy;
   /** A hook wants it to be asked about, whatever was granted. */
@@ -70,7 +73,7 @@ export function createAskPerson(dependencies: AskPersonDependencies): AskPerson 
     async ask(call, { signal }) {
       const { request } = call;
       const answered = (): ApprovalAnswer | undefined =>
-        approvals.coversCall(agentId, request) || decide(request, policy()).type === "allow"
+        approvals.coversCall(agentId, approvedCall(call)) || decide(request, policy()).type === "allow"
           ? { type: "allow", for: "call" }
           : undefined;
       const question = describeQuestion(call, dependencies, policy());
@@ -87,18 +90,23 @@ export function createAskPerson(dependencies: AskPersonDependencies): AskPerson 
   };
 }
 
+function approvedCall({ request: { tool, input }, seal }: CallToAsk): ApprovedCall {
+  return { tool, input, ...(seal === undefined ? {} : { seal }) };
+}
+
 function withRules(policy: PermissionPolicy, rules: readonly PolicyRule[]): PermissionPolicy {
   return rules.length === 0 ? policy : { ...policy, allow: [...policy.allow, ...rules] };
 }
 
 function describeQuestion(
-  { callId, request, reason }: CallToAsk,
+  { callId, request, reason, seal, directory: start }: CallToAsk,
   { path, directory }: AskPersonDependencies,
   policy: PermissionPolicy,
 ): ApprovalRequest {
   const { tool, input } = request;
   const suggestedRules = suggestRules(request, policy, { anchor: directory });
-  return { path, callId, tool, input, reason, suggestedRules };
+  const bound = seal === undefined ? {} : { boundTo: digestSeal(seal, start ?? directory) };
+  return { path, callId, tool, input, reason, suggestedRules, ...bound };
 }
 
 async function remember(
@@ -109,7 +117,7 @@ async function remember(
   // In JavaScript `for` may be missing or mistyped; what is not clearly wider holds for this call alone.
   if (answer.for !== "agent" && answer.for !== "session" && answer.for !== "save") return;
   const holder = answer.for === "agent" ? asked.agentId : undefined;
-  approvals.grantCall(asked.call.request, holder);
+  approvals.grantCall(approvedCall(asked.call), holder);
   const texts = answer.rules ?? asked.question.suggestedRules;
   const readings = texts.map((text) => ({ text, reading: parseRule(text, { list: "allow" }) }));
   const broken = readings.filter(({ reading }) => reading.type === "invalid").map(({ text }) => text);

@@ -32,6 +32,7 @@ import {
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import { createSandbox, readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
+import { wallRules } from "../../tools/sandbox/wall-rules.ts";
 import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
@@ -213,7 +214,7 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
   });
   return {
     ...(sandbox === undefined ? {} : { sandbox }),
-    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: runtime.readOnlySandbox } : {}),
+    ...(settings.isolatesReadOnlyCommands ? { wall: runtime.wall } : {}),
   };
 }
 
@@ -236,6 +237,10 @@ export function createToolContexts(
     );
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
+    const walled = {
+      wallRules: wallRules(plan.policy, scopedDenials(plan)),
+      ...(plan.policy.walled === true ? { countsOnWall: true } : {}),
+    };
     return (
       call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
     ): ToolContext => ({
@@ -250,6 +255,7 @@ export function createToolContexts(
       environment: environment(),
       outputDirectory,
       writeInTurn,
+      ...walled,
       ...(runtime.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
     });

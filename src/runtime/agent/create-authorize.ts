@@ -12,7 +12,9 @@ import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import type { AgentFiles } from "../../permissions/grants/accepted-files.ts";
 import { isInside, type PolicyRule } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import { inOrder } from "../../permissions/rules/session-approvals.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
+import { type CallSeal, findUnsealed, sealCall } from "../../permissions/seal-call.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { TurnRights } from "./agent-skills.ts";
@@ -108,9 +110,15 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
         ...(allowedBy === undefined ? {} : { allowedBy }),
         ...(run === undefined ? {} : { run }),
         ...approvedPaths(request, plan.policy),
+        recheck: async () => {
+          const now = await judge(tool, input);
+          return now.type === "allow" && now.run?.command === run?.command
+            ? undefined
+            : changedMeanwhile(tool, now.type === "allow" ? "it would run as another command" : now.reason);
+        },
       };
     if (type === "deny") return denied(tool, reason, wayOutOf(judged, plan.directory));
-    return ask(call, { dependencies, judged, judge, signal, grants });
+    return ask(call, { dependencies, judged, decided: reason, judge, signal, grants });
   };
 }
 
@@ -147,14 +155,84 @@ async function judgeCall(
 interface Asking {
   readonly dependencies: AuthorizeDependencies;
   readonly judged: Judged;
+  /** Why it is asked about, as it was decided. */
+  readonly decided: string;
   readonly judge: Judge;
   readonly signal: AbortSignal;
   /** What the program has added to the rules. */
   readonly grants: RuleGrants;
 }
 
+/**
+ * Asks, and judges the call again once there is an answer: time has passed, and it may have become another call. It runs
+ * where nothing refuses it now and the answer covers what it touches now; otherwise the new state of things is asked about.
+ */
+async function ask(call: CallRequest, first: Asking): Promise<Authorization> {
+  const { tool, input } = call;
+  const { judge } = first;
+  let asking: SealedAsking = { ...first, seal: await sealOf(first.judged, first.dependencies) };
+  let changed = "";
+  for (let round = 1; round <= maxRounds; round += 1) {
+    const answer = await askOnce(call, asking);
+    // An answer that changes the input has been judged with it.
+    if (answer.type !== "allowed" || answer.input !== input) return answer;
+    const covered = asking;
+    const judged = await judge(tool, input);
+    if (judged.type === "deny") return { ...denied(tool, judged.reason), asked: true };
+    const seal = await sealOf(judged, asking.dependencies);
+    const other = findChange({ judged, seal }, covered);
+    if (other === undefined) {
+      const recheck = async (): Promise<string | undefined> => {
+        const now = await judge(tool, input);
+        const sealed = { judged: now, seal: await sealOf(now, covered.dependencies) };
+        const why = now.type === "deny" ? now.reason : findChange(sealed, covered);
+        return why === undefined ? undefined : changedMeanwhile(tool, why);
+      };
+      return { ...answer, recheck, ...approvedPaths(judged.request, asking.dependencies.plan.policy) };
+    }
+    changed = `since it was last asked about, something has changed: ${other}`;
+    asking = {
+      ...asking,
+      judged: { ...judged, reason: `${judged.reason}; ${changed}` },
+      decided: judged.reason,
+      seal,
+    };
+  }
+  return { ...denied(tool, `${changed}; it was asked about ${maxRounds} times`), asked: true };
+}
+
+const maxRounds = 3;
+
+/** What the answer to an earlier question does not cover of a call as it is now, in words. */
+function findChange(
+  { judged, seal }: { readonly judged: Judged; readonly seal: CallSeal },
+  earlier: Pick<SealedAsking, "decided" | "seal">,
+): string | undefined {
+  if (judged.type === "allow") return undefined;
+  return judged.reason === earlier.decided ? findUnsealed(seal, earlier.seal) : judged.reason;
+}
+
+function changedMeanwhile(tool: Tool, why: string): string {
+  return denied(
+    tool,
+    `after it was decided about, other calls had to be waited for, and now it is not covered any more: ${why}`,
+  ).reason;
+}
+
+interface SealedAsking extends Asking {
+  /** What the answer will be bound to. */
+  readonly seal: CallSeal;
+}
+
+function sealOf(
+  { request, policy }: Judged,
+  { directory }: Pick<AuthorizeDependencies, "directory">,
+): Promise<CallSeal> {
+  return sealCall(request, { directory: directory(), home: policy.home });
+}
+
 /** Hooks answer first, then the program, then the person. */
-async function ask(call: CallRequest, asking: Asking): Promise<Authorization> {
+async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authorization> {
   const { dependencies, judged, signal } = asking;
   const { plan, canUseTool, beforeAsk } = dependencies;
   const { tool } = call;
@@ -211,7 +289,7 @@ function readProgramAnswer(given: unknown): ProgramAnswer {
 
 async function askPersonOf(
   { call, tool, input }: CallRequest,
-  { dependencies, judged, signal }: Asking,
+  { dependencies, judged, signal, seal }: SealedAsking,
 ): Promise<Authorization> {
   const { plan, askPerson, onAsk } = dependencies;
   const { request, reason } = judged;
@@ -221,7 +299,7 @@ async function askPersonOf(
   const directory = dependencies.directory();
   const asksEveryTime = judged.hooks === "ask";
   const said = await askPerson.ask(
-    { callId: call.id, request, reason, directory, policy: judged.policy, asksEveryTime },
+    { callId: call.id, request, reason, directory, policy: judged.policy, asksEveryTime, seal },
     { signal },
   );
   const by = { asked: true, ...(said.approval === undefined ? {} : { approval: said.approval }) };
@@ -230,7 +308,7 @@ async function askPersonOf(
   const grant = said.approval === undefined ? "" : ` (approval ${said.approval.id})`;
   const kept = acceptSteering(judged, dependencies);
   const allowed = { allowedBy: "person", reason: `${who} allowed it${grant}${kept}` } as const;
-  return { type: "allowed", input, ...allowed, ...by, ...approvedPaths(request, plan.policy) };
+  return { type: "allowed", input, ...allowed, ...by };
 }
 
 /** A yes to the change of a file that steers programs holds for this file; says so for the record. */
@@ -250,20 +328,26 @@ async function allowedAs(
   { dependencies, judged, judge, by: allowedBy }: Asking & { readonly by: "hook" | "program" },
 ): Promise<Authorization> {
   const { policy } = dependencies.plan;
+  // Many programs send back what they were shown.
+  const isUnchanged = updatedInput === undefined || isSameValue(updatedInput, input);
   // A hook answers by itself each time; a program answers in the place of a person.
-  const kept = allowedBy === "program" && updatedInput === undefined ? acceptSteering(judged, dependencies) : "";
+  const kept = allowedBy === "program" && isUnchanged ? acceptSteering(judged, dependencies) : "";
   const allowed = {
     type: "allowed",
     allowedBy,
     reason: `the ${allowedBy} that was asked allows it${kept}`,
   } as const;
-  if (updatedInput === undefined) return { ...allowed, input, ...approvedPaths(judged.request, policy) };
+  if (updatedInput === undefined || isUnchanged) return { ...allowed, input };
   const changed = tool.input?.safeParse(updatedInput) ?? { success: true, data: updatedInput };
   // An input that the tool cannot read is refused with its flaws after this.
   const again = changed.success ? await judge(tool, changed.data) : undefined;
   if (again?.type === "deny") return denied(tool, again.reason);
   const paths = again === undefined ? {} : approvedPaths(again.request, policy);
   return { ...allowed, input: updatedInput, ...paths };
+}
+
+function isSameValue(one: unknown, other: unknown): boolean {
+  return JSON.stringify(inOrder(one)) === JSON.stringify(inOrder(other));
 }
 
 /** What the tool has to find again when it acts. On Windows paths are compared in a spelling of their own. */

@@ -83,6 +83,26 @@ describe("a call that no one can be asked about", () => {
     expect(journal).toContain(`"approval":{"id":"${question.id}","by":"Ada"}`);
   });
 
+  it.each([
+    ["the script it runs", "sh x.sh", "x.sh"],
+    ["the task it starts", "npm run build", "package.json"],
+  ])("is another question when %s is changed before the answer [APR-3]", async (_, command, file) => {
+    await using inbox = await createInbox([{ calls: [{ name: "Bash", input: { command } }] }, "Done."]);
+    const { workspace } = inbox.sample;
+    await workspace.write(file, "{}");
+    const run = inbox.runtime.run("Go.");
+    const first = await inbox.one();
+    expect(first.scripts).toEqual([expect.stringContaining(` ${workspace.path(file)}`)]);
+    await workspace.write(file, '{ "scripts": { "build": "touch made" } }');
+    await inbox.runtime.approvals.answer(first.id, { type: "allow", scope: "session" }, { by: "Ada" });
+    const second = await inbox.one();
+    expect(second.id).not.toBe(first.id);
+    expect(second.reason).toContain(`${file} was changed`);
+    await inbox.runtime.approvals.answer(second.id, { type: "deny" }, { by: "Ada" });
+    expect((await run.result).denials).toHaveLength(1);
+    expect(existsSync(workspace.path("made"))).toBe(false);
+  });
+
   it("reads the message of the person who denies it [APR-1]", async () => {
     await using inbox = await createInbox([{ calls: [write("a.txt")] }, "Done."]);
     const run = inbox.runtime.run("Go.");

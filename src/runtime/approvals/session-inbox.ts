@@ -200,8 +200,10 @@ function isStopped({ aborted, reason }: AbortSignal): boolean {
 }
 
 function aboutOf(call: CallToAsk, asker: InboxAsker): Waiting {
-  const { tool, input, paths } = call.request;
-  const judged = { tool, input, directory: call.directory ?? asker.directory, paths };
+  const { tool, input } = call.request;
+  const { paths, scripts } = call.seal ?? { paths: call.request.paths, scripts: [] };
+  const directory = call.directory ?? asker.directory;
+  const judged = { tool, input, directory, paths, ...(scripts.length === 0 ? {} : { scripts }) };
   return { call, asker, judged, digest: digestOf(judged) };
 }
 

@@ -1,8 +1,9 @@
 // @io
-import { existsSync, mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { hasLiveChild } from "../../journal/has-live-child.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { readNewLines } from "../../storage/read-lines.ts";
@@ -114,11 +115,7 @@ function markAttached(files: LiveFiles): boolean {
 
 /** Whether a process has the session or one of its children open. */
 function hasLiveAgent({ transcript, subagents }: SessionFiles): boolean {
-  if (hasLiveOwner(transcript)) return true;
-  const names = existsSync(subagents) ? readdirSync(subagents) : [];
-  return names.some(
-    (name) => name.endsWith(".jsonl.lock") && hasLiveOwner(join(subagents, name.slice(0, -".lock".length))),
-  );
+  return hasLiveOwner(transcript) || hasLiveChild({ subagents });
 }
 
 /** Files of processes that were killed. */

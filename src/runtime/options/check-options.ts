@@ -147,7 +147,10 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
   concurrency: count,
   overflow: oneOf(["queue", "refuse"]),
   teams: flag,
-  transcripts: flag,
+  transcripts: (value) =>
+    typeof value === "boolean" || (typeof value === "string" && value !== "")
+      ? undefined
+      : "must be true, false or the path of a folder",
   durability: oneOf(["sync", "os"]),
   entrypoint: text,
   managedDirectory: text,

@@ -63,7 +63,7 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
       ...(hooks === undefined ? {} : { hooks: readHooks(hooks) }),
       ...(onWarning === undefined ? {} : { notice: onWarning }),
       // Where they are asked for, the environment may still switch them off.
-      ...(transcripts === true ? {} : { transcripts: false }),
+      ...(transcripts === true ? {} : { transcripts: transcripts ?? false }),
       ...(options.settingSources === undefined ? { restrictionsOnly: true } : {}),
       ...settingsOf(settings),
     },

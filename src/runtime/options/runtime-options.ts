@@ -134,8 +134,8 @@ export interface RuntimeOptions {
   readonly overflow?: "queue" | "refuse";
   /** Whether agents may form teams; absent: as the environment and settings say. */
   readonly teams?: boolean;
-  /** True writes transcripts below the home folder, from which sessions can be resumed. */
-  readonly transcripts?: boolean;
+  /** True writes transcripts below the home folder, from which sessions can be resumed; a path writes them to that folder. */
+  readonly transcripts?: boolean | string;
   /**
    * `sync`: what is about to happen is on the disk itself before it happens, so that it survives a power cut. `os` leaves
    * that to the operating system, and survives only the end of the process. Absent: as settings say, else `sync`.

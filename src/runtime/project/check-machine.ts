@@ -7,7 +7,8 @@ import { type AccountModels, listAccountModels } from "../../model/anthropic/lis
 import { resolveModelReference } from "../../model/select-subagent-model.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
-import { createReadOnlySandbox, createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
+import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
+import { createWall } from "../../tools/sandbox/wall.ts";
 import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 
 /** What agents need of the machine. */
@@ -173,7 +174,7 @@ async function checkReadOnlySandbox({ platform, discovered }: DoctorFacts): Prom
       "Commands that are allowed because they only read are not isolated (`sandbox.isolateReadOnlyCommands` is false).";
     return { name, state: "note", text };
   }
-  const start = await createReadOnlySandbox({ platform }).start();
+  const start = await createWall({ platform }).start();
   if (start.type === "ready") {
     const text =
       "Commands that are allowed because they only read run with a read-only file system and without network.";

@@ -178,9 +178,14 @@ function instructionsOf(
 }
 
 function failureNote({ server, status }: McpServerState): readonly string[] {
+  const name = JSON.stringify(server.name);
+  if (status.type === "connecting")
+    return [
+      `The MCP server ${name} had not answered when the session began, so its tools are not there. MCP_TIMEOUT sets how long it is waited for.`,
+    ];
   if (status.type !== "failed") return [];
   const advice = status.advice === undefined ? "" : ` ${status.advice}`;
-  return [`The MCP server ${JSON.stringify(server.name)} failed: ${status.reason}.${advice}`];
+  return [`The MCP server ${name} failed: ${status.reason}.${advice}`];
 }
 
 /** Puts the question about a project's server to the one that answers for tools; they see the definition before expansion. */

@@ -149,10 +149,20 @@ async function killedAt(words: string, when: "before" | "after"): Promise<void> 
     });
     if (start.type === "made") await start.worktree.finish();`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
-    env: { ...process.env, ...environment, PATH: `${bin}:${process.env["PATH"]}` },
+    env: { ...process.env, ...environment, PATH: bin },
     stdio: "inherit",
   });
   expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
+}
+
+/** A git that writes down each of its calls. */
+function countingGit() {
+  const bin = join(root, "counting");
+  const log = join(root, "calls.log");
+  mkdirSync(bin);
+  const real = execFileSync("/bin/sh", ["-c", "command -v git"], { encoding: "utf8" }).trim();
+  writeFileSync(join(bin, "git"), `#!/bin/sh\necho "$*" >> ${log}\nexec ${real} "$@"\n`, { mode: 0o755 });
+  return { bin, log };
 }
 
 describe("[SPN-7] a worktree whose process is killed", () => {
@@ -248,6 +258,23 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
       kept: [{ path, reason: expect.stringMatching(why) }],
     });
     expect(existsSync(join(path, "b.txt"))).toBe(true);
+  });
+
+  test("of many files is looked at by a handful of git processes, however many were broken off", async () => {
+    for (let index = 0; index < 2000; index += 1)
+      writeFileSync(join(shop, `file-${index}.txt`), `the text of ${index}\n`);
+    git("add", "-A");
+    git("commit", "-q", "-m", "many");
+    const { path } = await made();
+    for (let index = 0; index < 300; index += 1) writeFileSync(join(path, `file-${index}.txt`), "the");
+    die(path);
+    const { bin, log } = countingGit();
+    const counted = { environment: { ...environment, PATH: bin } };
+    expect(await clean(counted)).toMatchObject({ removed: [{ path }], kept: [] });
+    expect(left()).toEqual(nothing);
+    const processes = readFileSync(log, "utf8").trim().split("\n");
+    expect(processes.filter((line) => line.includes("diff-files"))).toHaveLength(1);
+    expect(processes.length).toBeLessThan(20);
   });
 
   test("in a worktree of somebody else is fixed, so that others can be made", async () => {

@@ -200,20 +200,26 @@ async function whyTouched(
   const folder = await makeIndexFolder(commonDirectory);
   try {
     const variables = { GIT_INDEX_FILE: join(folder, "index") };
-    const inIt = (...words: string[]) =>
+    const inIt = (words: readonly string[], input?: string) =>
       git(pending.path, [`--git-dir=${commonDirectory}`, `--work-tree=${pending.path}`, ...words], {
         variables,
+        ...(input === undefined ? {} : { input }),
       });
-    const index = await inIt("read-tree", pending.base);
+    const index = await inIt(["read-tree", pending.base]);
     if (index.type === "failed") return `its first state could not be read (${index.reason})`;
-    const changed = await inIt("diff-files", "--name-only", "-z", "--diff-filter=MT");
+    // A fresh index knows no file's times, so every file would count as changed. Fails where one really is.
+    await inIt(["update-index", "-q", "--refresh"]);
+    const changed = await inIt(["diff-files", "--name-only", "-z", "--diff-filter=MT"]);
     if (changed.type === "failed") return `its state could not be read (${changed.reason})`;
-    for (const file of namesOf(changed.text)) {
-      const first = await inIt("cat-file", "--filters", `${pending.base}:${file}`);
-      const whole = first.type === "failed" ? undefined : first.text;
-      if (!(await isBeginning(join(pending.path, file), whole))) return `${file} in it was changed`;
+    if (changed.text !== "") {
+      const whole = join(folder, "whole");
+      const written = await inIt(["checkout-index", "-z", "--stdin", `--prefix=${whole}/`], changed.text);
+      if (written.type === "failed") return `its first state could not be read (${written.reason})`;
+      for (const file of namesOf(changed.text))
+        if (!(await isBeginning(join(pending.path, file), join(whole, file))))
+          return `${file} in it was changed`;
     }
-    const others = await inIt("ls-files", "--others", "-z");
+    const others = await inIt(["ls-files", "--others", "-z"]);
     if (others.type === "failed") return `its files could not be listed (${others.reason})`;
     const began = await stat(pendingFile(commonDirectory, pending.path));
     const isExpected = (file: string): Promise<boolean> =>
@@ -232,13 +238,14 @@ function namesOf(text: string): readonly string[] {
   return text.split("\0").filter((name) => name !== "");
 }
 
-/** Whether a file is one that was being written when the kill came. The last character may be cut in half. */
-async function isBeginning(file: string, whole: string | undefined): Promise<boolean> {
-  if (whole === undefined) return false;
-  const found = await lstat(file).catch(() => undefined);
-  if (found?.isFile() !== true) return false;
-  const text = await readFile(file, "utf8").catch(() => undefined);
-  return text !== undefined && whole.startsWith(text.slice(0, Math.max(0, text.length - 1)));
+/** Whether a file is one that was being written when the kill came: as far as it goes, it is what the whole file begins with. */
+async function isBeginning(file: string, wholeFile: string): Promise<boolean> {
+  const found = await Promise.all([file, wholeFile].map((one) => lstat(one).catch(() => undefined)));
+  if (!found.every((one) => one?.isFile() === true)) return false;
+  const [part, whole] = await Promise.all(
+    [file, wholeFile].map((one) => readFile(one).catch(() => undefined)),
+  );
+  return part !== undefined && whole?.subarray(0, part.length).equals(part) === true;
 }
 
 async function isOlder(file: string, than: number): Promise<boolean> {
@@ -257,5 +264,5 @@ async function isBroughtAlong(file: string, { path, top, links }: PendingWorktre
       ? target === source
       : (await lstat(source).catch(() => undefined))?.isSymbolicLink() === true;
   }
-  return isBeginning(own, await readFile(source, "utf8").catch(() => undefined));
+  return isBeginning(own, source);
 }

@@ -57,9 +57,35 @@ function matchEntries(
   return parseToolEntries(texts).map(({ entry, meaning }, at) => {
     const text = texts[at] ?? "";
     const path = [list, at];
-    const match = matchTools(entry.name, available, meaning);
+    const match =
+      list === "tools"
+        ? matchTools(entry.name, available, meaning)
+        : matchDenied(entry.name, available, meaning);
     return { ...match, entry, text, path, notes: describeMatch(text, match, path) };
   });
+}
+
+/** A list that takes tools of servers away does so in whatever letter case. */
+function matchDenied(name: string, available: readonly AvailableTool[], known: ToolNameMeaning): ToolMatch {
+  const match = matchTools(name, available, known);
+  if (!/^mcp__/i.test(name)) return match;
+  const lower = name.toLowerCase();
+  const folded = available.filter(
+    (tool) => match.tools.includes(tool) || isMcpMatch(lower, inLowerCase(tool)),
+  );
+  return folded.length === match.tools.length ? match : { tools: folded, meaning: { type: "mcp" } };
+}
+
+function inLowerCase(tool: AvailableTool): AvailableTool {
+  const { name, server, mcp } = tool;
+  return {
+    ...tool,
+    name: name.toLowerCase(),
+    ...(server === undefined ? {} : { server: server.toLowerCase() }),
+    ...(mcp === undefined
+      ? {}
+      : { mcp: { ...mcp, server: mcp.server.toLowerCase(), tool: mcp.tool.toLowerCase() } }),
+  };
 }
 
 /** The available tools that a name from a file means: the literal name first, then today's name for an old one. */

@@ -51,6 +51,8 @@ describe("which tools are granted", () => {
       "tools.0 tool-is-disallowed",
     ]);
     expect(names({ disallowedTools: ["*"] })).toEqual([]);
+    const left = names({ disallowedTools: ["mcp__Git__log", "mcp__CLAUDE_AI_mail"] });
+    expect(left.filter((name) => name.startsWith("mcp__"))).toEqual(["mcp__git__blame"]);
   });
 
   test("a denial that is malformed takes the whole tool away, a wish that is malformed gives nothing [TLS-2]", () => {

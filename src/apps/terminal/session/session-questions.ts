@@ -86,11 +86,15 @@ export class SessionQuestions {
   }
 
   /** What to do about a conversation that another process has open; undefined when the person closes the question. */
-  async askHeld(signal: AbortSignal): Promise<"watch" | "fork" | undefined> {
+  async askHeld(signal: AbortSignal): Promise<"watch" | "fork" | "open" | undefined> {
     const question = "Another terminal has this conversation open. What do you want to do here?";
     const options = [
       { label: "watch", description: "live and read-only" },
       { label: "fork", description: "continue in a copy; the other terminal keeps its own" },
+      {
+        label: "continue",
+        description: "here, as soon as the other one works on nothing; it writes no more",
+      },
     ];
     const fields = [{ question, header: "conversation", options, multiple: false }];
     const answer = await this.#ask(
@@ -98,6 +102,7 @@ export class SessionQuestions {
       signal,
     );
     const chosen = answer.type === "fields" ? answer.answers[question] : undefined;
+    if (chosen === "continue") return "open";
     return chosen === "watch" || chosen === "fork" ? chosen : undefined;
   }
 
