@@ -265,6 +265,7 @@ export class RuntimeSession implements TerminalSession {
     this.#runtime ??= await this.#options.createRuntime(this.#runtimeOptions());
     const session = await this.#runtime.open({
       ...options,
+      offlineDemo: true,
       ...(this.#options.isOnce === true ? {} : { interactive: { takeMessages, mode: () => this.#mode } }),
     });
     if (this.#closing.signal.aborted) return session[Symbol.asyncDispose]();
