@@ -314,7 +314,6 @@ function openServices(
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
-    toolContext: createToolContexts(runtime, gathered.chosen.sessionId, environment),
     acceptedFiles: createAcceptedFiles(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
