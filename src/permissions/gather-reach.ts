@@ -1,5 +1,5 @@
 // @io
-import { type Dirent, statSync } from "node:fs";
+import { type Dirent, lstatSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
@@ -7,11 +7,20 @@ import { matchesName } from "./covers-path.ts";
 import {
   copyFinderOf,
   gatherPathFact,
+<<<<<<< HEAD
   kindOf,
   literalPath,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
 import { isInside, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
+=======
+  hooksFolderOf,
+  literalPath,
+  type PathEnvironment,
+} from "./gather-path-facts.ts";
+import { isHook } from "./git/find-hooks-folder.ts";
+import { isInside, type PolicyRule } from "./permission-policy.ts";
+>>>>>>> main
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
@@ -28,7 +37,7 @@ const packages = ["node_modules"];
  */
 export async function gatherReach(
   fact: PathFact,
-  below: PathOperand["below"],
+  { below, leavesOut }: Pick<PathOperand, "below" | "leavesOut">,
   environment: PathEnvironment,
   { to, names }: { readonly to?: string; readonly names?: readonly string[] | undefined } = {},
 ): Promise<readonly PathFact[]> {
@@ -36,8 +45,15 @@ export async function gatherReach(
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
   const links =
+<<<<<<< HEAD
     below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to, names }) : [];
   const reached = to === undefined ? await findForbidden(fact, folder, { environment, visible, names }) : [];
+=======
+    below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to }) : [];
+  const onlyShared = fact.use === "read" && areLeftOut(fact, leavesOut);
+  const reached =
+    to === undefined ? await findForbidden(fact, folder, { environment, visible, onlyShared }) : [];
+>>>>>>> main
   const changes = fact.use !== "read" || to !== undefined;
   if (!changes) return [...links, ...reached];
   const copied =
@@ -62,6 +78,15 @@ export async function findSplitName(facts: readonly PathFact[]): Promise<readonl
     }),
   );
   return found.flat();
+}
+
+/** Whether a command leaves out all that rules forbid, by names; it does not leave out the folder that it begins in. */
+function areLeftOut({ forms }: PathFact, leavesOut: PathOperand["leavesOut"]): boolean {
+  if (leavesOut === undefined) return false;
+  const names = forms.flatMap((form) => form.split("/"));
+  return !leavesOut.some(
+    ({ name, isFolder }) => isFolder === true && names.some((own) => matchesName(name, own)),
+  );
 }
 
 /** Folders of which a command with a file pattern removes everything that shows, or everything that does not: `rm -rf *`. */
@@ -118,6 +143,15 @@ function isFolder(path: string): boolean {
   }
 }
 
+function hasOneName(path: string): boolean {
+  try {
+    const entry = lstatSync(path);
+    return !entry.isFile() || entry.nlink === 1;
+  } catch {
+    return false;
+  }
+}
+
 async function findForbidden(
   { use }: PathFact,
   folder: string,
@@ -125,12 +159,21 @@ async function findForbidden(
     environment,
     visible,
     to,
+<<<<<<< HEAD
     names,
+=======
+    onlyShared = false,
+>>>>>>> main
   }: {
     readonly environment: PathEnvironment;
     readonly visible: boolean;
     readonly to?: string;
+<<<<<<< HEAD
     readonly names?: readonly string[] | undefined;
+=======
+    /** The command leaves out what is forbidden by its name, so that only files with other names are left to find. */
+    readonly onlyShared?: boolean;
+>>>>>>> main
   },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
@@ -150,10 +193,10 @@ async function findForbidden(
       isNamed(path, names) &&
       rules.some((rule) =>
         matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
-      ),
+      ) && !(onlyShared && hasOneName(path)),
   });
   if (found !== undefined) return [placed(place(found))];
-  return isIncomplete === true
+  return isIncomplete === true && !onlyShared
     ? [
         {
           forms: [to ?? folder],
@@ -209,6 +252,7 @@ async function findProtected(
   { to, names }: { readonly to: string | undefined; readonly names: readonly string[] | undefined },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
+<<<<<<< HEAD
   let steering: PathFact | undefined;
   const { found, isIncomplete } = await findBelow(folder, {
     maxEntries,
@@ -232,6 +276,17 @@ async function findProtected(
   });
   if (found !== undefined) return [{ forms: [place(found)], use: "write" }];
   if (steering !== undefined) return [steering];
+=======
+  const hooks = await hooksFolderOf(environment);
+  const isRun = (path: string): boolean => hooks !== undefined && isHook(path, hooks);
+  const { found, isIncomplete } = await findBelow(folder, {
+    maxEntries,
+    skip: packages,
+    matches: (path) => protectionOf(place(path), environment.policy) !== undefined || isRun(place(path)),
+  });
+  if (found !== undefined)
+    return [{ forms: [place(found)], use: "write", ...(isRun(place(found)) && { isHook: true }) }];
+>>>>>>> main
   return isIncomplete === true
     ? [{ forms: [to ?? folder], use: "write", unknown: "there are too many files below it to look at" }]
     : [];

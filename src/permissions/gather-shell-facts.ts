@@ -1,6 +1,8 @@
 // @io
 import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
+import { resolveProgram } from "../foundation/resolve-program.ts";
+import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
@@ -19,6 +21,7 @@ import { transportReason } from "./git/transport-reason.ts";
 import { gitExclusions, unreadableNames } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";
+import { isBuiltin } from "./shell/programs/judge-builtin.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 import { steersPrograms } from "./steers-programs.ts";
 
@@ -195,11 +198,16 @@ async function gatherOperand(
     const found = await gatherPaths(operand, use, environment);
     const facts =
       operand.isSelection === true ? found.map((fact) => ({ ...fact, isSelection: true })) : found;
+<<<<<<< HEAD
     const reached = await Promise.all(
       facts.map((fact) => gatherReach(fact, operand.below, environment, { names: operand.names })),
     );
     const split = operand.isSplit === true ? await findSplitName(facts) : [];
     return [...facts, ...reached.flat(), ...split];
+=======
+    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand, environment)));
+    return [...facts, ...reached.flat()];
+>>>>>>> main
   }
   const targets = await gatherPaths(operand, "write", environment);
   const origins = await Promise.all(
@@ -226,7 +234,11 @@ async function gatherOperand(
           const to = isFolder ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
             ? []
+<<<<<<< HEAD
             : gatherReach(from, source.below, environment, { to });
+=======
+            : gatherReach(from, source, environment, to);
+>>>>>>> main
         }),
       );
       const own = isFolder ? { isFolder } : (origins[0]?.kind ?? {});
@@ -307,9 +319,10 @@ async function guess(
 async function gatherProgram(
   unit: ShellUnit,
   environment: PathEnvironment,
-): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
+): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown" | "program">> {
   const [program, ...rest] = unit.words;
-  if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
+  if (program === undefined) return { otherTexts: [] };
+  if (!program.text.includes("/")) return { otherTexts: [], ...doubtfulProgram(unit, environment) };
   const path = absolutePath({ path: program.text, use: "read" }, environment);
   const real = await findRealLocation(path);
   const isThere = exists(path);
@@ -319,7 +332,21 @@ async function gatherProgram(
   return { otherTexts: [[basename(real), ...rest.map(({ text }) => text)].join(" ")], ...isUnknown };
 }
 
+<<<<<<< HEAD
 type Place = Pick<UnitFacts, "elsewhere" | "movedTo" | "isPartOfProject" | "repository" | "configuration">;
+=======
+/** Whether a program that needs no question is what its name says, on the search path that it gets. */
+function doubtfulProgram(
+  { words, readOnly }: ShellUnit,
+  { policy: { workingDirectories }, searchPath: given = process.env["PATH"] }: PathEnvironment,
+): Pick<UnitFacts, "program"> {
+  const name = words[0]?.text ?? "";
+  if (!readOnly || isBuiltin(name)) return {};
+  const searchPath = searchPathOutside(given, workingDirectories);
+  const found = resolveProgram(name, { searchPath, folders: workingDirectories });
+  return found.type === "unsure" ? { program: found.reason } : {};
+}
+>>>>>>> main
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
@@ -392,10 +419,14 @@ interface Repositories {
   readonly submodules: (facts: RepositoryFacts) => Promise<readonly string[] | undefined>;
 }
 
-function createRepositories({ home, policy }: PathEnvironment): Repositories {
+function createRepositories({
+  home,
+  policy,
+  searchPath = process.env["PATH"],
+}: PathEnvironment): Repositories {
   const known = new Map<string, Promise<RepositoryFacts>>();
   const asking = {
-    environment: { PATH: process.env["PATH"], HOME: home },
+    environment: { PATH: searchPath, HOME: home },
     folders: policy.workingDirectories,
   };
   return {

@@ -1,7 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { execFile } from "node:child_process";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { findProgram } from "../program-tables/laboratory.ts";
 import { texts } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
@@ -17,12 +18,12 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
   const said = join(roots.W, "programs.said");
   await mkdir(folder);
   const script = join(folder, basename(program));
-  const real = findProgram(basename(program));
-  const passedOn = real === undefined ? "" : `exec '${real}' "$@"\n`;
-  await writeFile(script, `#!/bin/sh\necho "$@" >> '${said}'\n${passedOn}`);
+  const real = await findProgram(basename(program));
+  const rest = real === undefined ? "" : `exec ${real} "$@"\n`;
+  await writeFile(script, `#!/bin/sh\necho "$@" >> '${said}'\n${rest}`);
   await chmod(script, 0o755);
   // Without a repository no one has a reason to ask git anything.
-  execFileSync("git", ["init", "-q", roots.P]);
+  await promisify(execFile)("git", ["init", "--quiet", roots.P]);
   await writeCaseSettings(testCase, roots);
   await runCaseSession(testCase, roots, { env: { PATH: folder } });
   const lines = (await readFile(said, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
@@ -32,12 +33,6 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
     () => false,
   );
   return hasRun || hasEffect ? "allow" : "deny";
-}
-
-/** The program itself, which answers what it is asked; only git is safe to be run here. */
-function findProgram(name: string): string | undefined {
-  const folders = name === "git" ? (process.env["PATH"] ?? "").split(":") : [];
-  return folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
 }
 
 /** `.yarnrc.yml with plugins`: a file of the repository, and words about what is in it. */
