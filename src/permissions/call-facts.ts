@@ -36,15 +36,12 @@ export interface PathFact {
   readonly isSelection?: boolean;
   /** It is part of what git would take for a repository. */
   readonly isRepositoryPart?: boolean;
-<<<<<<< HEAD
   /** What is written is a folder. */
   readonly isFolder?: boolean;
   /** The file that is written may be executed, and names its interpreter. */
   readonly isProgram?: boolean;
-=======
   /** Git runs it, or what is below it, as a hook. */
   readonly isHook?: boolean;
->>>>>>> main
 }
 
 /** What one simple command of a shell call touches; is beside the analysis's unit of the same index. */

@@ -65,35 +65,7 @@ export async function gatherPathFact(written: WrittenPath, environment: PathEnvi
     ...(unknown === undefined ? {} : { unknown }),
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
     ...(isPart ? { isRepositoryPart: true } : {}),
-<<<<<<< HEAD
     ...(written.use === "read" ? {} : kindOf(lexical)),
-  };
-}
-
-/** What a path that is changed is now. */
-export function kindOf(path: string): Pick<PathFact, "isFolder" | "isProgram"> {
-  const stats = statOf(path);
-  if (stats?.isDirectory() === true) return { isFolder: true };
-  const isExecutable = stats?.isFile() === true && (stats.mode & 0o111) !== 0;
-  return isExecutable && namesInterpreter(path) ? { isProgram: true } : {};
-}
-
-function namesInterpreter(path: string): boolean {
-  let file: number | undefined;
-  try {
-    file = openSync(path, "r");
-    const start = Buffer.alloc(2);
-    readSync(file, start, 0, 2, 0);
-    return start.toString("latin1") === "#!";
-  } catch {
-    // What cannot be looked into may name one.
-    return true;
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
-}
-
-=======
     ...(isRun ? { isHook: true } : {}),
   };
 }
@@ -129,7 +101,29 @@ export function hooksFolderOf(environment: PathEnvironment): Promise<HooksFolder
 
 const hooksFolders = new WeakMap<PathEnvironment, Promise<HooksFolder | undefined>>();
 
->>>>>>> main
+/** What a path that is changed is now. */
+export function kindOf(path: string): Pick<PathFact, "isFolder" | "isProgram"> {
+  const stats = statOf(path);
+  if (stats?.isDirectory() === true) return { isFolder: true };
+  const isExecutable = stats?.isFile() === true && (stats.mode & 0o111) !== 0;
+  return isExecutable && namesInterpreter(path) ? { isProgram: true } : {};
+}
+
+function namesInterpreter(path: string): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, "r");
+    const start = Buffer.alloc(2);
+    readSync(file, start, 0, 2, 0);
+    return start.toString("latin1") === "#!";
+  } catch {
+    // What cannot be looked into may name one.
+    return true;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
 /** One for all paths of a call. */
 export function copyFinderOf(environment: PathEnvironment): CopyFinder {
   const known = finders.get(environment) ?? createCopyFinder(environment.policy);

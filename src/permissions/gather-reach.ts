@@ -7,20 +7,13 @@ import { matchesName } from "./covers-path.ts";
 import {
   copyFinderOf,
   gatherPathFact,
-<<<<<<< HEAD
+  hooksFolderOf,
   kindOf,
   literalPath,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
-import { isInside, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
-=======
-  hooksFolderOf,
-  literalPath,
-  type PathEnvironment,
-} from "./gather-path-facts.ts";
 import { isHook } from "./git/find-hooks-folder.ts";
-import { isInside, type PolicyRule } from "./permission-policy.ts";
->>>>>>> main
+import { isInside, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
@@ -45,15 +38,10 @@ export async function gatherReach(
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
   const links =
-<<<<<<< HEAD
     below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to, names }) : [];
-  const reached = to === undefined ? await findForbidden(fact, folder, { environment, visible, names }) : [];
-=======
-    below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to }) : [];
   const onlyShared = fact.use === "read" && areLeftOut(fact, leavesOut);
   const reached =
-    to === undefined ? await findForbidden(fact, folder, { environment, visible, onlyShared }) : [];
->>>>>>> main
+    to === undefined ? await findForbidden(fact, folder, { environment, visible, onlyShared, names }) : [];
   const changes = fact.use !== "read" || to !== undefined;
   if (!changes) return [...links, ...reached];
   const copied =
@@ -159,21 +147,15 @@ async function findForbidden(
     environment,
     visible,
     to,
-<<<<<<< HEAD
     names,
-=======
     onlyShared = false,
->>>>>>> main
   }: {
     readonly environment: PathEnvironment;
     readonly visible: boolean;
     readonly to?: string;
-<<<<<<< HEAD
     readonly names?: readonly string[] | undefined;
-=======
     /** The command leaves out what is forbidden by its name, so that only files with other names are left to find. */
     readonly onlyShared?: boolean;
->>>>>>> main
   },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
@@ -193,7 +175,8 @@ async function findForbidden(
       isNamed(path, names) &&
       rules.some((rule) =>
         matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
-      ) && !(onlyShared && hasOneName(path)),
+      ) &&
+      !(onlyShared && hasOneName(path)),
   });
   if (found !== undefined) return [placed(place(found))];
   return isIncomplete === true && !onlyShared
@@ -252,7 +235,8 @@ async function findProtected(
   { to, names }: { readonly to: string | undefined; readonly names: readonly string[] | undefined },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
-<<<<<<< HEAD
+  const hooks = await hooksFolderOf(environment);
+  const isRun = (path: string): boolean => hooks !== undefined && isHook(path, hooks);
   let steering: PathFact | undefined;
   const { found, isIncomplete } = await findBelow(folder, {
     maxEntries,
@@ -271,22 +255,13 @@ async function findProtected(
         whyNotAccepted(brought, environment.policy) !== undefined
       )
         steering = brought;
-      return isNamed(path, names) && protectionOf(place(path), environment.policy) !== undefined;
+      const isGuarded = protectionOf(place(path), environment.policy) !== undefined || isRun(place(path));
+      return isNamed(path, names) && isGuarded;
     },
-  });
-  if (found !== undefined) return [{ forms: [place(found)], use: "write" }];
-  if (steering !== undefined) return [steering];
-=======
-  const hooks = await hooksFolderOf(environment);
-  const isRun = (path: string): boolean => hooks !== undefined && isHook(path, hooks);
-  const { found, isIncomplete } = await findBelow(folder, {
-    maxEntries,
-    skip: packages,
-    matches: (path) => protectionOf(place(path), environment.policy) !== undefined || isRun(place(path)),
   });
   if (found !== undefined)
     return [{ forms: [place(found)], use: "write", ...(isRun(place(found)) && { isHook: true }) }];
->>>>>>> main
+  if (steering !== undefined) return [steering];
   return isIncomplete === true
     ? [{ forms: [to ?? folder], use: "write", unknown: "there are too many files below it to look at" }]
     : [];

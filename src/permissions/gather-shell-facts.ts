@@ -198,16 +198,11 @@ async function gatherOperand(
     const found = await gatherPaths(operand, use, environment);
     const facts =
       operand.isSelection === true ? found.map((fact) => ({ ...fact, isSelection: true })) : found;
-<<<<<<< HEAD
     const reached = await Promise.all(
-      facts.map((fact) => gatherReach(fact, operand.below, environment, { names: operand.names })),
+      facts.map((fact) => gatherReach(fact, operand, environment, { names: operand.names })),
     );
     const split = operand.isSplit === true ? await findSplitName(facts) : [];
     return [...facts, ...reached.flat(), ...split];
-=======
-    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand, environment)));
-    return [...facts, ...reached.flat()];
->>>>>>> main
   }
   const targets = await gatherPaths(operand, "write", environment);
   const origins = await Promise.all(
@@ -234,11 +229,7 @@ async function gatherOperand(
           const to = isFolder ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
             ? []
-<<<<<<< HEAD
-            : gatherReach(from, source.below, environment, { to });
-=======
-            : gatherReach(from, source, environment, to);
->>>>>>> main
+            : gatherReach(from, source, environment, { to });
         }),
       );
       const own = isFolder ? { isFolder } : (origins[0]?.kind ?? {});
@@ -332,9 +323,8 @@ async function gatherProgram(
   return { otherTexts: [[basename(real), ...rest.map(({ text }) => text)].join(" ")], ...isUnknown };
 }
 
-<<<<<<< HEAD
 type Place = Pick<UnitFacts, "elsewhere" | "movedTo" | "isPartOfProject" | "repository" | "configuration">;
-=======
+
 /** Whether a program that needs no question is what its name says, on the search path that it gets. */
 function doubtfulProgram(
   { words, readOnly }: ShellUnit,
@@ -346,7 +336,6 @@ function doubtfulProgram(
   const found = resolveProgram(name, { searchPath, folders: workingDirectories });
   return found.type === "unsure" ? { program: found.reason } : {};
 }
->>>>>>> main
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 

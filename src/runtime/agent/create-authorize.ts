@@ -85,13 +85,10 @@ export interface AuthorizeDependencies {
   readonly askPerson?: AskPerson;
   /** The folder calls start in now; a shell may have moved it. */
   readonly directory: () => string;
-<<<<<<< HEAD
   /** Files that steer programs, and whose change was allowed before. */
   readonly acceptedFiles?: AgentFiles;
-=======
   /** Where commands look for programs now; absent means that of this process. */
   readonly searchPath?: () => string | undefined;
->>>>>>> main
 }
 
 type Judged = Decision & {
