@@ -32,7 +32,7 @@ const subpathNames = {
     "readSessionAgents",
   ],
   permissions: ["createPaths", "createTrustStore", "formatRule", "grantTools", "loadSettings", "parseRule"],
-  model: ["ModelError", "parseModelReference", "toAiSdkTools", "toAnthropicTools"],
+  model: ["ModelError", "createTextModel", "parseModelReference", "toAiSdkTools", "toAnthropicTools"],
   mcp: ["readMcpServers"],
 };
 
