@@ -61,6 +61,7 @@ const clusterNames = [
   "planMain",
   "postgres",
   "pruneAgents",
+  "reviveAgent",
   "sendMessage",
   "serveAgents",
   "serveSessions",

@@ -38,7 +38,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { decidePlan, findFolders, findWalled, limitFacts } from "./session-rules.ts";
+import { decidePlan, findFolders, findWalled, limitFacts, requireSandbox } from "./session-rules.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
@@ -259,6 +259,7 @@ async function planMain(
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
+  await requireSandbox(runtime);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,

