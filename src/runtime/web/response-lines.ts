@@ -166,7 +166,7 @@ async function* uiLines(run: ShownRun, { partial = true }: ResponseOptions): Asy
     const { status, reason, error, sessionId, totals, models } = await run.result;
     if (status === "stopped") yield sseLine({ type: "abort", reason });
     if (status === "failed") yield sseLine({ type: "error", errorText: error ?? reason });
-    const finishReason = status === "completed" ? "stop" : status === "partial" ? "length" : "error";
+    const finishReason = finishReasons[status];
     const messageMetadata = { sessionId, status, reason, totals, models };
     yield sseLine({ type: "finish", finishReason, messageMetadata });
   } catch (error) {
@@ -174,6 +174,8 @@ async function* uiLines(run: ShownRun, { partial = true }: ResponseOptions): Asy
   }
   yield "data: [DONE]\n\n";
 }
+
+const finishReasons = { completed: "stop", partial: "length", failed: "error", stopped: "other" } as const;
 
 function showChild(children: Map<string, ShownAgent>, event: AgentEvent): ShownAgent | undefined {
   const { agentId, parentId, agentType } = event;
