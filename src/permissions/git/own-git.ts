@@ -1,9 +1,12 @@
 // @io
 import { spawnSync } from "node:child_process";
 import { findOwnProgram, withoutShims } from "../../foundation/resolve-program.ts";
-import { type ProcessResult, runProcess } from "../../foundation/run-process.ts";
+import { type ProcessResult, type RunRequest, runProcess } from "../../foundation/run-process.ts";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";
 import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/hardened-git.ts";
+
+/** What is started. */
+type Started = Pick<RunRequest, "file" | "arguments" | "sideInput">;
 
 export interface OwnGitCall {
   readonly directory: string;
@@ -17,6 +20,8 @@ export interface OwnGitCall {
   readonly protocols?: string;
   readonly variables?: Readonly<Record<string, string>>;
   readonly settings?: readonly string[];
+  /** Puts the process behind the wall, where there is one. */
+  readonly isolate?: (plain: Started) => Promise<Started>;
   readonly input?: string;
   readonly signal?: AbortSignal;
   readonly timeLimitMs?: number;
@@ -36,8 +41,14 @@ const keptForNetwork =
  * names, and with everything switched off that could start a program. Never rejects.
  */
 export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
+  const { file, arguments: words, ...place } = prepared(call);
+  const plain: Started = { file, arguments: words };
+  // Where the wall cannot be had for it, git is not started at all.
+  const started =
+    (await call.isolate?.(plain).catch(() => ({ ...plain, file: "/nonexistent/git" }))) ?? plain;
   return runProcess({
-    ...prepared(call),
+    ...started,
+    ...place,
     ...(call.input === undefined ? {} : { input: call.input }),
     signal: call.signal ?? new AbortController().signal,
     timeLimitMs: call.timeLimitMs ?? 10_000,
