@@ -3,7 +3,13 @@ import { type Dirent, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { copyFinderOf, gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
+import {
+  copyFinderOf,
+  entriesLeft,
+  gatherPathFact,
+  literalPath,
+  type PathEnvironment,
+} from "./gather-path-facts.ts";
 import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
@@ -18,11 +24,28 @@ const packages = ["node_modules"];
  * What lies below a folder that a command uses whole and that rules or guards speak of: one file for each kind, or a
  * path that is not known where there is too much to look at. `to` is where a copy brings it.
  */
-export async function gatherReach(
+export function gatherReach(
   fact: PathFact,
   below: PathOperand["below"],
   environment: PathEnvironment,
   to?: string,
+): Promise<readonly PathFact[]> {
+  const known = reached.get(environment) ?? new Map<string, Promise<readonly PathFact[]>>();
+  reached.set(environment, known);
+  const key = [fact.use, below, to, fact.forms.at(-1)].join("\0");
+  const found = known.get(key) ?? lookBelow(fact, below, environment, to);
+  known.set(key, found);
+  return found;
+}
+
+/** The same folder may be named many times in one call. */
+const reached = new WeakMap<PathEnvironment, Map<string, Promise<readonly PathFact[]>>>();
+
+async function lookBelow(
+  fact: PathFact,
+  below: PathOperand["below"],
+  environment: PathEnvironment,
+  to: string | undefined,
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
@@ -114,7 +137,7 @@ async function findForbidden(
   if (rules.length === 0) return [];
   const { found, isIncomplete } = await findBelow(folder, {
     visible,
-    maxEntries,
+    environment,
     matches: (path) =>
       rules.some((rule) =>
         matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
@@ -140,7 +163,7 @@ async function findLinks(
 ): Promise<readonly PathFact[]> {
   const links: string[] = [];
   const { isIncomplete } = await findBelow(folder, {
-    maxEntries,
+    environment,
     matches: (path, isLink) => {
       if (isLink) links.push(path);
       return links.length > maxLinks;
@@ -165,7 +188,7 @@ async function findProtected(
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const { found, isIncomplete } = await findBelow(folder, {
-    maxEntries,
+    environment,
     skip: packages,
     matches: (path) => protectionOf(place(path), environment.policy) !== undefined,
   });
@@ -223,7 +246,7 @@ interface BelowOptions {
   readonly visible?: boolean;
   /** Folders of these names are not entered. */
   readonly skip?: readonly string[];
-  readonly maxEntries: number;
+  readonly environment: PathEnvironment;
 }
 
 interface Below {
@@ -234,14 +257,17 @@ interface Below {
 
 /** Looks for one entry below a folder; links are not followed, and what cannot be read holds nothing. */
 async function findBelow(folder: string, options: BelowOptions): Promise<Below> {
-  const { matches, visible = false, skip = [], maxEntries } = options;
+  const { matches, visible = false, skip = [], environment } = options;
   const waiting = [folder];
+  const limit = Math.min(maxEntries, entriesLeft(environment));
   let seen = 0;
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    if (seen >= limit) return { isIncomplete: true };
     const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+    entriesLeft(environment, Math.min(entries.length, limit - seen) + 1);
     for (const entry of entries) {
       seen += 1;
-      if (seen > maxEntries) return { isIncomplete: true };
+      if (seen > limit) return { isIncomplete: true };
       if (visible && entry.name.startsWith(".")) continue;
       const path = posix.join(at, entry.name);
       if (matches(path, entry.isSymbolicLink())) return { found: path };
