@@ -116,6 +116,38 @@ function writeManual(): void {
   writeFileSync(`${root}/dist/man/retinue.1`, manual);
 }
 
+/**
+ * The helper that isolates commands on Linux, for each machine that a compiler is there for. It needs no C library; where
+ * there is no compiler, the package works without it and looks for bubblewrap.
+ */
+function buildWall(): void {
+  mkdirSync(`${root}/dist/native`);
+  const compilers = {
+    x64: process.arch === "x64" ? "cc" : "x86_64-linux-gnu-gcc",
+    arm64: process.arch === "arm64" ? "cc" : "aarch64-linux-gnu-gcc",
+  };
+  const options =
+    "-O2 -Wall -static -nostdlib -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables -s " +
+    "-Wl,--build-id=none -Wl,-z,noexecstack";
+  for (const [machine, compiler] of Object.entries(compilers)) {
+    const isOwn = process.platform === "linux" && process.arch === machine;
+    if (process.platform !== "linux" && compiler === "cc") continue;
+    const target = `${root}/dist/native/wall-linux-${machine}`;
+    try {
+      execFileSync(compiler, [...options.split(" "), "-o", target, `${root}/native/wall.c`], {
+        stdio: "pipe",
+      });
+    } catch (error) {
+      rmSync(target, { force: true });
+      const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+      if (isOwn || !isMissing)
+        console.warn(
+          `native/wall.c was not built for linux-${machine}: ${isMissing ? `there is no ${compiler}` : String(error)}`,
+        );
+    }
+  }
+}
+
 /** What the first run of a runtime loads. */
 const firstRun = [
   "src/runtime/runtime-context.ts",
@@ -213,6 +245,7 @@ await joinChunks(commandLine.metafile, commandGroups, {
 for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recursive: true });
 writeLicences(built.map(({ metafile }) => metafile));
 writeManual();
+buildWall();
 execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
   cwd: root,
   stdio: "inherit",

@@ -66,7 +66,10 @@ export const requirements: readonly Requirement[] = [
   ),
   built("MDL-2", "Aliases are a configured table that environment and settings override."),
   built("MDL-3", "Anthropic and any AI SDK provider work, also mixed in one tree."),
-  built("MDL-4", "Without a key and a local server an openly labelled offline model serves."),
+  built(
+    "MDL-4",
+    "An openly labelled offline model serves where it is named or a person takes the demo; a program without a key fails.",
+  ),
   built("MDL-5", "The scripted model for tests is public and injects errors."),
   built("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
   built("MDL-7", "Prompts are cached and their order stays stable."),
@@ -202,6 +205,10 @@ export const requirements: readonly Requirement[] = [
   built("CLU-4", "An agent that waits for a person, a message or a child holds no slot and no process."),
   built("CLU-5", "Limits, budgets and cool-downs hold over all workers."),
   built("CLU-6", "The workspace of an agent follows it, or the plan says that it cannot."),
+  built(
+    "CLU-7",
+    "No unknown error and none of a machine or the store is final: the agent is given back, and a dead letter can be revived.",
+  ),
 
   built(
     "APR-1",

@@ -1,3 +1,4 @@
+// @io
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { AgentContext, AgentProgram, Effect, ProgramOutcome } from "./agent-program.ts";
 import {
@@ -9,13 +10,16 @@ import {
   liveTopic,
   type Message,
   type OpenCall,
+  type ReleaseFault,
   readAgentState,
   toJson,
 } from "./agent-records.ts";
+import { classifyFault } from "./classify-fault.ts";
 import { missingNeeds } from "./missing-needs.ts";
 import { deliver, startAgent } from "./start-agent.ts";
 import {
   type Activation,
+  type ActivationOutcome,
   type AppendOptions,
   isConflict,
   type JsonValue,
@@ -23,6 +27,7 @@ import {
   type LogEntry,
   type Store,
 } from "./store.ts";
+import type { WorkerHealth } from "./worker-health.ts";
 
 interface ActivateOptions {
   readonly program: AgentProgram;
@@ -30,6 +35,9 @@ interface ActivateOptions {
   readonly version: string;
   /** What this worker has. */
   readonly has: readonly string[];
+  readonly health: Pick<WorkerHealth, "examine" | "worked">;
+  /** How long an agent waits after its first failure; twice as long after each further one. */
+  readonly pauseMs?: number | undefined;
 }
 
 /**
@@ -39,12 +47,12 @@ interface ActivateOptions {
 export async function activateAgent(
   store: Store,
   activation: Activation,
-  { program, version, has }: ActivateOptions,
-): Promise<"done" | "again"> {
-  const { agent } = activation;
+  { program, version, has, health, pauseMs = defaultPauseMs }: ActivateOptions,
+): Promise<ActivationOutcome> {
+  const { agent, worker } = activation;
   const history = await store.log.read(agentLog(agent));
   const state = readAgentState(history);
-  if (state.plan === undefined) return "done";
+  if (state.plan === undefined || state.deadLetter !== undefined) return "done";
   if (state.ending !== undefined) await announceEnd(store, agent, state);
   if (!(await hasWork(store, agent, state))) return "done";
   // The engine forgets agents that rest for very long, and with them what they need.
@@ -52,12 +60,37 @@ export async function activateAgent(
     await store.engine.wake(agent, `needs/${state.lastSeq}`, { needs: state.needs });
     return "again";
   }
+  if (await isForOthers(store, worker, state)) return { againAfterMs: jittered(pauseMs) };
   try {
     const writer = createFencedWriter(store.log, agentLog(agent), state.lastSeq);
-    await writer.append(claim(state, activation.worker, version));
+    const giveBack = createGivingBack({ store, agent, writer, pauseMs });
+    const { open, failed } = state.attempts;
+    // One crash may be anybody's; after that the agent waits, so that it does not take one worker after another with it.
+    if (open !== undefined && (failed > 1 || crashPauseMs(state) > 0)) {
+      if (!(await isAlive(store, open, worker)))
+        return await giveBack({
+          worker: open,
+          fault: "crash",
+          error: `The worker ${open} died while it ran this agent.`,
+        });
+      // It lives, and lost the store before it could give the agent back.
+      await writer.append([toJson({ type: "released", worker: open })]);
+    }
+    await writer.append(claim(state, worker, version));
     const context = createContext({ store, activation, state, history, writer });
-    const outcome = await program(context).catch((error: unknown) => failure(error, activation.signal));
-    return await conclude(store, { agent, state, writer, outcome });
+    let outcome: ProgramOutcome;
+    try {
+      outcome = await program(context);
+    } catch (error) {
+      if (activation.signal.aborted) return await letGo(activation, giveBack, error);
+      const fault = classifyFault(error);
+      if (fault === "conflict" || fault === "store") throw error;
+      if (fault !== "agent")
+        return await giveBack({ worker, fault: await health.examine(error, agent), error: messageOf(error) });
+      outcome = { type: "ended", ending: { status: "failed", result: messageOf(error) } };
+    }
+    health.worked();
+    return await conclude(store, { agent, worker, state, writer, outcome });
   } catch (error) {
     if (!isConflict(error)) throw error;
     const now = readAgentState(await store.log.read(agentLog(agent)));
@@ -67,6 +100,95 @@ export async function activateAgent(
     await announceEnd(store, agent, now);
     return "done";
   }
+}
+
+/** A claim that a worker shutting down could not finish in time is given back, so that it does not count as a crash. */
+async function letGo(
+  { signal, worker }: Activation,
+  giveBack: GiveBack,
+  error: unknown,
+): Promise<ActivationOutcome> {
+  if (!isRetinueError(signal.reason) || signal.reason.code !== "draining") throw error;
+  return giveBack({ worker });
+}
+
+/** So many claims may fail without a turn between them, and so many in all before the agent rests, until it is a dead letter. */
+const maxFailed = 5;
+const maxTotal = 30;
+/** After so many claims in all it waits, although it gets further with each. */
+const manyClaims = 10;
+const defaultPauseMs = 1_000;
+const maxPauseMs = 30_000;
+/** A machine that is sick takes nothing; the others need not wait. */
+const hostPauseMs = 100;
+
+interface GivenBack {
+  readonly worker: string;
+  readonly fault?: ReleaseFault;
+  readonly error?: string;
+}
+
+type GiveBack = (given: GivenBack) => Promise<ActivationOutcome>;
+
+/** Ends a claim with its reason. An agent that has been claimed in vain often enough becomes a dead letter. */
+function createGivingBack({
+  store,
+  agent,
+  writer,
+  pauseMs,
+}: Pick<ContextParts, "store" | "writer"> & { readonly agent: string; readonly pauseMs: number }): GiveBack {
+  return async ({ worker, fault, error }) => {
+    const released: AgentRecord = {
+      type: "released",
+      worker,
+      ...(fault === undefined ? {} : { fault }),
+      ...(error === undefined ? {} : { error: error.slice(0, 4_000) }),
+    };
+    const before = await store.log.read(agentLog(agent));
+    const after = readAgentState([...before, { seq: writer.lastSeq + 1, at: 0, record: toJson(released) }]);
+    const { failed, total } = after.attempts;
+    const isOwn = fault === "unknown" || fault === "crash";
+    const isDead = isOwn && (failed >= maxFailed || total >= maxTotal);
+    const last: AgentRecord = { type: "dead-letter", claims: total, error: error ?? "" };
+    const seq = await writer.append([toJson(released), ...(isDead ? [toJson(last)] : [])]);
+    store.bus.publish(agentLog(agent), seq);
+    if (isDead) return "done";
+    if (fault === undefined) return "again";
+    if (fault === "host") return { againAfterMs: jittered(hostPauseMs) };
+    const own = pauseMs * 2 ** (fault === "crash" ? failed - 2 : failed - 1);
+    return { againAfterMs: jittered(Math.min(maxPauseMs, Math.max(own, crashPauseMs(after)))) };
+  };
+}
+
+function crashPauseMs({ attempts: { total } }: AgentState): number {
+  return total < manyClaims ? 0 : Math.min(maxPauseMs, defaultPauseMs * 2 ** (total - manyClaims));
+}
+
+/** Agents that were hit by the same crash must not return to the same worker at the same moment. */
+function jittered(milliseconds: number): number {
+  return Math.round(milliseconds * (0.5 + Math.random()));
+}
+
+async function isAlive({ engine }: Store, worker: string, own: string): Promise<boolean> {
+  return worker === own || (await engine.workers()).some(({ id }) => id === worker);
+}
+
+/** Whether the agent has failed here and another worker has not tried it yet. */
+async function isForOthers(
+  { engine }: Store,
+  worker: string,
+  { attempts, needs }: AgentState,
+): Promise<boolean> {
+  if (!attempts.failedOn.includes(worker)) return false;
+  const others = await engine.workers();
+  return others.some(
+    ({ id, has, ailment }) =>
+      !attempts.failedOn.includes(id) && ailment === undefined && missingNeeds(needs, has).length === 0,
+  );
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** A stopped agent stays stopped; a finished or waiting one works again when there is a message. */
@@ -86,16 +208,9 @@ function claim({ openCalls }: AgentState, worker: string, version: string): read
   return [toJson({ type: "claimed", worker, version }), ...interrupted.map(toJson)];
 }
 
-/** A program that fails ends its agent; a store that fails or an abort does not, so that the agent continues elsewhere. */
-function failure(error: unknown, signal: AbortSignal): ProgramOutcome {
-  const isOurs = isConflict(error) || (isRetinueError(error) && error.code === "store-unreachable");
-  if (isOurs || signal.aborted) throw error;
-  const reason = error instanceof Error ? error.message : String(error);
-  return { type: "ended", ending: { status: "failed", result: reason } };
-}
-
 interface Conclusion {
   readonly agent: string;
+  readonly worker: string;
   readonly state: AgentState;
   readonly writer: FencedWriter;
   readonly outcome: ProgramOutcome;
@@ -103,10 +218,11 @@ interface Conclusion {
 
 async function conclude(
   store: Store,
-  { agent, state, writer, outcome }: Conclusion,
+  { agent, worker, state, writer, outcome }: Conclusion,
 ): Promise<"done" | "again"> {
   switch (outcome.type) {
     case "yielded":
+      await writer.append([toJson({ type: "released", worker })]);
       return "again";
     case "parked": {
       const seq = await writer.append([toJson({ type: "parked", waitingFor: outcome.waitingFor })]);

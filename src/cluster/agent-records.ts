@@ -26,7 +26,22 @@ export type AgentRecord =
   | { readonly type: "interrupted"; readonly call: number }
   | { readonly type: "spawned"; readonly agent: string }
   | { readonly type: "parked"; readonly waitingFor: JsonValue }
-  | { readonly type: "ended"; readonly ending: Ending };
+  | { readonly type: "ended"; readonly ending: Ending }
+  /** The claim is given back. Without a fault the worker only shuts down. */
+  | {
+      readonly type: "released";
+      /** The worker whose claim it was. */
+      readonly worker: string;
+      /** `crash`: the worker died with it, as its successor found. */
+      readonly fault?: ReleaseFault;
+      readonly error?: string;
+    }
+  /** No worker takes it any more until it is revived. */
+  | { readonly type: "dead-letter"; readonly claims: number; readonly error: string }
+  | { readonly type: "revived"; readonly by?: string };
+
+/** What ended a claim; a fault of the host says nothing about the agent. */
+export type ReleaseFault = "host" | "unknown" | "crash";
 
 /** A message in the inbox of an agent. The same id arrives once. */
 export interface Message {
@@ -62,14 +77,36 @@ export interface AgentState {
   readonly waitingFor: JsonValue | undefined;
   /** The last ending, unless something came after it. */
   readonly ending: (Ending & { readonly seq: number }) | undefined;
+  readonly attempts: Attempts;
+  readonly deadLetter: DeadLetter | undefined;
 }
 
-export type AgentStatus = "unknown" | "working" | "waiting" | Ending["status"];
+/** How often an agent was claimed in vain. */
+export interface Attempts {
+  /** Claims that failed or whose worker died, since the agent last finished a turn. */
+  readonly failed: number;
+  /** The same since it last rested, with those that got further. */
+  readonly total: number;
+  /** The workers that gave it back because of an error, since it last rested. */
+  readonly failedOn: readonly string[];
+  /** The worker of the claim that nobody has given back: it works, or has died. */
+  readonly open: string | undefined;
+  /** Why the last one was given back. */
+  readonly error: string | undefined;
+}
+
+export interface DeadLetter {
+  readonly claims: number;
+  readonly error: string;
+}
+
+export type AgentStatus = "unknown" | "working" | "waiting" | "dead-letter" | Ending["status"];
 
 /** By the log alone; whether a worker has the agent right now is known to the engine. */
-export function statusOf({ plan, ending, waitingFor }: AgentState): AgentStatus {
+export function statusOf({ plan, ending, waitingFor, deadLetter }: AgentState): AgentStatus {
   if (plan === undefined) return "unknown";
   if (ending !== undefined) return ending.status;
+  if (deadLetter !== undefined) return "dead-letter";
   return waitingFor === undefined ? "working" : "waiting";
 }
 
@@ -91,8 +128,24 @@ export function readAgentState(entries: readonly LogEntry[]): AgentState {
           parent: record.parent,
         };
         break;
-      case "claimed":
-        state = { ...state, ending: undefined, waitingFor: undefined };
+      case "claimed": {
+        const { failed, total, ...others } = state.attempts;
+        // Counted before the work: a claim that is followed by another one without a word has ended with its worker.
+        const attempts = { ...others, failed: failed + 1, total: total + 1, open: record.worker };
+        state = { ...state, ending: undefined, waitingFor: undefined, deadLetter: undefined, attempts };
+        break;
+      }
+      case "released":
+        state = { ...state, attempts: afterRelease(state.attempts, record) };
+        break;
+      case "dead-letter":
+        state = { ...state, deadLetter: { claims: record.claims, error: record.error } };
+        break;
+      case "revived":
+        state = { ...state, deadLetter: undefined, attempts: noAttempts };
+        break;
+      case "entry":
+        if (isStep(record.entry)) state = { ...state, attempts: { ...state.attempts, failed: 0 } };
         break;
       case "received":
         state = { ...state, inboxSeq: record.inbox };
@@ -102,6 +155,9 @@ export function readAgentState(entries: readonly LogEntry[]): AgentState {
         calls.set(seq, { seq, name: record.name, input: record.input });
         break;
       case "returned":
+        calls.delete(record.call);
+        state = { ...state, attempts: { ...state.attempts, failed: 0 } };
+        break;
       case "interrupted":
         calls.delete(record.call);
         break;
@@ -109,15 +165,39 @@ export function readAgentState(entries: readonly LogEntry[]): AgentState {
         children.push(record.agent);
         break;
       case "parked":
-        state = { ...state, waitingFor: record.waitingFor };
+        state = { ...state, waitingFor: record.waitingFor, attempts: noAttempts };
         break;
       case "ended":
-        state = { ...state, ending: { ...record.ending, seq } };
+        state = { ...state, ending: { ...record.ending, seq }, deadLetter: undefined, attempts: noAttempts };
         break;
     }
   }
   return { ...state, received, openCalls: [...calls.values()], children };
 }
+
+/** A claim that ended in an orderly way, or by a fault of the machine, is none of the agent's failures. */
+function afterRelease(
+  { failed, total, failedOn }: Attempts,
+  { fault, error, worker }: Extract<AgentRecord, { readonly type: "released" }>,
+): Attempts {
+  const isOwn = fault === "unknown" || fault === "crash";
+  return {
+    failed: isOwn ? Math.max(1, failed) : Math.max(0, failed - 1),
+    total: isOwn ? total : Math.max(0, total - 1),
+    failedOn: fault === "unknown" ? [...failedOn, worker] : failedOn,
+    open: undefined,
+    error,
+  };
+}
+
+/** What a session writes on its way through a turn; everything else that an agent writes is a step done. */
+const unfinishedEntries: ReadonlySet<unknown> = new Set(["file", "prompted", "asked", "used", "call"]);
+
+function isStep(entry: JsonValue): boolean {
+  return !isRecord(entry) || !unfinishedEntries.has(entry["type"]);
+}
+
+const noAttempts: Attempts = { failed: 0, total: 0, failedOn: [], open: undefined, error: undefined };
 
 const noState: Omit<AgentState, "openCalls" | "children" | "received"> = {
   lastSeq: 0,
@@ -128,6 +208,8 @@ const noState: Omit<AgentState, "openCalls" | "children" | "received"> = {
   inboxSeq: 0,
   waitingFor: undefined,
   ending: undefined,
+  attempts: noAttempts,
+  deadLetter: undefined,
 };
 
 /** Undefined for a kind that this version does not know. */
@@ -149,6 +231,9 @@ const knownTypes: ReadonlySet<string> = new Set<AgentRecord["type"]>([
   "spawned",
   "parked",
   "ended",
+  "released",
+  "dead-letter",
+  "revived",
 ]);
 
 /** A record is plain data; only its readonly lists keep the compiler from seeing that it is JSON. */

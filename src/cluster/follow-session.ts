@@ -1,11 +1,13 @@
 // @io
 import type { RunEvent } from "../conversation/run-event.ts";
 import { isRecord } from "../foundation/json-record.ts";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../permissions/approver.ts";
+import { stoppedEnding } from "../runtime/run-handle.ts";
 import { agentLog, toAgentRecord } from "./agent-records.ts";
 import { runEndingOf, type SessionOpened } from "./session/session-work.ts";
 import { answerQuestion, type StoreApproval, toApprovals } from "./session/store-approvals.ts";
-import { watchAgent } from "./start-agent.ts";
+import { describeDeadLetter, watchAgent } from "./start-agent.ts";
 import type { JsonValue, LogEntry, Store } from "./store.ts";
 
 export interface FollowOptions {
@@ -60,6 +62,16 @@ export async function* followSession(
       yield* heard.splice(0);
       signal.throwIfAborted();
       const record = last === undefined || last.seq <= from ? undefined : toAgentRecord(last.record);
+      if (last !== undefined && record?.type === "dead-letter") {
+        yield* heard.splice(0);
+        const failed = {
+          status: "failed",
+          error: describeDeadLetter(record),
+          advice: revivingAdvice,
+        } as const;
+        yield { type: "run-ended", ending: { ...stoppedEnding("dead-letter"), ...failed } };
+        return;
+      }
       if (last !== undefined && record?.type === "ended") {
         // The end is published after everything else, so what came before it has been heard by then.
         const deadline = performance.now() + lateMs;
@@ -97,6 +109,8 @@ function createAnswering(
     if (approve === undefined) return;
     const { id, tool, input, reason, path, suggestedRules = [] } = approval.question;
     const answer = await approve({
+      sessionId: agent,
+      agentId: path.length > 1 ? approval.agent : "main",
       path: path.map((name) => ({ id: name, name })),
       callId: id,
       tool,
@@ -105,9 +119,17 @@ function createAnswering(
       reason,
       suggestedRules,
     });
-    await answerQuestion(store, approval, { answer, by: "program" });
+    try {
+      await answerQuestion(store, approval, { answer, by: "program" });
+    } catch (error) {
+      // Somebody else was first; theirs counts.
+      if (!isRetinueError(error) || error.code !== "already-answered") throw error;
+    }
   };
 }
+
+const revivingAdvice =
+  "See to the reason, then give it to the workers again: retinue tasks retry ID --store URL";
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => {

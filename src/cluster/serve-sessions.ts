@@ -1,10 +1,11 @@
 // @io
 import { execFile } from "node:child_process";
-import { hostname } from "node:os";
+import { homedir, hostname } from "node:os";
 import { resolve } from "node:path";
 import { promisify } from "node:util";
 import type { AgentProgram } from "./agent-program.ts";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
+import { probeHost } from "./probe-host.ts";
 import { serveAgents } from "./serve-agents.ts";
 import { createSessionProgram } from "./session/create-session-program.ts";
 import { findAbilities } from "./session/find-abilities.ts";
@@ -13,8 +14,10 @@ import type { ServeOptions, Store, Worker } from "./store.ts";
 import { folderNeed } from "./workspace/workspace-plan.ts";
 import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
 
-export interface ServeSessionsOptions extends Pick<SessionProgramOptions, "runtime">, ServeOptions {
-  /** Where clones of git workspaces go; the temporary folder when absent. */
+export interface ServeSessionsOptions
+  extends Pick<SessionProgramOptions, "runtime">,
+    Omit<ServeOptions, "ailment"> {
+  /** Where clones of git workspaces and copies of transcripts go while a session runs; the temporary folder when absent. */
   readonly workspaces?: string;
   /** Queues besides the one for everybody. */
   readonly queues?: readonly string[];
@@ -39,6 +42,7 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   const worker = await serveAgents(store, program, {
     ...serve,
     machine: hostname(),
+    probe: (error) => probeHost({ folder: root.folder, home: runtime.home ?? homedir() }, error),
     has: [...has, ...abilities, ...shared, ...git],
   });
   const drain = async (graceMs?: number): Promise<void> => {

@@ -5,6 +5,7 @@ import {
   type AgentState,
   type AgentStatus,
   agentLog,
+  type DeadLetter,
   type Ending,
   inboxLog,
   liveTopic,
@@ -56,9 +57,14 @@ export async function startAgent(
   return outcome;
 }
 
-/** Puts a message into an agent's inbox and wakes it, wherever it was parked. */
-export async function deliver({ log, engine, bus }: Store, agent: string, message: Message): Promise<void> {
-  await log.append(inboxLog(agent), [toJson(message)]);
+/** Puts a message into an agent's inbox and wakes it, wherever it was parked; with `expect`, only if the inbox ends there. */
+export async function deliver(
+  { log, engine, bus }: Store,
+  agent: string,
+  message: Message,
+  expect?: number,
+): Promise<void> {
+  await log.append(inboxLog(agent), [toJson(message)], expect);
   bus.publish(inboxLog(agent), message.id);
   await engine.wake(agent, `message/${message.id}`);
 }
@@ -73,11 +79,34 @@ export async function sendMessage(
     from,
   }: { readonly body: JsonValue; readonly id?: string; readonly from?: string },
 ): Promise<void> {
-  const { plan, ending } = await readAgent(store, agent);
+  const { plan, ending, deadLetter } = await readAgent(store, agent);
   if (plan === undefined) throw noSuchAgent(store, agent);
+  if (deadLetter !== undefined) await reviveAgent(store, agent);
   if (ending?.status === "stopped")
     throw new RetinueError("agent-stopped", `The agent ${agent} was stopped and takes no more messages.`);
   await deliver(store, agent, { id, body, ...(from === undefined ? {} : { from }) });
+}
+
+/** Gives a dead letter to the workers again, with all its claims forgotten. */
+export async function reviveAgent(
+  store: Store,
+  agent: string,
+  by?: string,
+): Promise<"revived" | AgentStatus> {
+  while (true) {
+    const state = await readAgent(store, agent);
+    if (state.plan === undefined) throw noSuchAgent(store, agent);
+    if (state.deadLetter === undefined) return statusOf(state);
+    const record = toJson({ type: "revived", ...(by === undefined ? {} : { by }) });
+    try {
+      const seq = await store.log.append(agentLog(agent), [record], state.lastSeq);
+      await store.engine.wake(agent, `revived/${seq}`, { needs: state.needs });
+      store.bus.publish(agentLog(agent), seq);
+      return "revived";
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
 }
 
 export async function readAgent({ log }: Store, agent: string): Promise<AgentState> {
@@ -85,16 +114,32 @@ export async function readAgent({ log }: Store, agent: string): Promise<AgentSta
 }
 
 /** What is known of an agent from the first and the last record of its log, however long that is; `last` where it is known. */
-export async function glanceAtAgent(
-  { log }: Store,
-  agent: string,
-  last?: LogEntry,
-): Promise<{ readonly plan: JsonValue | undefined; readonly status: AgentStatus }> {
+export async function glanceAtAgent({ log }: Store, agent: string, last?: LogEntry): Promise<Glance> {
   const [first] = await log.read(agentLog(agent), 0, 1);
   const [end] = last === undefined ? await log.read(agentLog(agent), -1) : [last];
-  // An ending and parking are always the last record, because whatever follows begins with a claim.
+  // An ending, parking and a dead letter are always the last record, because whatever follows begins with another.
   const state = readAgentState([first, end].filter((entry) => entry !== undefined));
-  return { plan: state.plan, status: statusOf(state) };
+  const { plan, deadLetter, attempts } = state;
+  return { plan, status: statusOf(state), deadLetter, lastError: attempts.error };
+}
+
+export interface Glance {
+  readonly plan: JsonValue | undefined;
+  readonly status: AgentStatus;
+  readonly deadLetter: DeadLetter | undefined;
+  /** Why the last worker gave it back, where no one has taken it since. */
+  readonly lastError: string | undefined;
+}
+
+/**
+ * What is to be said of an agent: an open log alone does not make it work. `stranded`: it has work and nothing is scheduled for it; the
+ * next look of a worker finds that.
+ */
+export type ReportedStatus = AgentStatus | "queued" | "stranded";
+
+export function reportedStatus(status: AgentStatus, activation: ActivationStatus): ReportedStatus {
+  if (status !== "working" || activation.state === "running") return status;
+  return activation.state === "queued" ? "queued" : "stranded";
 }
 
 /** Hears what happens in an agent while it happens. Events may be lost; the log has everything. */
@@ -107,10 +152,12 @@ export function watchAgent(
 }
 
 export interface AgentReport {
-  readonly status: AgentStatus;
+  readonly status: ReportedStatus;
   /** What it waits for, as the agent has put it. */
   readonly waitingFor: JsonValue | undefined;
   readonly ending: Ending | undefined;
+  /** After how many claims in vain no worker takes it any more, and the last error. */
+  readonly deadLetter: DeadLetter | undefined;
   /** Where it runs, or what no worker has that it needs. */
   readonly activation: ActivationStatus;
 }
@@ -118,8 +165,10 @@ export interface AgentReport {
 export async function inspectAgent(store: Store, agent: string): Promise<AgentReport> {
   const state = await readAgent(store, agent);
   if (state.plan === undefined) throw noSuchAgent(store, agent);
-  const { waitingFor, ending } = state;
-  return { status: statusOf(state), waitingFor, ending, activation: await store.engine.status(agent) };
+  const { waitingFor, ending, deadLetter } = state;
+  const activation = await store.engine.status(agent);
+  const status = reportedStatus(statusOf(state), activation);
+  return { status, waitingFor, ending, deadLetter, activation };
 }
 
 /**
@@ -160,7 +209,13 @@ export interface WaitOptions {
 /** How often the log is read when no event arrives: the bus may lose some. */
 const rereadMs = 1_000;
 
-/** Resolves with the ending, or undefined after the timeout. */
+/** What those hear who wait for a dead letter. */
+export function describeDeadLetter({ claims, error }: DeadLetter): string {
+  const times = claims === 1 ? "claim" : "claims";
+  return `No worker could run this agent: ${claims} ${times} failed, the last with: ${error}`;
+}
+
+/** Resolves with the ending, or undefined after the timeout. For who waits, a dead letter has failed; it can be revived. */
 export async function waitForEnd(
   store: Store,
   agent: string,
@@ -180,6 +235,7 @@ export async function waitForEnd(
       // Whatever happens after an end begins with a claim, so an ended agent's log ends with its ending.
       const record = toAgentRecord(last.record);
       if (record?.type === "ended") return record.ending;
+      if (record?.type === "dead-letter") return { status: "failed", result: describeDeadLetter(record) };
       signal?.throwIfAborted();
       if (stop.aborted) return undefined;
       await Promise.race([heard, nap(rereadMs, stop)]);

@@ -81,14 +81,23 @@ export interface Activation {
   confirm(): Promise<void>;
 }
 
-/** "again" hands the agent to the next free worker, "done" lets it rest until it is woken. */
-export type RunActivation = (activation: Activation) => Promise<"done" | "again">;
+/**
+ * "done" lets the agent rest until it is woken, "again" hands it to the next free worker, at once or after a while. An activation that
+ * throws is never done: the agent runs again after a pause.
+ */
+export type ActivationOutcome = "done" | "again" | { readonly againAfterMs: number };
+export type RunActivation = (activation: Activation) => Promise<ActivationOutcome>;
+
+/** How long an agent waits whose activation has thrown, as when the store did not take what it had to write. */
+export const thrownPauseMs = 1_000;
 
 export interface ServeOptions {
   /** How many agents run here concurrently. */
   readonly slots: number;
   /** What this worker has; it takes only agents whose needs are all among them. */
   readonly has?: readonly string[];
+  /** Why this worker takes nothing at present; undefined while it does. Asked before it takes agents. */
+  readonly ailment?: () => string | undefined;
   /** Hears of activations that threw and of trouble with the store. */
   readonly onError?: (error: unknown, agent?: string) => void;
 }
@@ -116,6 +125,8 @@ export interface WorkerStatus {
   readonly slots: number;
   readonly running: number;
   readonly has: readonly string[];
+  /** Why it takes no agents at present; absent while it does. */
+  readonly ailment?: string;
   /** When it last reported, in milliseconds since 1970. */
   readonly seenAt: number;
 }

@@ -9,6 +9,7 @@ import {
   type UserBlock,
   type UserMessage,
 } from "../conversation/message.ts";
+import { undoesPrompt } from "../conversation/undone-prompts.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { readAssistantBlocks, readUserBlocks } from "./read-assistant-blocks.ts";
 import { type ChainLine, type ChainOptions, selectChain } from "./select-chain.ts";
@@ -37,7 +38,10 @@ export function rebuildConversation(
   records: readonly JsonRecord[],
   options: RebuildOptions = {},
 ): RebuiltConversation {
-  const { lines, tree, leaf } = selectChain(records, options);
+  const chain = selectChain(records, options);
+  const { tree, leaf } = chain;
+  const undone = findUndone(tree);
+  const lines = undone.size === 0 ? chain.lines : chain.lines.filter(({ uuid }) => !undone.has(uuid));
   const recorded = new Map<string, ToolResultBlock>();
   for (const line of [...lines, ...tree]) {
     if (line.type !== "user") continue;
@@ -58,6 +62,22 @@ export function rebuildConversation(
     sources,
     ...(leaf === undefined ? {} : { leaf }),
   };
+}
+
+/** The prompts that no model could take: their runs say so, and no answer is between. */
+function findUndone(tree: readonly ChainLine[]): ReadonlySet<string> {
+  const undone = new Set<string>();
+  let open: ChainLine[] = [];
+  for (const line of tree) {
+    if (line.type === "user") open.push(line);
+    else if (line.type === "assistant" && wasSent(line)) open = [];
+    const ending = line.record.runEnding;
+    if (!isRecord(ending)) continue;
+    for (const one of open)
+      if (undoesPrompt(ending, { role: "user", content: readUserBlocks(contentOf(one)) }))
+        undone.add(one.uuid);
+  }
+  return undone;
 }
 
 /** Lines of one answer become one turn, even where results were written between them. */

@@ -82,14 +82,16 @@ export async function authorizeCall(
       ? refuse(again.reason)
       : { type: "admitted", call, tool, input: again.input, ...decided };
   } catch (error) {
+    if (options.signal.aborted) return refuse(undecidedText);
     // A guard that fails does not let through.
-    const { signal } = options;
-    const reason = signal.aborted
-      ? "the run was stopped"
-      : String(error instanceof Error ? error.message : error);
-    return refuse(`This call was not allowed, because deciding about it failed: ${reason}.`, !signal.aborted);
+    const reason = String(error instanceof Error ? error.message : error);
+    return refuse(`This call was not allowed, because deciding about it failed: ${reason}.`, true);
   }
 }
+
+/** No one has said no: whoever continues the conversation must not take the end of a process for a refusal. */
+const undecidedText =
+  "This call has not run: the run was stopped while the call waited for a decision. No one has refused it. Make the same call again if it is still needed; an answer that was given meanwhile counts.";
 
 /** The literal name first; models that learned an old name or another spelling reach today's tool. */
 export function findTool(name: string, ports: LoopPorts): Tool | undefined {

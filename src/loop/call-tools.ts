@@ -194,7 +194,7 @@ async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Pro
     queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
     return { call, outcome, notRun: true, ...denial };
   }
-  if (signal.aborted) return { call, outcome: interrupted(), notRun: true };
+  if (signal.aborted) return { call, outcome: { content: notBegun, isError: true }, notRun: true };
   const { allowedBy, reason } = authorized;
   const allowed =
     allowedBy === undefined || reason === undefined ? {} : { allowed: { by: allowedBy, reason } };
@@ -303,6 +303,9 @@ function alsoSaying(outcome: ToolOutcome, note: ToolOutcome): ToolOutcome {
     content: typeof content === "string" ? `${content}\n\n${added.text}`.trim() : [...content, added],
   };
 }
+
+const notBegun =
+  "This call has not run: the run was stopped before it began. Make it again if it is still needed.";
 
 function interrupted(): ToolOutcome {
   return {

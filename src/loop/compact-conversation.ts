@@ -1,5 +1,5 @@
-import { estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
-import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
+import { estimateBlockTokens, estimateTextTokens } from "../conversation/estimate-request-tokens.ts";
+import { type Message, textOf, type UserBlock, type UserMessage } from "../conversation/message.ts";
 import type { AskedSummary, RunEvent } from "../conversation/run-event.ts";
 import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
@@ -30,6 +30,8 @@ interface CompactionOrder {
   readonly fill: ContextFill;
   /** What the conversation must be below afterwards. */
   readonly limitTokens: number;
+  /** As short as can be, where the limit cannot be kept: the provider has refused what there is. */
+  readonly atAnyPrice?: boolean;
   readonly port: CompactionPort;
   readonly now: () => number;
   readonly recordRequest?: LoopPorts["recordRequest"];
@@ -109,23 +111,35 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
   const keepTokens = Math.min(maxKept, Math.floor(keepShare * Math.min(limitTokens, fill.filled())));
   const usual = chooseCut(messages, { keepTokens, tokensOf: fill.tokensOf });
   if (usual === 0) return { type: "nothing", reason: "There is no answer in the conversation yet." };
-  const { task } = readOpening(messages);
+  const whole = readOpening(messages).task;
   const restated = bounded(order.port.restate?.() ?? [], Math.floor(limitTokens * restateShare));
-  for (const cut of [usual, messages.length]) {
+  // The first prompt stays word for word, unless it alone is too much for the window, as after a change of the model.
+  const most = Math.floor((limitTokens * promptShare) / fill.scale());
+  for (const [cut, isShort] of [usual, messages.length].flatMap((at) => [
+    [at, false] as const,
+    [at, true] as const,
+  ])) {
     if (!holdsMoreThanTask(messages, cut)) continue;
+    const task = isShort ? shortenBlocks(whole, most) : whole;
     const prompts = fallingPrompts(order, cut);
     const bare = summaryMessage({ task, text: "", by: "model", kept: 0, prompts, restated });
     const rest = fill.fixed() + tokensIn([bare, ...messages.slice(cut)], fill);
     // The result must have room to continue, and must not be larger than what it replaces.
     const before = fill.fixed() + tokensIn(messages, fill);
     const room = Math.min(limitTokens, before) - rest - 1;
-    const most = Math.min(Math.floor((room * roomShare) / fill.scale()), summaryOutput(model.facts));
-    if (most >= leastSummary) return { type: "planned", cut, room: most, task, prompts, restated };
+    const words = Math.min(Math.floor((room * roomShare) / fill.scale()), summaryOutput(model.facts));
+    if (words >= leastSummary) return { type: "planned", cut, room: words, task, prompts, restated };
   }
   const isWanted = order.trigger === "manual" && order.port.compactsShort === true;
   if (isWanted && holdsMoreThanTask(messages, messages.length)) {
     const prompts = fallingPrompts(order, messages.length);
-    return { type: "planned", cut: messages.length, room: shortSummary, task, prompts, restated };
+    return { type: "planned", cut: messages.length, room: shortSummary, task: whole, prompts, restated };
+  }
+  const open = fallingPrompts(order, messages.length);
+  const isSmall = open.reduce((sum, text) => sum + estimateTextTokens(text), 0) <= most;
+  if (order.atAnyPrice === true && isSmall && holdsMoreThanTask(messages, messages.length)) {
+    const task = shortenBlocks(whole, most);
+    return { type: "planned", cut: messages.length, room: shortSummary, task, prompts: open, restated };
   }
   if (!holdsMoreThanTask(messages, messages.length) || fill.filled() < limitTokens)
     return { type: "nothing", reason: "The conversation is too short for a summary to make it shorter." };
@@ -134,6 +148,7 @@ function planCompaction(order: CompactionOrder): PlannedCompaction | CompactionO
 
 const keepShare = 0.2;
 const restateShare = 0.25;
+const promptShare = 0.25;
 const maxKept = 40_000;
 /** A summary with fewer tokens would say nothing. */
 const leastSummary = 64;
@@ -154,6 +169,23 @@ function fallingPrompts({ messages, prompt }: CompactionOrder, cut: number): rea
   const own = prompt !== undefined && messages.indexOf(prompt) < cut ? ownTexts(prompt) : [];
   const open = cut < messages.length ? [] : unansweredTexts(messages);
   return [...new Set([...own, ...open])].filter((text) => !text.startsWith("<system-reminder>"));
+}
+
+/** The same blocks with at most so many tokens; where an image or a document was, a note is left. */
+function shortenBlocks(blocks: readonly UserBlock[], tokens: number): readonly UserBlock[] {
+  let left = tokens;
+  return blocks.flatMap((block): readonly UserBlock[] => {
+    const own = estimateBlockTokens(block);
+    const shortened: UserBlock =
+      own <= left
+        ? block
+        : {
+            type: "text",
+            text: block.type === "text" ? shortenText(block.text, left) : `(${block.type} left out)`,
+          };
+    left = Math.max(0, left - estimateBlockTokens(shortened));
+    return shortened.type === "text" && shortened.text.trim() === "" ? [] : [shortened];
+  });
 }
 
 /** The first texts are whole as far as there is room, since they are the shorter ones. */

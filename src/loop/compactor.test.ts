@@ -342,8 +342,8 @@ describe("a provider that finds the conversation too long", () => {
 });
 
 describe("where compaction cannot help", () => {
-  it("a prompt that fills the window ends the run immediately, with the reason", async () => {
-    const scripted = model(["Fine.", summary(), reads(10)]);
+  it("a first prompt that fills the window alone, as after a change of the model, is shortened with the rest", async () => {
+    const scripted = model([summary(), "Fine."]);
     const prompt: UserMessage = { role: "user", content: "long ".repeat(3_100) };
     const history: Message[] = [
       prompt,
@@ -351,9 +351,19 @@ describe("where compaction cannot help", () => {
       { role: "user", content: "And?" },
       { role: "assistant", content: [{ type: "text", text: "Well." }] },
     ];
-    const { ending } = await run(scripted, {}, { input: { history } });
-    expect(ending).toMatchObject({ status: "failed", reason: "context_full" });
-    expect(ending.error).toContain("first message");
+    const { ending, compactions } = await run(scripted, {}, { input: { history } });
+    expect(ending).toMatchObject({ status: "completed", text: "Fine." });
+    expect(compactions).toHaveLength(1);
+    expect(JSON.stringify(compactions[0]?.summary)).toContain("… (shortened) …");
+  });
+
+  it("a prompt that is larger than the window is refused with both sizes before it is added", async () => {
+    const scripted = model(["Never."]);
+    const prompt: UserMessage = { role: "user", content: "long ".repeat(9_000) };
+    const { ending, events } = await run(scripted, {}, { input: { prompt } });
+    expect(ending).toMatchObject({ status: "failed", reason: "prompt_too_large" });
+    expect(ending.error).toMatch(/about 11,25\d tokens \(45 KB\), where [\d,]+ of its window of 4,000/);
+    expect(events.some(({ type }) => type === "user-added")).toBe(false);
     expect(scripted.requests).toEqual([]);
   });
 

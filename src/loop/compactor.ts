@@ -107,11 +107,12 @@ interface CompactionWish {
   readonly trigger: "auto" | "manual";
   readonly limitTokens: number;
   readonly instructions?: string | undefined;
+  readonly atAnyPrice?: boolean;
 }
 
 async function* compact(
   state: CompactorState,
-  { trigger, limitTokens, instructions }: CompactionWish,
+  { trigger, limitTokens, instructions, atAnyPrice = false }: CompactionWish,
 ): AsyncGenerator<RunEvent, CompactionOutcome> {
   const { parts, port, fill, prompt } = state;
   const { ports, messages, tally, signal } = parts;
@@ -119,7 +120,22 @@ async function* compact(
   const request = requestOf(state);
   const recording = recordRequest === undefined ? {} : { recordRequest };
   const outcome = yield* compactConversation(
-    { trigger, instructions, messages, prompt, request, model, fill, limitTokens, port, now, ...recording },
+    {
+      ...{
+        trigger,
+        instructions,
+        messages,
+        prompt,
+        request,
+        model,
+        fill,
+        limitTokens,
+        atAnyPrice,
+        port,
+        now,
+      },
+      ...recording,
+    },
     signal,
   );
   if (outcome.type !== "compacted") return outcome;
@@ -157,7 +173,9 @@ async function* rescue(state: CompactorState): AsyncGenerator<RunEvent, boolean>
   if (port.thresholdTokens === undefined || state.isRescued) return false;
   state.isRescued = true;
   const limitTokens = Math.min(port.thresholdTokens, Math.floor(fill.filled() * rescueShare));
-  return (yield* compact(state, { trigger: "auto", limitTokens })).type === "compacted";
+  const outcome = yield* compact(state, { trigger: "auto", limitTokens });
+  if (outcome.type === "compacted" || outcome.type === "blocked") return outcome.type === "compacted";
+  return (yield* compact(state, { trigger: "auto", limitTokens, atAnyPrice: true })).type === "compacted";
 }
 
 /** Applies recorded compactions where they were, and asks no model for a summary. */
@@ -262,6 +280,36 @@ export function compactionThreshold(
   const narrowed = windows.filter((window) => window !== undefined);
   const window = Math.min(contextWindow, ...narrowed);
   return Math.floor((window * Math.min(percent, defaultPercent)) / 100);
+}
+
+/**
+ * Why a prompt cannot be worked on: by itself, behind nothing but the system prompt and the tools, it is more than the window
+ * takes. Said before it is added to the conversation, where it would be in every later request.
+ */
+export function refusePrompt(
+  prompt: UserMessage,
+  { request, ports }: { readonly request: () => ModelRequest; readonly ports: CompactorParts["ports"] },
+): RetinueError | undefined {
+  const { id, contextWindow } = ports.model.facts;
+  const tokens = estimateMessageTokens(prompt);
+  const isRecorded = ports.compaction?.recorded !== undefined;
+  if (isRecorded || tokens < contextWindow / 4) return undefined;
+  const fixed = estimateRequestTokens({ ...request(), messages: [] });
+  // Without automatic compaction the provider decides as long as the estimate may be wrong.
+  const most =
+    ports.compaction?.thresholdTokens === undefined ? contextWindow * 1.25 : fullTokens(contextWindow);
+  if (fixed + tokens < most) return undefined;
+  const count = (number: number): string => number.toLocaleString("en-US");
+  return new RetinueError(
+    "prompt_too_large",
+    `The prompt is too large for ${id}: about ${count(tokens)} tokens (${describeSize(prompt)}), where ${count(Math.max(0, contextWindow - fixed))} of its window of ${count(contextWindow)} are left beside the system prompt and the tools. It was not added to the conversation.`,
+    { advice: "Shorten it, put it into a file and name the file, or choose a model with a larger window." },
+  );
+}
+
+function describeSize({ content }: UserMessage): string {
+  const bytes = Buffer.byteLength(typeof content === "string" ? content : JSON.stringify(content));
+  return bytes < 1_000_000 ? `${Math.ceil(bytes / 1000)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** Beyond this share of the real window a conversation cannot sensibly continue. */

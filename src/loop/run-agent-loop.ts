@@ -14,7 +14,7 @@ import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts"
 import type { ModelRequest } from "../model/model.ts";
 import { repeatsOf, specificationsOf } from "../tools/json-schema-of.ts";
 import { findTool, offeredTools } from "./authorize-call.ts";
-import { type Compactor, createCompactor } from "./compactor.ts";
+import { type Compactor, createCompactor, refusePrompt } from "./compactor.ts";
 import { createRounds } from "./create-rounds.ts";
 import { endingOfCause, type LimitReached, type LoopInput, type LoopPorts } from "./loop-ports.ts";
 import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./take-model-turn.ts";
@@ -64,7 +64,12 @@ async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, E
   const { input, ports, signal, tally } = conversation;
   const runRound = createRounds({ ports, tally, signal });
   let asked = false;
-  if (input.prompt !== undefined) yield* add(conversation, withReminder(input.prompt, input), "prompt");
+  if (input.prompt !== undefined) {
+    const prompt = withReminder(input.prompt, input);
+    const refusal = refusePrompt(prompt, { ports, request: () => requestOf(conversation) });
+    if (refusal !== undefined) throw refusal;
+    yield* add(conversation, prompt, "prompt");
+  }
   while (true) {
     yield* takeMail(conversation);
     if (tally.turns() >= input.maxTurns) return yield* endAtTurnLimit(conversation);

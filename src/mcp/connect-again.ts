@@ -97,8 +97,12 @@ async function connect(link: LinkState): Promise<void> {
     onListChanged: options.onListChanged,
   });
   if (result.type === "failed") {
-    const { reason } = result;
-    link.life = { type: "none", status: { type: "failed", reason } };
+    const { reason, advice, needsAuth } = result;
+    const more = {
+      ...(advice === undefined ? {} : { advice }),
+      ...(needsAuth === undefined ? {} : { needsAuth }),
+    };
+    link.life = { type: "none", status: { type: "failed", reason, ...more } };
     return;
   }
   const { connection } = result;

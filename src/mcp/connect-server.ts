@@ -17,7 +17,7 @@ import {
   readListedTools,
   refusesHandshake,
 } from "./listed-tool.ts";
-import type { McpConnectionOptions, McpQuestion } from "./mcp-connections.ts";
+import type { McpConnectionOptions, McpQuestion, McpStatus } from "./mcp-connections.ts";
 import type { McpServer } from "./mcp-server.ts";
 
 /** The name in `_meta` of a call under which its idempotency key is sent. */
@@ -59,7 +59,9 @@ export type ConnectResult =
       readonly connection: ServerConnection;
       readonly tools: readonly ListedTool[];
     }
-  | { readonly type: "failed"; readonly reason: string };
+  | ({ readonly type: "failed" } & Pick<FailedStatus, "reason" | "advice" | "needsAuth">);
+
+type FailedStatus = Extract<McpStatus, { type: "failed" }>;
 
 export interface ConnectOptions extends McpConnectionOptions {
   readonly signal: AbortSignal;
@@ -109,8 +111,20 @@ async function attempt(
     await connection.close();
     const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
     const reason = hideSecrets(said, server.transport);
+    if (!signal.aborted && isUnauthorized(error)) return { type: "failed", reason, ...unauthorized };
     return { type: "failed", reason, isRefused: !signal.aborted && refusesHandshake(error) };
   }
+}
+
+const unauthorized = {
+  needsAuth: true,
+  advice: "Give it a token: `headers` or `headersHelper` in its configuration.",
+} as const;
+
+/** A server that is there and does not know who asks, by either way of HTTP. */
+function isUnauthorized(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return [Reflect.get(error, "status"), Reflect.get(error, "code")].includes(401);
 }
 
 function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }: Negotiation): Client {

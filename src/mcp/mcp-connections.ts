@@ -42,7 +42,13 @@ export type McpStatus =
       readonly instructions?: string;
     }
   | { readonly type: "connecting" }
-  | { readonly type: "failed"; readonly reason: string; readonly advice?: string }
+  | {
+      readonly type: "failed";
+      readonly reason: string;
+      readonly advice?: string;
+      /** It answered, and wants to know who asks. */
+      readonly needsAuth?: true;
+    }
   | { readonly type: "closed" };
 
 export interface McpServerState {
@@ -97,6 +103,8 @@ export interface McpConnectionOptions {
   readonly directory: string;
   /** For the first answer of a server. */
   readonly startLimitMs: number;
+  /** How long `ready` waits for a server, where that is less than its limit; one that answers later adds its tools then. */
+  readonly patienceMs?: (server: McpServer) => number | undefined;
   /** For one call, unless the server says otherwise. */
   readonly callLimitMs: number;
   /** Characters of one result that a model sees; the rest is kept in a file. */

@@ -72,10 +72,23 @@ export function connectServers(servers: readonly McpServer[], options: McpConnec
   const collect = createCollector(links, options);
   let tools: readonly Tool[] = [];
   let closing: Promise<void> | undefined;
-  let ready: Promise<void> = Promise.all(links.map((link) => link.start())).then(() => {
+  let ready: Promise<void> = Promise.all(links.map(startWithPatience)).then(() => {
     tools = collect();
     for (const state of states()) noticeFailure(state, notice);
   });
+
+  async function startWithPatience(link: ServerLink): Promise<void> {
+    const started = link.start();
+    const patienceMs = options.patienceMs?.(link.server);
+    if (patienceMs === undefined || patienceMs >= options.startLimitMs) return started;
+    const { promise: over, resolve } = Promise.withResolvers<"late">();
+    const timer = setTimeout(() => resolve("late"), patienceMs);
+    const first = await Promise.race([started, over]).finally(() => clearTimeout(timer));
+    if (first !== "late") return;
+    const name = JSON.stringify(link.server.name);
+    notice(`The MCP server ${name} has not answered within ${patienceMs / 1000} s; it is not waited for.`);
+    void started.then(() => follow(Promise.resolve()));
+  }
 
   function follow(work: Promise<void>): void {
     const before = ready;

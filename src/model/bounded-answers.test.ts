@@ -94,7 +94,7 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
     expect(message).toMatch(/HTML page of \d+ characters titled "502 Bad Gateway"|Bad Gateway/);
   });
 
-  test("a page with status 200 is called a page, and not asked for again", async () => {
+  test("a page with status 200 is asked for again like a 502, and then called a page with its first words", async () => {
     const { url, requests } = await provide((_request, response) => {
       response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(page);
     });
@@ -102,7 +102,8 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
     expect(code).toBe("unexpected-answer");
     expect(message).toContain("an HTML page of");
     expect(message).toContain('titled "502 Bad Gateway"');
-    expect(requests()).toBe(1);
+    expect(message).toMatch(/It begins: "(x ){40,50}x?…/);
+    expect(requests()).toBe(3);
   });
 
   test("an answer in one piece is called what it is", async () => {
@@ -113,7 +114,22 @@ describe.each(kinds)("[MDL-6] what is no answer is said in a few words: %s", (_,
     const { message, code } = await errorOf(await modelAt(url));
     expect(code).toBe("unexpected-answer");
     expect(message).toContain("not a stream of events (application/json): streaming is switched off");
-    expect(requests()).toBe(1);
+    expect(requests()).toBe(3);
+  });
+
+  test.each([
+    ["a page", "text/html", page],
+    ["an error", "application/json", JSON.stringify({ error: { type: "api_error", message: "try again" } })],
+    ["an error that is labelled as a stream", "text/event-stream", JSON.stringify({ error: "try again" })],
+    ["nothing", "text/event-stream", ""],
+  ])("%s with status 200 is followed by another attempt", async (_what, contentType, body) => {
+    let isFirst = true;
+    const { url } = await provide((_request, response) => {
+      const status = isFirst ? 200 : 401;
+      response.writeHead(status, { "content-type": contentType }).end(isFirst ? body : "{}");
+      isFirst = false;
+    });
+    expect((await errorOf(await modelAt(url))).code).toBe("unauthorized");
   });
 
   test("a line without an end is given up", async () => {

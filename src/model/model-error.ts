@@ -26,6 +26,8 @@ const passing: ReadonlySet<ModelErrorCode> = new Set([
   "stream-cut",
   "stream-malformed",
   "stalled",
+  // A page of a proxy that is being restarted, or an error that its gateway has wrapped in a 200.
+  "unexpected-answer",
 ]);
 
 /** What a provider answered instead of a message, in its own words. */
@@ -71,6 +73,28 @@ export class ModelError extends RetinueError {
     return passing.has(this.code);
   }
 }
+
+/**
+ * Whether a refusal says that the request is too large: the conversation for the window, or a part of it for the provider.
+ * Each provider and each server for local models has words of its own.
+ */
+export function saysTooLong(words: string): boolean {
+  return tooLongWords.some((pattern) => pattern.test(words));
+}
+
+const tooLongWords: readonly RegExp[] = [
+  /context_length_exceeded|exceed_context_size|string_above_max_length|request_too_large|model_max_prompt_tokens_exceeded/i,
+  /(prompt|input|inputs|request|messages?|text|content|conversation|payload)\b[^.]{0,40}\b(is|are) too (long|large|big)/i,
+  /too (long|large) for (the |this |requested )?(model|context)/i,
+  /request (entity )?too large|payload too large/i,
+  /(maximum|max|available|model'?s|exceeds?|exceeded|greater than|larger than|longer than|over) (the )?(allowed |maximum |available |model'?s? )*(context|prompt|input|sequence|model) ?(length|window|size|limit|tokens)/i,
+  /exceed.{0,60}context|context (length|window|size|limit).{0,40}exceed/i,
+  /(too many|number of|count of|total) (input |prompt )?tokens|token (count|limit).{0,40}exceed|exceeds? .{0,40}(number of )?tokens/i,
+  /reduce (the length of|your) (the )?(messages?|prompt|input)/i,
+  /inputs?`? (tokens? \+|must have less than)/i,
+  /(images?|documents?|pdfs?|files?|media|attachments?)\b.{0,80}\b(exceeds?|too (large|big|long|many)|larger than|maximum)/i,
+  /too many (images|documents|pdf pages)|maximum of \d+ pdf pages|could not process (the )?(image|pdf|document)/i,
+];
 
 /** The longest line of a stream; one that never ends would fill the memory. */
 export const maxLine = 8 * 1024 * 1024;
@@ -124,9 +148,13 @@ function mayBeForeign(contentType: string): boolean {
 
 function foreignAnswer(text: string, contentType: string): ModelError {
   const label = contentType === "" ? "" : ` (${contentType.slice(0, 100)})`;
+  const beginning = htmlStart.test(text.trim()) ? ` It begins: ${beginningOf(text)}` : "";
   return new ModelError(
-    "unexpected-answer",
-    `The provider answered 200 with something that is not a stream of events${label}: ${describeBody(text)}`,
+    saysTooLong(messageInJson(text.trim()) ?? "") ? "context-too-long" : "unexpected-answer",
+    `The provider answered 200 with something that is not a stream of events${label}: ${describeBody(text)}.${beginning}`.replace(
+      /\.\.$/,
+      ".",
+    ),
     {
       advice: "Check the base URL, and look for a proxy or a login page between you and the provider.",
       status: 200,
@@ -205,6 +233,17 @@ function describePage(text: string): string {
   const heading = /<title[^>]*>([^<]+)/i.exec(head)?.[1] ?? /<h1[^>]*>([^<]+)/i.exec(head)?.[1];
   const title = heading?.replace(/\s+/g, " ").trim().slice(0, 200);
   return `an HTML page of ${text.length} characters${title === undefined || title === "" ? "" : ` titled ${JSON.stringify(title)}`}`;
+}
+
+/** The words of a page, as a person would see its first lines. */
+function beginningOf(text: string): string {
+  const words = text
+    .slice(0, 16_384)
+    .replace(/<(script|style|title)\b[^>]*>.*?<\/\1\s*>/gis, " ")
+    .replace(/<[^>]*>?/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return JSON.stringify(words.length <= 100 ? words : `${words.slice(0, 100)}…`);
 }
 
 function messageInJson(text: string): string | undefined {

@@ -53,6 +53,10 @@ export interface UnitFacts {
   readonly repository?: string;
   /** Why git is asked about although it only reads: a setting of the repository. */
   readonly configuration?: string;
+  /** Why git is asked about whatever rules say: it would run what a repository on this machine names. */
+  readonly transport?: string;
+  /** Why it is asked about although it only reads: the program of its name is not known to be that program. */
+  readonly program?: string;
 }
 
 export interface ShellFacts {

@@ -82,6 +82,8 @@ export interface PermissionPolicy {
   readonly home: string;
   /** A person trusts the folder, so that git may obey its configuration; absent means no. */
   readonly trusted?: boolean;
+  /** What runs without the yes of a person or a rule is isolated by the system; looked for where the folder is not trusted. */
+  readonly walled?: boolean;
   /** On `darwin` and `win32`, names that differ only in case are one file. */
   readonly platform?: string;
   /** The modes of the agents above: what one of them refuses stays refused. */
@@ -235,6 +237,9 @@ function misplacedReason(
   const isGit = basename(unit.words[0]?.text ?? "") === "git";
   if (isGit && rule === undefined && unit.readOnly && policy.trusted !== true)
     return "git obeys the configuration of this folder, and the folder is not trusted";
+  const isSteerable = rule === undefined && unit.readOnly && !isUnsteerable(unit);
+  if (isSteerable && policy.trusted !== true && policy.walled !== true)
+    return `${unit.words[0]?.text} may obey files of this folder, the folder is not trusted, and nothing here isolates the command`;
   if (rule === undefined || movedTo === undefined || isGit || !unit.obeysDirectory) return undefined;
   const [root = ""] = policy.workingDirectories;
   const targets = [posix.relative(root, movedTo), movedTo].map((path) => `cd ${path}`);
@@ -246,6 +251,20 @@ function misplacedReason(
     ? undefined
     : `${unit.words[0]?.text} obeys the files of ${movedTo}, and its rule holds for ${root}`;
 }
+
+/** Whether a command does the same whatever files are around it: no settings, ignore lists or plug-ins of a folder. */
+function isUnsteerable({ words: [program] }: ShellUnit): boolean {
+  const text = program?.text ?? "";
+  return unsteerable.has(/^(?:\/usr)?\/bin\/[^/]+$/.test(text) ? basename(text) : text);
+}
+
+const unsteerable: ReadonlySet<string> = new Set(
+  `: [ [[ (( true false test echo printf pwd cd exit return break continue shift let read local declare export unset type wait
+  cat tac head tail nl wc sort uniq cut tr paste join comm fold fmt expand unexpand rev column cmp diff grep egrep fgrep sed awk
+  ls find stat du df basename dirname realpath readlink cksum sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum
+  base64 base32 od xxd hexdump strings seq expr factor date cal whoami id groups uname hostname arch nproc uptime tty
+  sleep yes env printenv`.split(/\s+/),
+);
 
 const verbs = { read: "read", write: "write", remove: "remove" } as const;
 

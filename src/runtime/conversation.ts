@@ -7,6 +7,7 @@ import {
   type RunEvent,
   type RunTotals,
 } from "../conversation/run-event.ts";
+import { withoutUndone } from "../conversation/undone-prompts.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
@@ -14,6 +15,7 @@ import { compactNow } from "../loop/compact-now.ts";
 import { isLimitError, type LoopInput } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
+import { hasEnded } from "../tasks/drive-task.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
@@ -49,6 +51,8 @@ export interface SessionParts {
   readonly moveCommands: () => readonly string[];
   /** What the model of an agent has said of the answer that it is giving. */
   readonly partialText: (agentId: string) => string;
+  /** Whether agents that work in the background are stopped at the end of a run. */
+  readonly stopsBackground: boolean;
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Whether files that a prompt names as `@path` are attached to it. */
@@ -209,6 +213,7 @@ async function* events(
       follow(live, event);
       yield event;
     }
+    if (live.parts.stopsBackground) await stopRunning(tasks);
     const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
     if (isMissing && ending.reason !== "output_given") output.miss();
     const limit = isMissing && !output.hasGivenUp() ? live.limits.reached(ending) : undefined;
@@ -224,6 +229,11 @@ async function* events(
     sum = ending;
     next = { role: "user", content: [{ type: "text", text: outputReminder }] };
   }
+}
+
+async function stopRunning(tasks: TaskManager): Promise<void> {
+  const running = tasks.list().filter((task) => !hasEnded(task));
+  await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
 }
 
 /** One part of working on a prompt; there are several where the agent has to be reminded of its result. */
@@ -252,8 +262,9 @@ async function* runOnce(
       signal,
     )) {
       if (event.type === "run-ended") {
+        const ending = undoPrompt(live, event.ending);
         // The text of an earlier prompt is no result of this one.
-        return hasAnswered ? event.ending : { ...event.ending, text: "" };
+        return hasAnswered ? ending : { ...ending, text: "" };
       }
       // First what it took: an answer that cannot be kept is paid for all the same.
       tally.hear(event);
@@ -268,6 +279,15 @@ async function* runOnce(
     throw error;
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
+}
+
+/** A prompt that no model could take leaves the conversation again; the transcript is read in the same way. */
+function undoPrompt(live: Conversation, ending: RunEnding): RunEnding {
+  const kept = withoutUndone(live.messages, ending);
+  if (kept.length === live.messages.length) return ending;
+  live.messages.splice(0, live.messages.length, ...kept);
+  const advice = "The conversation goes on without this prompt: send a shorter one.";
+  return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
 }
 
 /** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */

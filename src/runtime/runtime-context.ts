@@ -21,7 +21,8 @@ import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import type { Durability } from "../storage/durability.ts";
 import type { ChildLimits, Executor } from "../tasks/task-manager.ts";
 import type { TeamRuntime } from "../teams/team-settings.ts";
-import type { ReadOnlySandbox, SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import type { SandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import type { Wall } from "../tools/sandbox/wall.ts";
 import type { Tool, ToolHost } from "../tools/tool.ts";
 import type { CanUseTool } from "./agent/create-authorize.ts";
 import type { Capability, LiveControls } from "./agent/open-agent.ts";
@@ -79,7 +80,7 @@ export interface RuntimeContext {
   readonly notice?: (text: string) => void;
   /** Started at the first command that needs it, and shared by all sessions. */
   readonly sandbox: SandboxRuntime;
-  readonly readOnlySandbox: ReadOnlySandbox;
+  readonly wall: Wall;
   /** Set where agents may form teams. */
   readonly teams?: TeamRuntime;
   /** What members of a team in processes of their own are started with. */
@@ -132,6 +133,7 @@ export async function beginSession<Output>(
   const servers = connectSessionServers(runtime, {
     definition,
     planOnly,
+    sessionId: options.sessionId ?? options.resume ?? "",
     signal: AbortSignal.any([signal, stop.signal]),
   });
   const ended = servers.catch(() => undefined);

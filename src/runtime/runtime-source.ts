@@ -25,7 +25,8 @@ import { createTrustStore } from "../settings/trust-store.ts";
 import type { SkillCatalog, SkillReader } from "../skills/skill-catalog.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
 import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
-import { createReadOnlySandbox, createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createWall } from "../tools/sandbox/wall.ts";
 import { readApprovals } from "./approvals/open-inbox.ts";
 import { restrictionsOnly } from "./options/restrictions-only.ts";
 import type { RuntimeSetup } from "./options/runtime-options.ts";
@@ -39,6 +40,16 @@ export interface RuntimeSource extends AsyncDisposable {
   look(): Promise<Pick<RuntimeContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
+  /** The same for another folder or with other variables; what is shared between sessions stays shared. */
+  at(place: SessionPlace): RuntimeSource;
+}
+
+/** Where one session runs, as far as that differs from its runtime. */
+export interface SessionPlace {
+  readonly cwd?: string | undefined;
+  /** Set over the variables of the runtime; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly trusted?: boolean | undefined;
 }
 
 type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
@@ -50,20 +61,25 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
     resolve(place.cwd, folder),
   );
-  const shared: Shared = {
+  return openSource({
     options,
     place,
     clock,
     additionalDirectories,
+    registered: new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent])),
     coolDowns: createCoolDowns(clock, Math.random),
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
-    readOnlySandbox: createReadOnlySandbox({ platform: place.platform }),
+    wall: createWall({ platform: place.platform }),
     openTeam: createTeamStores(),
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
     connections: createConnections(),
-  };
+  });
+}
+
+function openSource(shared: Shared): RuntimeSource {
+  const { options, place } = shared;
   const agents = createAgentSearch(shared);
   return {
     async gather() {
@@ -77,6 +93,15 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     },
     register: agents.register,
     unregister: agents.unregister,
+    at({ cwd, env, trusted }) {
+      const own = cwd === undefined ? place.cwd : resolve(place.cwd, cwd);
+      const { trusted: said, ...same } = options;
+      // What the program said of its own folder does not hold for another one.
+      const trust = trusted ?? (own === place.cwd ? said : undefined);
+      const environment = withHome({ ...place.environment, ...env }, place.home);
+      const moved = { ...same, ...(trust === undefined ? {} : { trusted: trust }) };
+      return openSource({ ...shared, options: moved, place: { ...place, cwd: own, environment } });
+    },
     async [Symbol.asyncDispose]() {
       shared.connections[Symbol.dispose]();
       await shared.sandbox[Symbol.asyncDispose]();
@@ -93,10 +118,12 @@ interface Shared {
   readonly coolDowns: ReturnType<typeof createCoolDowns>;
   readonly gates: ReturnType<typeof createRequestGates>;
   readonly sandbox: ReturnType<typeof createSandboxRuntime>;
-  readonly readOnlySandbox: ReturnType<typeof createReadOnlySandbox>;
+  readonly wall: ReturnType<typeof createWall>;
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
   readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
   readonly openTeam: OpenTeam;
+  /** Agents of the program, by name. */
+  readonly registered: Map<string, AgentDefinition>;
   readonly connections: ReturnType<typeof createConnections>;
 }
 
@@ -112,8 +139,7 @@ interface Discovery {
 function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "unregister"> & {
   discover(): Promise<Discovery>;
 } {
-  const { options, place } = shared;
-  const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
+  const { options, place, registered } = shared;
   let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function search() {
@@ -140,7 +166,7 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
         throw error;
       });
       for (const agent of registered.values()) catalog.register(agent);
-      const found = await catalog.read();
+      const found = withTranscripts(await catalog.read(), options.transcripts);
       const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
       return { found, discovered, trusted };
     },
@@ -154,6 +180,14 @@ function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "un
       searching?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
     },
   };
+}
+
+/** As found, with the folder of transcripts that the program has chosen. */
+function withTranscripts(
+  found: DiscoveredAgents,
+  transcripts: RuntimeSetup["transcripts"],
+): DiscoveredAgents {
+  return typeof transcripts === "string" ? { ...found, paths: { ...found.paths, transcripts } } : found;
 }
 
 /** The code that reads skills is loaded when they are first needed. */
@@ -233,7 +267,7 @@ function environmentOf(place: Place, { settings: { settings } }: Found): Runtime
 }
 
 function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
-  const { options, place, clock, additionalDirectories, sandbox, readOnlySandbox } = shared;
+  const { options, place, clock, additionalDirectories, sandbox, wall } = shared;
   const { plain } = discovered.settings.settings;
   const whole = environmentOf(place, discovered);
   const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
@@ -255,8 +289,11 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
     additionalDirectories,
     sandbox,
-    readOnlySandbox,
-    keepsTranscripts: options.transcripts ?? variables.promptHistorySkipped !== true,
+    wall,
+    keepsTranscripts:
+      options.transcripts === undefined
+        ? variables.promptHistorySkipped !== true
+        : options.transcripts !== false,
     durability: options.durability ?? plain.durability ?? "sync",
     entrypoint: options.entrypoint ?? "sdk-ts",
     ids: { uuid: randomUUID },

@@ -19,6 +19,7 @@ import {
 import { sleep } from "../foundation/abortable.ts";
 import { errorCode, fileError } from "../foundation/file-error.ts";
 import { isRecord } from "../foundation/json-record.ts";
+import { removeIfPossible } from "../foundation/remove-if-possible.ts";
 import { createWholeFile, replaceWholeFile } from "./create-whole-file.ts";
 import { livenessOf, type ProcessIdentity, thisProcess } from "./process-identity.ts";
 
@@ -213,7 +214,8 @@ function taken(
   };
   const release = () => {
     heart?.stop();
-    if (isHeld() && holdsText(lockFile, own)) rmSync(lockFile, { force: true });
+    // One that stays is taken over when this process has ended.
+    if (isHeld() && holdsText(lockFile, own)) removeIfPossible(lockFile);
   };
   const lock = { lockFile, isHeld, setIdle, release, ...(takenFrom === undefined ? {} : { takenFrom }) };
   return { type: "taken", lock };

@@ -1,5 +1,6 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEnding, RunEvent, SpawnStep } from "../conversation/run-event.ts";
+import { withoutUndone } from "../conversation/undone-prompts.ts";
 import { interruptedResults } from "../journal/rebuild-conversation.ts";
 import { endingOfCause, type LoopInput, type LoopPorts } from "../loop/loop-ports.ts";
 import { createTally, runAgentLoop } from "../loop/run-agent-loop.ts";
@@ -92,6 +93,7 @@ async function* runTeammate(
     if (ending === undefined) return;
     const last = ending.status === "stopped" || signal.aborted ? ending : standby.over(ending);
     if (last !== undefined) return yield { type: "run-ended", ending: last };
+    messages.splice(0, messages.length, ...withoutUndone(messages, ending));
     const interrupted = interruptedResults(messages);
     if (interrupted.length > 0) messages.push({ role: "user", content: interrupted });
     await standby.report(ending);

@@ -8,7 +8,6 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  rmSync,
   watch,
   writeFileSync,
 } from "node:fs";
@@ -16,6 +15,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { UserMessage } from "../conversation/message.ts";
 import { isRecord, parseJson } from "../foundation/json-record.ts";
+import { removeIfPossible } from "../foundation/remove-if-possible.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { checkAgentId, isAgentId, type SessionFiles } from "../journal/session-files.ts";
 import type { TaskManager } from "./task-manager.ts";
@@ -32,6 +32,8 @@ const mainId = "main";
 /** The same manager, whose children other processes of the same user can stop, move to the background and write to; looks only while children run. */
 export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManager {
   const running = new Set<symbol>();
+  /** Messages that were delivered and could not be removed. */
+  const taken = new Set<string>();
   let stopLooking: (() => void) | undefined;
 
   async function look(): Promise<void> {
@@ -43,18 +45,18 @@ export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManag
       if (agentId === undefined || agentId === mainId) continue;
       const action = readControlRequest(readOwn(join(files.directory, name), maxRequest) ?? "");
       if (action === "background") tasks.detach(agentId);
-      rmSync(join(files.directory, name), { force: true, recursive: true });
+      removeIfPossible(join(files.directory, name));
       if (action === "stop") void tasks.stop(agentId, "user");
     }
   }
 
   /** A message for a child of another process, or one that has ended, stays: who wrote it sees that and takes it back. */
   function deliver(agentId: string, file: string): void {
-    if (tasks.get(agentId) === undefined) return;
+    if (taken.has(file) || tasks.get(agentId) === undefined) return;
     const text = readMessageRequest(readOwn(file, maxMessage) ?? "");
     const isTaken =
       text === undefined || tasks.send(agentId, { role: "user", content: [{ type: "text", text }] });
-    if (isTaken) rmSync(file, { force: true, recursive: true });
+    if (isTaken && !removeIfPossible(file)) taken.add(file);
   }
 
   function leave(mark: symbol): void {
@@ -68,7 +70,7 @@ export function watchControl(tasks: TaskManager, files: ControlFiles): TaskManag
     ...tasks,
     start(run) {
       // A wish that no one took in time was for an earlier run.
-      rmSync(files.request(run.start.id), { force: true, recursive: true });
+      removeIfPossible(files.request(run.start.id));
       const started = tasks.start(run);
       if (started.type === "refused") return started;
       const mark = Symbol(run.start.id);
@@ -98,12 +100,13 @@ export function watchMain(files: ControlFiles): MainControl {
       const file = join(files.directory, name);
       if (recipientOfMessage(name) === mainId) {
         const text = readMessageRequest(readOwn(file, maxMessage) ?? "");
-        if (text !== undefined) mail.push({ role: "user", content: [{ type: "text", text }] });
-        rmSync(file, { force: true, recursive: true });
+        // One that cannot be taken away would come again at every look; who wrote it sees that no one has it.
+        if (removeIfPossible(file) && text !== undefined)
+          mail.push({ role: "user", content: [{ type: "text", text }] });
       }
       if (agentOfRequest(name) !== mainId) continue;
       const action = readControlRequest(readOwn(file, maxRequest) ?? "");
-      rmSync(file, { force: true, recursive: true });
+      removeIfPossible(file);
       if (action === "stop")
         stop.abort(new RetinueError("stopped-by-user", "The agent was stopped by the user."));
     }
@@ -113,7 +116,7 @@ export function watchMain(files: ControlFiles): MainControl {
     begin() {
       const stop = new AbortController();
       // What no one took in time was for an earlier prompt.
-      if (runs === 0) rmSync(files.request(mainId), { force: true, recursive: true });
+      if (runs === 0) removeIfPossible(files.request(mainId));
       runs += 1;
       const timer = setInterval(() => look(stop), mainPollMs).unref();
       return {
@@ -254,7 +257,7 @@ export function openQueueMark(file: string, nextNumber: () => number): QueueMark
       }
     },
     leaveQueue() {
-      if (isSet) rmSync(file, { force: true });
+      if (isSet) removeIfPossible(file);
       isSet = false;
     },
   };

@@ -1,8 +1,9 @@
 // @io
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { RunEnding } from "../conversation/run-event.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
+import { removeIfPossible } from "../foundation/remove-if-possible.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import { loadSession } from "../journal/session-choices.ts";
 import type { TranscriptFacts } from "../journal/transcript-facts.ts";
@@ -58,10 +59,10 @@ export async function writeRecovery(options: RecoveryOptions): Promise<"settled"
 
 /** What the process that died had beside the transcript; the one that holds the transcript is the only one to write these. */
 function removeLeftovers(file: string): void {
-  rmSync(queueMarkFile(file), { force: true });
+  removeIfPossible(queueMarkFile(file));
   const begin = basename(file).replace(/\.jsonl$/, ".meta.json.");
   for (const name of readdirSync(dirname(file)))
-    if (name.startsWith(begin) && name.endsWith(".tmp")) rmSync(join(dirname(file), name), { force: true });
+    if (name.startsWith(begin) && name.endsWith(".tmp")) removeIfPossible(join(dirname(file), name));
 }
 
 function openUnlessInUse(

@@ -5,6 +5,7 @@ import type { Tool, ToolOutcome } from "../tools/tool.ts";
 import { type Board, type BoardTask, claimableTasks, openBlockers, sortedTasks } from "./board.ts";
 import type { TaskDraft } from "./board-store.ts";
 import { deliver, findAddressee, offerTasks, type Seat } from "./seat.ts";
+import { leadName, refuseMemberName } from "./team-config.ts";
 import type { TeamStore } from "./team-store.ts";
 
 /** TaskCreate, TaskUpdate, TaskList and TaskGet: the board of tasks that a team shares. */
@@ -38,9 +39,9 @@ function createTool(seat: Seat): Tool {
     input: createInput,
     async call({ owner, ...draft }) {
       const store = await seat.ensureStore();
-      const member = owner === undefined ? undefined : findOwner(store, owner);
-      if (owner !== undefined && member === undefined)
-        return failed(`There is no member ${JSON.stringify(owner)}.`);
+      const named = owner === undefined ? undefined : findOwner(store, owner, seat);
+      if (named?.type === "refused") return failed(named.reason);
+      const member = named?.name;
       if (member !== undefined && member !== seat.name && !seat.isLead)
         return failed("Only the lead assigns tasks to others.");
       const full = { ...draft, ...(member === undefined ? {} : { owner: member }) };
@@ -48,13 +49,14 @@ function createTool(seat: Seat): Tool {
       const created = await store.board.create(full as TaskDraft, seat.approveCreated);
       if (created.type === "refused") return failed(`The task was not created: ${created.reason}`);
       const { task } = created;
-      if (member !== undefined && member !== seat.name) await assign(seat, task, member);
+      if (named?.type === "member" && member !== undefined && member !== seat.name)
+        await assign(seat, task, member);
       else
         await offerTasks(
           store,
           claimableTasks(store.board.read()).filter(({ id }) => id === task.id),
         );
-      return done(`Task ${task.id} was created: ${task.subject}`, {
+      return done(`Task ${task.id} was created: ${task.subject}${laterNote(named)}`, {
         task: { id: task.id, subject: task.subject },
       });
     },
@@ -86,9 +88,9 @@ function updateTool(seat: Seat): Tool {
     input: updateInput,
     async call({ taskId, owner, ...given }) {
       const store = await seat.ensureStore();
-      const member = owner === undefined || owner === "" ? owner : findOwner(store, owner);
-      if (owner !== undefined && member === undefined)
-        return failed(`There is no member ${JSON.stringify(owner)}.`);
+      const named = owner === undefined || owner === "" ? undefined : findOwner(store, owner, seat);
+      if (named?.type === "refused") return failed(named.reason);
+      const member = named?.name ?? owner;
       // The schema gives undefined for no field that was sent.
       const change = { ...given, ...(member === undefined ? {} : { owner: member }) } as JsonRecord;
       const outcome = await store.board.change(taskId, change, {
@@ -98,12 +100,12 @@ function updateTool(seat: Seat): Tool {
       if (outcome.type === "refused") return failed(`Task ${taskId} was not changed: ${outcome.reason}`);
       const { task, before, unblocked, deleted } = outcome;
       const isAssigned = task.owner !== undefined && task.owner !== before.owner && task.owner !== seat.name;
-      if (isAssigned && task.owner !== undefined) await assign(seat, task, task.owner);
+      if (isAssigned && named?.type === "member") await assign(seat, task, named.name);
       await offerTasks(store, unblocked);
       const free = unblocked.map(({ id }) => `task ${id}`).join(", ");
       const news = free === "" ? "" : ` Free now: ${free}.`;
       if (deleted) return done(`Task ${taskId} was deleted.${news}`, { taskId });
-      return done(`${lineOf(task, store.board.read())}${news}`, {
+      return done(`${lineOf(task, store.board.read())}${laterNote(named)}${news}`, {
         taskId,
         statusChange: { from: before.status, to: task.status },
       });
@@ -161,15 +163,52 @@ export function lineOf(task: BoardTask, board: Board): string {
   return `#${task.id} [${task.status}] ${escapeName(task.subject)}${owner}${blocked}`;
 }
 
-function findOwner(store: TeamStore, name: string): string | undefined {
+type Owner =
+  | { readonly type: "member"; readonly name: string }
+  /** A name that a member may have later. */
+  | { readonly type: "later"; readonly name: string }
+  | { readonly type: "refused"; readonly reason: string };
+
+/** A lead plans before it starts its members, so a task of it may be for one that does not exist yet. */
+function findOwner(store: TeamStore, owner: string, { isLead }: Seat): Owner {
   const config = store.config();
-  return config === undefined ? undefined : findAddressee(config, name);
+  const name = config === undefined ? undefined : findAddressee(config, owner);
+  if (name !== undefined) return { type: "member", name };
+  if (!isLead) return { type: "refused", reason: `There is no member ${JSON.stringify(owner)}.` };
+  const reason = refuseMemberName(owner, config?.members.map((member) => member.name) ?? []);
+  if (reason === undefined) return { type: "later", name: owner };
+  return { type: "refused", reason: `There is no member ${JSON.stringify(owner)}: ${reason}.` };
+}
+
+function laterNote(owner: Owner | undefined): string {
+  return owner?.type === "later"
+    ? `. ${escapeName(owner.name)} is no member yet; it hears of the task when it joins.`
+    : "";
 }
 
 async function assign(seat: Seat, { id, subject, description }: BoardTask, to: string): Promise<void> {
   await deliver(seat, to, {
     body: { type: "task_assignment", taskId: id, subject, description, assignedBy: seat.name },
   });
+}
+
+/** Tells a member that joins of the tasks that were made for it before. */
+export async function announceTasks(store: TeamStore, member: string): Promise<void> {
+  const told = new Set(
+    store
+      .inbox(member)
+      .mail.flatMap(({ protocol, read }) =>
+        protocol?.type === "task_assignment" && !read ? [protocol.taskId] : [],
+      ),
+  );
+  const own = sortedTasks(store.board.read()).filter(
+    ({ id, owner, status }) => owner === member && status !== "completed" && !told.has(id),
+  );
+  for (const { id, subject, description } of own)
+    await store.send(member, {
+      from: leadName,
+      body: { type: "task_assignment", taskId: id, subject, description, assignedBy: leadName },
+    });
 }
 
 function done(content: string, data: unknown): ToolOutcome {

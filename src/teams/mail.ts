@@ -187,12 +187,14 @@ function readProtocol(value: JsonRecord | undefined): ProtocolMessage | undefine
 
 function readIdle(value: JsonRecord, text: (...names: readonly string[]) => string | undefined) {
   const [result, failureReason, summary] = [text("result"), text("failureReason", "error"), text("summary")];
-  const idleReason = value["idleReason"];
+  const { idleReason, tasksInProgress } = value;
+  const held = Array.isArray(tasksInProgress) ? tasksInProgress.map(String) : [];
   return {
     type: "idle_notification",
     idleReason: idleReason === "failed" || idleReason === "partial" ? idleReason : "available",
     ...(result === undefined ? {} : { result }),
     ...(failureReason === undefined ? {} : { failureReason }),
+    ...(held.length === 0 ? {} : { tasksInProgress: held }),
     ...(summary === undefined ? {} : { summary }),
   } as const;
 }

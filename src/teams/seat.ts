@@ -54,8 +54,12 @@ export async function deliver(seat: Seat, to: string, mail: Omit<OutgoingMail, "
     );
   if (member === seat.name) return refused("That is you; a message to yourself reaches no one.");
   await store.send(member, { ...mail, from: seat.name });
-  const ended = findMember(config, member);
-  if (member === leadName || ended === undefined || stateOf(ended) !== "ended")
+  // It may have shut down in between, and then no one reads it.
+  const now = store.config();
+  const ended = now === undefined ? undefined : findMember(now, member);
+  if (member !== leadName && ended === undefined)
+    return refused(`${member} has shut down, so it does not read the message.`);
+  if (ended === undefined || member === leadName || stateOf(ended) !== "ended")
     return { type: "sent", text: `The message is in the inbox of ${member}.` };
   const obstacle = await seat.revive?.(member);
   if (seat.revive !== undefined && obstacle === undefined)

@@ -6,6 +6,7 @@ import type { McpIdentity } from "../permissions/call-facts.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { NoteTemporary } from "../storage/create-temporary-notes.ts";
 import type { FileLedger, WriteInTurn } from "./file-ledger.ts";
+import type { WallRules } from "./sandbox/wall-rules.ts";
 
 /** What a tool may use while it runs. Everything it needs of the world comes through here. */
 export interface ToolContext {
@@ -17,6 +18,9 @@ export interface ToolContext {
   readonly workingDirectories: readonly string[];
   /** Who calls: shown in messages about changed files and in questions. */
   readonly agent: { readonly id: string; readonly name: string };
+  readonly sessionId: string;
+  /** From the main agent to the one that calls. */
+  readonly agentPath: readonly { readonly id: string; readonly name: string }[];
   readonly callId: string;
   /** The same for the same call, however often it is sent on, and for no other call: for services that do a thing once per key. */
   readonly idempotencyKey?: string;
@@ -36,6 +40,10 @@ export interface ToolContext {
   readonly approvedPaths?: readonly string[];
   /** Whether what a search of this tool finds in a file may be shown, by real path; absent means everything may. */
   readonly mayRead?: (path: string, tool: string) => boolean;
+  /** What rules say about reading, for a process that runs without the yes of a person or a rule. */
+  readonly wallRules?: WallRules;
+  /** It was decided that such processes are isolated; where they cannot be, they do not run. */
+  readonly countsOnWall?: boolean;
   /** Around each change of a file, by real path: other processes that change the same one wait for it. */
   readonly writeInTurn?: WriteInTurn;
   /** Notes a half-written file that would be left by a crash; gives back how to forget it. */

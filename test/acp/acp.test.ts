@@ -16,7 +16,15 @@ type Choose = (request: acp.RequestPermissionRequest) => string | undefined;
 async function createEditor(
   steps: readonly Step[],
   choose: Choose = () => "reject",
-  { key = true }: { readonly key?: boolean } = {},
+  {
+    key = true,
+    capabilities = {},
+    fill = () => ({ action: "decline" }),
+  }: {
+    readonly key?: boolean;
+    readonly capabilities?: acp.ClientCapabilities;
+    readonly fill?: (request: acp.CreateElicitationRequest) => acp.CreateElicitationResponse;
+  } = {},
 ) {
   const provider = await startFakeProvider({ script: steps });
   onTestFinished(() => provider[Symbol.asyncDispose]());
@@ -27,6 +35,7 @@ async function createEditor(
   const running = openInside(place, ["acp"], environment);
   const updates: acp.SessionUpdate[] = [];
   const asked: acp.RequestPermissionRequest[] = [];
+  const forms: acp.CreateElicitationRequest[] = [];
   const { methods } = acp;
   const connection = acp
     .client({ name: "test-editor" })
@@ -36,6 +45,10 @@ async function createEditor(
       return {
         outcome: optionId === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId },
       };
+    })
+    .onRequest(methods.client.elicitation.create, ({ params }) => {
+      forms.push(params);
+      return fill(params);
     })
     .onNotification(methods.client.session.update, ({ params }) => void updates.push(params.update))
     .connect(
@@ -51,7 +64,7 @@ async function createEditor(
   const { agent } = connection;
   await agent.request(methods.agent.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
-    clientCapabilities: {},
+    clientCapabilities: capabilities,
   });
   const open = (more: Partial<acp.NewSessionRequest> = {}) =>
     agent.request(methods.agent.session.new, { cwd: place.cwd, mcpServers: [], ...more });
@@ -63,7 +76,7 @@ async function createEditor(
         ? [update.content.text]
         : [],
     );
-  return { ...place, provider, agent, open, prompt, updates, asked, texts, running };
+  return { ...place, provider, agent, open, prompt, updates, asked, forms, texts, running };
 }
 
 function isText(content: unknown): content is { readonly type: "text"; readonly text: string } {
@@ -117,7 +130,7 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
     );
     const { sessionId } = await editor.open();
     expect(await editor.prompt(sessionId, "write a")).toEqual({ stopReason: "end_turn" });
-    await editor.prompt(sessionId, "write b").catch(() => undefined);
+    expect(await editor.prompt(sessionId, "write b")).toEqual({ stopReason: "cancelled" });
     expect([existsSync(join(editor.cwd, "a.txt")), existsSync(join(editor.cwd, "b.txt"))]).toEqual([
       false,
       false,
@@ -235,6 +248,178 @@ describe("an editor over the Agent Client Protocol [DRP-4]", () => {
     expect(editor.texts("user_message_chunk")).toContain("first");
     await editor.prompt(sessionId, "second");
     expect(JSON.stringify(editor.provider.requests[1]?.request.messages)).toContain("One.");
+  });
+
+  test("stored sessions are listed, resumed without their conversation, and deleted", async () => {
+    const editor = await createEditor(["One.", "Two."]);
+    const { list, resume, close, delete: remove } = acp.methods.agent.session;
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "the first prompt");
+    const found = { sessionId, cwd: editor.cwd, title: "the first prompt", updatedAt: expect.any(String) };
+    expect(await editor.agent.request(list, { cwd: editor.cwd })).toEqual({ sessions: [found] });
+    expect(await editor.agent.request(list, {})).toEqual({ sessions: [found] });
+    expect(await editor.agent.request(list, { cwd: editor.home })).toEqual({ sessions: [] });
+    await editor.agent.request(close, { sessionId });
+    editor.updates.length = 0;
+    const resumed = await editor.agent.request(resume, { sessionId, cwd: editor.cwd });
+    expect(resumed.modes?.currentModeId).toBe("default");
+    await editor.prompt(sessionId, "second");
+    expect(editor.texts("user_message_chunk")).toEqual([]);
+    expect(JSON.stringify(editor.provider.requests[1]?.request.messages)).toContain("One.");
+    await editor.agent.request(remove, { sessionId });
+    expect(await editor.agent.request(list, { cwd: editor.cwd })).toEqual({ sessions: [] });
+    await editor.agent.request(remove, { sessionId });
+  });
+
+  test("model, effort and mode are options that hold from the next request on", async () => {
+    const editor = await createEditor(["One.", "Two."]);
+    const { setConfigOption, setMode } = acp.methods.agent.session;
+    const { sessionId, configOptions } = await editor.open();
+    expect(configOptions?.map(({ id, category }) => [id, category])).toEqual([
+      ["mode", "mode"],
+      ["model", "model"],
+      ["effort", "thought_level"],
+    ]);
+    const set = (configId: string, value: string) =>
+      editor.agent.request(setConfigOption, { sessionId, configId, value });
+    await set("model", "haiku");
+    const { configOptions: changed } = await set("effort", "low");
+    expect(changed.map((option) => "currentValue" in option && option.currentValue)).toEqual([
+      "default",
+      "haiku",
+      "low",
+    ]);
+    await editor.prompt(sessionId, "hi");
+    expect(editor.provider.requests[0]?.body["model"]).toMatch(/haiku/);
+    await expect(set("effort", "enormous")).rejects.toThrow("low, medium");
+    await expect(set("colour", "red")).rejects.toThrow("no option");
+    await expect(set("mode", "bypassPermissions")).rejects.toThrow();
+    await editor.agent.request(setMode, { sessionId, modeId: "plan" });
+    const [last] = ofKind(editor.updates, "config_option_update").slice(-1);
+    expect(last?.configOptions[0]).toMatchObject({ id: "mode", currentValue: "plan" });
+  });
+
+  test("the editor learns how full the window is, what it cost, and what the session is called", async () => {
+    const editor = await createEditor(["One."]);
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "what is\nthis?");
+    const [usage] = ofKind(editor.updates, "usage_update");
+    expect(usage?.used).toBeGreaterThan(100);
+    expect(usage?.size).toBeGreaterThan(usage?.used ?? 0);
+    expect(usage?.cost).toMatchObject({ currency: "USD", amount: expect.any(Number) });
+    expect(ofKind(editor.updates, "session_info_update")).toMatchObject([{ title: "what is this?" }]);
+  });
+
+  test("/compact is among the commands, and its outcome is said in words or shown as a compaction", async () => {
+    const prompts = ["One.", "The summary."];
+    const plain = await createEditor(prompts);
+    const first = await plain.open();
+    await plain.prompt(first.sessionId, "hi");
+    expect(await plain.prompt(first.sessionId, "/compact keep names")).toEqual({ stopReason: "end_turn" });
+    expect(plain.texts("agent_message_chunk").join("\n")).toMatch(/was compacted from \d+ to \d+ tokens/);
+    const [commands] = ofKind(plain.updates, "available_commands_update");
+    expect(commands?.availableCommands[0]).toMatchObject({
+      name: "compact",
+      input: { hint: expect.any(String) },
+    });
+
+    const shown = await createEditor(prompts, undefined, { capabilities: { session: { compaction: {} } } });
+    const second = await shown.open();
+    await shown.prompt(second.sessionId, "hi");
+    await shown.prompt(second.sessionId, "/compact");
+    const states = ofKind(shown.updates, "compaction_update").map(({ status, compactionId }) => [
+      status,
+      compactionId,
+    ]);
+    expect(states).toEqual([
+      ["in_progress", "compaction-1"],
+      ["completed", "compaction-1"],
+    ]);
+  });
+
+  test("a prompt during a turn waits for its end, and is taken back with it", async () => {
+    const gate = Promise.withResolvers<string>();
+    const editor = await createEditor([
+      () => gate.promise,
+      "Two.",
+      { text: "Slow", failure: "stall", after: 1 },
+    ]);
+    const { sessionId } = await editor.open();
+    const first = editor.prompt(sessionId, "one");
+    const second = editor.prompt(sessionId, "two");
+    await expect.poll(() => editor.provider.requests.length).toBe(1);
+    gate.resolve("One.");
+    expect(await Promise.all([first, second])).toEqual([
+      { stopReason: "end_turn" },
+      { stopReason: "end_turn" },
+    ]);
+    expect(editor.texts("agent_message_chunk").join("")).toBe("One.Two.");
+    const third = editor.prompt(sessionId, "three");
+    await expect.poll(() => editor.texts("agent_message_chunk").join("")).toContain("Slow");
+    const fourth = editor.prompt(sessionId, "four");
+    await editor.agent.notify(acp.methods.agent.session.cancel, { sessionId });
+    expect(await Promise.all([third, fourth])).toEqual([
+      { stopReason: "cancelled" },
+      { stopReason: "cancelled" },
+    ]);
+    expect(editor.provider.requests).toHaveLength(3);
+  });
+
+  test("questions of the agent and of MCP servers are forms where the editor shows them", async () => {
+    const questions = [
+      {
+        question: "Which colour?",
+        header: "Colour",
+        options: [
+          { label: "Red", description: "warm" },
+          { label: "Blue", description: "cold" },
+        ],
+        multiSelect: false,
+      },
+    ];
+    const editor = await createEditor(
+      [{ calls: [{ name: "AskUserQuestion", input: { questions } }] }, "Blue it is."],
+      () => "allow",
+      {
+        capabilities: { elicitation: { form: {} } },
+        fill: () => ({ action: "accept", content: { question1: "Blue" } }),
+      },
+    );
+    const { sessionId } = await editor.open();
+    await editor.prompt(sessionId, "ask me");
+    expect(editor.forms).toMatchObject([
+      {
+        mode: "form",
+        sessionId,
+        requestedSchema: {
+          properties: { question1: { type: "string", oneOf: [{ const: "Red" }, { const: "Blue" }] } },
+        },
+      },
+    ]);
+    expect(JSON.stringify(editor.provider.requests[1]?.request.messages)).toContain("Blue");
+    const server = {
+      name: "st",
+      command: process.execPath,
+      args: [join(projectRoot, "test/fixtures/mcp/unruly-server.mjs")],
+      env: [],
+    };
+    const served = await createEditor(
+      [{ calls: [{ name: "mcp__st__ask", input: {} }] }, "Green."],
+      () => "allow",
+      {
+        capabilities: { elicitation: { form: {} } },
+        fill: () => ({ action: "accept", content: { colour: "green" } }),
+      },
+    );
+    await served.prompt((await served.open({ mcpServers: [server] })).sessionId, "ask the server");
+    expect(served.forms).toMatchObject([{ mode: "form", message: "st: Which colour?" }]);
+    expect(JSON.stringify(served.provider.requests[1]?.request.messages)).toContain("green");
+    const without = await createEditor([
+      { calls: [{ name: "AskUserQuestion", input: { questions } }] },
+      "Well.",
+    ]);
+    await without.prompt((await without.open()).sessionId, "ask me");
+    expect(without.forms).toEqual([]);
   });
 
   test("wrong input gets an error answer, and the next request works", async () => {

@@ -39,8 +39,8 @@ describe("[MCP-1, CLI-2] retinue mcp", () => {
     expect(out).toMatch(/^db +project +stdio +untrusted +\.mcp\.json$/m);
     expect(out).toMatch(/^web +user +http +connects +~\/\.claude\.json$/m);
     expect(out).toContain("db: the folder is not trusted.");
-    expect((await run("mcp", "list", "--trust")).out).toMatch(/^db +project +stdio +asks/m);
-    const json = await run("mcp", "list", "--json");
+    expect((await run("mcp", "list", "--no-check", "--trust")).out).toMatch(/^db +project +stdio +asks/m);
+    const json = await run("mcp", "list", "--no-check", "--json");
     expect(JSON.parse(json.out)).toMatchObject({
       version: 1,
       servers: [

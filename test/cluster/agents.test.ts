@@ -7,11 +7,14 @@ import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
 import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
 import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
 import { pruneAgents } from "../../src/cluster/prune-agents.ts";
+import { createReconciler } from "../../src/cluster/reconcile-agents.ts";
 import { serveAgents } from "../../src/cluster/serve-agents.ts";
+import { storeApprovals } from "../../src/cluster/session/store-approvals.ts";
 import {
   glanceAtAgent,
   inspectAgent,
   readAgent,
+  reviveAgent,
   sendMessage,
   startAgent,
   stopAgent,
@@ -19,6 +22,7 @@ import {
   watchAgent,
 } from "../../src/cluster/start-agent.ts";
 import type { JsonValue, Store } from "../../src/cluster/store.ts";
+import { RetinueError } from "../../src/foundation/retinue-error.ts";
 import { becomes } from "../../src/testing/becomes.ts";
 import { createTestDatabase } from "./test-database.ts";
 import { createTestProgram, readEffects, type TestPlan } from "./test-program.ts";
@@ -175,11 +179,12 @@ function describeAgents(open: () => Promise<Store>): void {
       expect(await pruneAgents(store, { before })).toEqual([]);
     }));
 
-  test("a program that throws fails its agent with the reason, and waiting has a limit", () =>
+  test("an error that is the agent's own fails it with the reason, and waiting has a limit", () =>
     within(async (store) => {
-      await using _ = await serveAgents(store, async () => Promise.reject(new Error("no such tool")), {
-        slots: 1,
-      });
+      const program: AgentProgram = async () => {
+        throw new RetinueError("invalid-option", "no such tool");
+      };
+      await using _ = await serveAgents(store, program, { slots: 1 });
       await startAgent(store, { agent: "a", plan: null });
       expect(await ended(store, "a")).toEqual({ status: "failed", result: "no such tool" });
       await expect(waitForEnd(store, "nobody", { timeoutMs: 10 })).rejects.toMatchObject({
@@ -189,9 +194,142 @@ function describeAgents(open: () => Promise<Store>): void {
       expect(await waitForEnd(store, "choosy", { timeoutMs: 20 })).toBeUndefined();
       const { status, activation } = await inspectAgent(store, "choosy");
       expect({ status, activation }).toEqual({
-        status: "working",
+        status: "queued",
         activation: { state: "queued", missing: ["queue:gpu"] },
       });
+    }));
+
+  test("an unknown error is not final: the agent is claimed a few times, then is a dead letter with the error, until it is revived [CLU-7]", () =>
+    within(async (store) => {
+      let isBroken = true;
+      const program: AgentProgram = async ({ agent }) => {
+        if (agent === "poison" && isBroken) throw new TypeError("cannot read this");
+        return { type: "ended", ending: { status: "completed", result: null } };
+      };
+      await using _ = await serveAgents(store, program, { slots: 2, pauseMs: 5 });
+      await startAgent(store, { agent: "poison", plan: null });
+      for (const agent of ["n1", "n2", "n3"]) await startAgent(store, { agent, plan: null });
+      const told = await ended(store, "poison");
+      expect(told).toEqual({
+        status: "failed",
+        result: "No worker could run this agent: 5 claims failed, the last with: cannot read this",
+      });
+      expect(await inspectAgent(store, "poison")).toMatchObject({
+        status: "dead-letter",
+        deadLetter: { claims: 5, error: "cannot read this" },
+      });
+      await becomes(async () => (await store.engine.status("poison")).state === "idle");
+      for (const agent of ["n1", "n2", "n3"]) expect((await ended(store, agent))?.status).toBe("completed");
+      // Neither a wake nor a look for forgotten agents brings it back.
+      await store.engine.wake("poison", "once more");
+      await becomes(async () => (await store.engine.status("poison")).state === "idle");
+      expect((await readAgent(store, "poison")).attempts.total).toBe(5);
+      isBroken = false;
+      expect(await reviveAgent(store, "poison", "ada")).toBe("revived");
+      await becomes(async () => (await inspectAgent(store, "poison")).status === "completed");
+      expect(await reviveAgent(store, "poison")).toBe("completed");
+    }));
+
+  test("a worker whose machine is sick gives its agents back, takes none and says so, and returns when it is well [CLU-7]", () =>
+    within(async (store) => {
+      let isSick = false;
+      const said: string[] = [];
+      const program: AgentProgram = async () => {
+        if (isSick) throw Object.assign(new Error("no space left on device"), { code: "ENOSPC" });
+        return { type: "ended", ending: { status: "completed", result: null } };
+      };
+      await using _ = await serveAgents(store, program, {
+        slots: 2,
+        pauseMs: 5,
+        probe: async () => (isSick ? "The disk is full." : undefined),
+        onError: (error) => said.push(String(error)),
+      });
+      isSick = true;
+      const agents = ["a", "b", "c", "d", "e", "f"];
+      for (const agent of agents) await startAgent(store, { agent, plan: null });
+      await becomes(async () => (await store.engine.workers())[0]?.ailment === "The disk is full.");
+      expect(said.join()).toContain("takes no agents for now: The disk is full.");
+      // Nobody runs them, and nobody says so.
+      await becomes(async () => (await inspectAgent(store, "a")).status === "queued");
+      isSick = false;
+      for (const agent of agents) expect((await ended(store, agent))?.status).toBe("completed");
+      expect(said.join()).toContain("takes agents again");
+      expect((await store.engine.workers())[0]?.ailment).toBeUndefined();
+    }));
+
+  test("an agent whose worker dies each time is a dead letter after five claims, which were counted before the work [CLU-7]", () =>
+    within(async (store) => {
+      const claims = [1, 2, 3, 4, 5].map((number) => ({
+        type: "claimed",
+        worker: `dead-${number}`,
+        version: "1",
+      }));
+      const planned = { type: "planned", plan: {}, needs: [], tree: "deadly" };
+      let runs = 0;
+      const program: AgentProgram = async () => {
+        runs += 1;
+        return { type: "ended", ending: { status: "completed", result: null } };
+      };
+      await store.log.append(agentLog("deadly"), [planned, ...claims]);
+      // One that got further between two deaths continues.
+      const step = { type: "entry", entry: "a step" };
+      const further = claims.flatMap((claim) => [claim, step]);
+      await store.log.append(agentLog("innocent"), [{ ...planned, tree: "innocent" }, ...further]);
+      await using _ = await serveAgents(store, program, { slots: 2, pauseMs: 5 });
+      for (const agent of ["deadly", "innocent"]) await store.engine.wake(agent, "start");
+      expect((await ended(store, "innocent"))?.status).toBe("completed");
+      expect(String((await ended(store, "deadly"))?.result)).toMatch(/5 claims failed, .*dead-5 died/);
+      expect(runs).toBe(1);
+    }));
+
+  test("an agent with work that nothing is scheduled for is found, also when only its mail tells of it [CLU-7]", () =>
+    within(async (store) => {
+      const planned = (agent: string) => ({ type: "planned", plan: {}, needs: [], tree: agent });
+      await store.log.append(agentLog("lost"), [planned("lost")]);
+      await store.log.append(agentLog("asked"), [planned("asked"), { type: "parked", waitingFor: null }]);
+      await store.log.append(agentLog("waits"), [planned("waits"), { type: "parked", waitingFor: null }]);
+      await store.log.append(agentLog("over"), [
+        planned("over"),
+        { type: "ended", ending: { status: "completed", result: 1 } },
+      ]);
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      await store.log.append("in/asked", [{ id: "answer", body: "yes" }]);
+      expect((await inspectAgent(store, "lost")).status).toBe("stranded");
+      const reconciler = createReconciler(store);
+      // What has just been written may be about to be scheduled.
+      expect(await reconciler.run()).toEqual([]);
+      expect(await reconciler.run()).toEqual(["asked", "lost"]);
+      expect((await inspectAgent(store, "lost")).status).toBe("queued");
+      expect(await reconciler.run()).toEqual([]);
+      const program: AgentProgram = async () => ({ type: "parked", waitingFor: null });
+      await using _ = await serveAgents(store, program, { slots: 2 });
+      await becomes(async () => (await inspectAgent(store, "lost")).status === "waiting");
+      await becomes(async () => (await store.engine.status("asked")).state === "idle");
+      expect(await createReconciler(store).run()).toEqual([]);
+    }));
+
+  test("of an allowance and a refusal of one question, given at the same time, one counts and the other is told whose [CLU-4]", () =>
+    within(async (store) => {
+      const question = { id: "q", tool: "Bash", input: {}, reason: "no rule", path: ["main"] };
+      for (let round = 0; round < 5; round += 1) {
+        const agent = `asks-${round}`;
+        await store.log.append(agentLog(agent), [
+          { type: "planned", plan: {}, needs: ["queue:none"], tree: agent },
+          { type: "parked", waitingFor: { type: "approval", question } },
+        ]);
+        const approvals = storeApprovals(store);
+        const answers = await Promise.allSettled([
+          approvals.answer(agent, { type: "allow", for: "call" }, { by: "ada" }),
+          approvals.answer(agent, { type: "deny" }, { by: "bea" }),
+        ]);
+        const refused = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason] : []));
+        expect(refused).toHaveLength(1);
+        expect(refused[0]).toMatchObject({
+          code: "already-answered",
+          message: expect.stringMatching(/(allowed by ada|denied by bea)/),
+        });
+        expect(await store.log.read(`in/${agent}`)).toHaveLength(1);
+      }
     }));
 }
 

@@ -1,9 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
+  appendFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -28,7 +30,6 @@ import type { ModelRequest } from "../../src/model/model.ts";
 import type { Approver } from "../../src/permissions/approver.ts";
 import type { RunPlan } from "../../src/planning/plan-tools.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
 import { becomes } from "../../src/testing/becomes.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
@@ -125,7 +126,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     await becomes(async () => (await run(cwd, "logs", id)).out.includes("user: Again, please."));
   });
 
-  test("a session whose worker died before the first line of its transcript begins again, also where a frozen one holds the file [CLU-3]", async () => {
+  test("a session whose worker died before the first line of its transcript begins again [CLU-3]", async () => {
     respond = writeFiles(1);
     const directory = createProject("first-line");
     const plan = {
@@ -142,33 +143,31 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       { type: "entry", entry: { type: "prompted" } },
     ];
     const copy = crypto.randomUUID();
-    // As a worker with the same home does that was stopped in the middle; who may write is decided by the log.
-    const folder = join(worker.home, ".claude/projects", directory.replace(/[^a-zA-Z0-9]/g, "-"));
-    mkdirSync(folder, { recursive: true });
-    const held = takeOwnerLock(sessionFiles(folder, copy).transcript);
     await store.log.append(agentLog(copy), JSON.parse(JSON.stringify(begun).replaceAll(id, copy)), 0);
     expect(await startAgent(store, { agent: copy, plan: null })).toBe("exists");
     const ending = await waitForEnd(store, copy, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "All files are written." } });
     expect(readFileSync(join(directory, "file-1.txt"), "utf8")).toBe("text 1");
-    expect(held.type === "taken" && held.lock.isHeld()).toBe(false);
   });
 
-  test("a worker that wakes up again leaves the files of the one that took over alone [CLU-3]", () => {
+  test("two workers of one home that run the same session have files of their own [CLU-3]", () => {
     const folder = createProject("transcripts");
     const session = crypto.randomUUID();
-    const file = sessionFiles(folder, session).transcript;
     const [frozen, successor] = [
       createTranscriptFiles(folder, session),
       createTranscriptFiles(folder, session),
     ];
     const entries = [{ type: "file", path: `${session}.jsonl`, from: 0, text: "{}\n" }];
+    const fileOf = (files: { readonly folder: string }) => sessionFiles(files.folder, session).transcript;
     frozen.restore(entries);
     successor.restore(entries);
+    appendFileSync(fileOf(frozen), '{"late":1}\n');
+    expect(frozen.takeNews()).toMatchObject([{ from: 3, text: '{"late":1}\n' }]);
+    expect(successor.takeNews()).toEqual([]);
     frozen.remove();
-    expect(readFileSync(file, "utf8")).toBe("{}\n");
+    expect(readFileSync(fileOf(successor), "utf8")).toBe("{}\n");
     successor.remove();
-    expect([existsSync(file), existsSync(sessionFiles(folder, session).directory)]).toEqual([false, false]);
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   /** The plan of a child for a folder, made here as JSON. */

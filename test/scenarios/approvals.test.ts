@@ -97,6 +97,31 @@ describe("approvals from the command line", () => {
     expect(shown.out).toMatch(/used +\S+ Bash of main/);
   });
 
+  test.each([
+    "SIGTERM",
+    "SIGINT",
+    "SIGHUP",
+  ] as const)("a call that waits when %s ends its process is not recorded as refused, and the answer that comes later counts [APR-1, APR-2]", async (signal) => {
+    const command = "echo ran >> log";
+    const stage = await createStage([bash(command), bash(command), "Done."]);
+    const { retinue, place, session } = stage;
+    const flags = ["--approvals", "wait", "--output-format", "json"];
+    const stopped = runCommand(place, ["-p", "Go.", "--session-id", session, ...flags], {
+      environment: stage.environment,
+      started: (child) => void stage.question().then(() => child.kill(signal)),
+    });
+    const id = await stage.question();
+    const { out } = await stopped;
+    expect(JSON.parse(out)).toMatchObject({ terminal_reason: "interrupted", permission_denials: [] });
+    const recorded = JSON.stringify([...place.transcripts().values()]);
+    expect(recorded).not.toMatch(/not allowed/);
+    expect(recorded).toContain("an answer that was given meanwhile counts");
+    expect((await retinue(["approve", id])).code).toBe(0);
+    const resumed = await retinue(["-p", "Go on.", "--resume", session, ...flags]);
+    expect(JSON.parse(resumed.out)).toMatchObject({ result: "Done.", permission_denials: [] });
+    expect(readFileSync(join(place.cwd, "log"), "utf8")).toBe("ran\n");
+  });
+
   test("a child that waited when its process was killed runs its call once, after the answer and a restart [APR-1]", async () => {
     const command = "echo ran >> log";
     const prompt = "CHILD-TASK";

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -194,3 +194,37 @@ describe("a place that cannot be used", () => {
     expect(readFileSync(file, "utf8")).toBe(before);
   });
 });
+
+/** Closes a folder to whoever runs this test: nothing in it can be made or removed. False where that is not possible. */
+function closeFolder(folder: string): boolean {
+  const isRoot = process.getuid?.() === 0;
+  const close = isRoot ? ["chattr", "+i", folder] : ["chmod", "555", folder];
+  const open = isRoot ? ["chattr", "-i", folder] : ["chmod", "755", folder];
+  const run = ([file = "", ...words]: readonly string[]) =>
+    spawnSync(file, words, { stdio: "ignore" }).status === 0;
+  onTestFinished(() => void run(open));
+  return run(close);
+}
+
+describe.skipIf(process.platform !== "linux")(
+  "[TRN-2, CLI-6] a folder of transcripts that is closed during a run",
+  () => {
+    test("does not make a failure of a run that succeeded: status, exit code and output say the same", async () => {
+      const place = createPlace();
+      const closed = Promise.withResolvers<boolean>();
+      const environment = await provide([
+        {
+          respond() {
+            closed.resolve(closeFolder(projectFolder(place)));
+            return "Done.";
+          },
+        },
+      ]);
+      const words = ["-p", "go", "--session-id", session, "--output-format", "json"];
+      const { code, out, err } = await runCommand(place, words, { environment });
+      await closed.promise;
+      expect({ code, err }).toEqual({ code: 0, err: "" });
+      expect(JSON.parse(out)).toMatchObject({ subtype: "success", is_error: false, result: "Done." });
+    });
+  },
+);

@@ -1,4 +1,6 @@
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
@@ -137,20 +139,22 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
 });
 
 describe("[CLI-2, MCP-1] commands that look at servers", () => {
-  test("`mcp list --check` connects, counts tools and shows failures; without it nothing is started", async () => {
+  test("`mcp list` connects, counts tools and shows failures, which only `--check` counts as one; `mcp` starts nothing", async () => {
     const stage = await createStage([]);
     const server = countedServer(stage.home);
     writeFileSync(
       `${stage.home}/.claude.json`,
       config({ all: server.config, broken: { command: "/nowhere" } }),
     );
-    expect((await stage.run(["mcp", "list"])).out).toMatch(/all\s+user\s+stdio\s+connects/);
+    for (const words of [["mcp"], ["mcp", "list", "--no-check"]])
+      expect((await stage.run(words)).out).toMatch(/all\s+user\s+stdio\s+connects/);
     expect(server.starts()).toEqual([]);
-    const { code, out } = await stage.run(["mcp", "list", "--check"]);
-    expect(code).toBe(1);
-    expect(out).toMatch(/all\s+user\s+stdio\s+\d+ tools/);
-    expect(out).toMatch(/broken\s+user\s+stdio\s+failed/);
-    expect(out).toContain("broken: its command was not found");
+    const { code, out } = await stage.run(["mcp", "list"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/^all: .+ - ✔ Connected, \d+ tools$/m);
+    expect(out).toMatch(/^broken: \/nowhere - ✘ Failed to connect: its command was not found/m);
+    expect((await stage.run(["mcp", "list", "--check"])).code).toBe(1);
+    expect((await stage.run(["mcp", "get", "all"])).out).toMatch(/status\s+✔ Connected, \d+ tools/);
     const json = JSON.parse((await stage.run(["mcp", "list", "--check", "--json"])).out);
     expect(json.servers).toMatchObject([
       { name: "all", check: { type: "connected", tools: expect.any(Number) } },
@@ -161,6 +165,44 @@ describe("[CLI-2, MCP-1] commands that look at servers", () => {
       /error\s+MCP servers\s+connected: all \(\d+ tools\); broken fails: its command/,
     );
     await server.gone();
+  });
+
+  test("a server of the project that nobody has approved is not started to see how it does", async () => {
+    const stage = await createStage([]);
+    const server = countedServer(stage.home);
+    stage.write(".mcp.json", config({ theirs: server.config }));
+    const { code, out } = await stage.run(["mcp", "list", "--trust"]);
+    expect([code, server.starts()]).toEqual([0, []]);
+    expect(out).toMatch(/^theirs: .+ - ⏸ Pending approval/m);
+  });
+
+  test("a server that answers 401 needs authentication, for people and programs", async () => {
+    const http = createServer((_, response) => response.writeHead(401).end());
+    await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void http.close());
+    const { port } = http.address() as AddressInfo;
+    const stage = await createStage(["Fine.", "Fine."]);
+    for (const type of ["http", "sse"]) {
+      const servers = config({ locked: { type, url: `http://127.0.0.1:${port}/mcp` } });
+      writeFileSync(`${stage.home}/.claude.json`, servers);
+      expect((await stage.run(["mcp", "list"])).out).toMatch(/^locked: .+ - ! Needs authentication/m);
+      const run = await stage.run(["-p", "hi", "--output-format", "stream-json", "--verbose"]);
+      const [init] = readJsonLines(run.out);
+      expect(init).toMatchObject({ mcp_servers: [{ name: "locked", status: "needs-auth" }] });
+    }
+  });
+
+  test("a configured server that never answers does not hold the start for its whole limit", async () => {
+    const stage = await createStage(["Fine."]);
+    const silent = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] };
+    writeFileSync(`${stage.home}/.claude.json`, config({ silent }));
+    const since = performance.now();
+    const run = await stage.run(["-p", "hi", "--output-format", "stream-json", "--verbose"]);
+    expect(run.code).toBe(0);
+    expect(performance.now() - since).toBeLessThan(25_000);
+    const [init] = readJsonLines(run.out);
+    expect(init).toMatchObject({ mcp_servers: [{ name: "silent", status: "pending" }] });
+    expect(run.err).toContain("has not answered within 5 s");
   });
 
   test("[CLI-3] `plan` names the servers of a child and starts none", async () => {

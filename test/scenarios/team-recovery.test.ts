@@ -99,6 +99,42 @@ test("after kill -9 of the lead, --continue finds team, board, mail and members 
   });
 });
 
+test("what an idle member held when its lead was killed is free again [TEA-1, TEA-2]", async () => {
+  const place = createPlace();
+  const first = await provide([
+    {
+      match: (request: ModelRequest) => !isAda(request) && last(request).includes("still holds task 1"),
+      respond() {
+        kill();
+        return "Never.";
+      },
+    },
+    {
+      match: (request: ModelRequest) => !isAda(request),
+      calls: [call("TaskCreate", { subject: "only", description: "d" }), startAda],
+    },
+    { match: (request: ModelRequest) => !isAda(request), text: "Waiting.", times: "any" },
+    { match: isAda, calls: [call("TaskUpdate", { taskId: "1", status: "in_progress" })] },
+    { match: isAda, text: "I pause." },
+  ]);
+  let kill = (): void => undefined;
+  const ended = await runCommand(place, ["-p", "go"], {
+    environment: first,
+    started: (child) => {
+      kill = () => void child.kill("SIGKILL");
+    },
+  });
+  expect(ended.code).toBe(null);
+  const second = await provide([{ text: "Seen.", times: "any" }]);
+  await runCommand(place, ["-p", "Go on.", "--continue"], { environment: second });
+  const tasks = join(place.home, ".claude/tasks");
+  const [list = ""] = readdirSync(tasks);
+  const task: unknown = JSON.parse(readFileSync(join(tasks, list, "1.json"), "utf8"));
+  expect(task).toMatchObject({ status: "pending" });
+  expect(task).not.toHaveProperty("owner");
+  expect(mainLines(place)).toContain("Its tasks are free again: 1.");
+});
+
 test("-p waits for members that work, up to a limit, and says who was still working [TEA-1, BGR-5]", async () => {
   const place = createPlace();
   const environment = await provide(

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { ApprovalRequest } from "../../src/permissions/approver.ts";
+import { openTeamStore } from "../../src/teams/team-store.ts";
 import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import type { ScriptedCall, ScriptedStep, Step } from "../../src/testing/script.ts";
 import { resultsOf } from "../torture/torture-script.ts";
@@ -45,6 +46,10 @@ const board = (sample: SampleRuntime, list: string) => {
     .filter((name) => name.endsWith(".json"))
     .map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")));
 };
+const placesOf = ({ home }: SampleRuntime) => ({
+  teams: join(home, ".claude/teams"),
+  tasks: join(home, ".claude/tasks"),
+});
 const results = (request: ModelRequest | undefined): string => all(request);
 
 async function run(steps: readonly Step[], options: Parameters<typeof createSampleRuntime>[1] = {}) {
@@ -172,6 +177,78 @@ describe("the tools of a team", () => {
     expect(text).toContain('The team \\"squad\\" was deleted');
     expect(existsSync(join(stage.sample.home, ".claude/teams/squad"))).toBe(false);
     expect(existsSync(join(stage.sample.home, ".claude/tasks/squad"))).toBe(false);
+  });
+
+  test("return to their senders what a member did not read before it shut down, and keep it from the next of its name [TEA-5]", async () => {
+    const shutdown = { to: "ada", type: "shutdown_request" };
+    const late = async (): Promise<void> => {
+      const [team] = (await sample.runtime.teams.list()).teams;
+      const store = openTeamStore(placesOf(sample), team?.name ?? "");
+      await store.send("ada", { from: "team-lead", body: "LATE of the lead" });
+      await store.send("ada", { from: "bob", body: "LATE of bob" });
+      await store.send("ada", { from: "user", body: "LATE of the person" });
+    };
+    await using sample = await createSampleRuntime(
+      [
+        on(isLead, "has shut down", { calls: [start("ada")] }),
+        on(isMember("ada"), "Shutdown request", {
+          async respond(request) {
+            await late();
+            const answer = {
+              to: "team-lead",
+              type: "shutdown_response",
+              request_id: /shutdown-\d+@ada/.exec(last(request))?.[0],
+              approve: true,
+            };
+            return { calls: [call("SendMessage", answer)] };
+          },
+        }),
+        lead({ calls: [start("ada"), start("bob")] }),
+        lead({ calls: [call("SendMessage", shutdown)] }),
+        waiting,
+        done("ada"),
+        done("bob"),
+      ],
+      { teams: true },
+    );
+    await sample.runtime.run("Begin.").result;
+    const ofLead = all(of(sample, isLead).at(-1));
+    expect(ofLead).toContain("It did not read your message:\\nLATE of the lead");
+    expect(ofLead).toContain("It did not read the message of user:\\nLATE of the person");
+    expect(all(of(sample, isMember("bob")).at(-1))).toContain(
+      "ada has shut down and did not read your message:\\n\\nLATE of bob",
+    );
+    expect(all(of(sample, isMember("ada")).at(-1))).not.toContain("LATE");
+  });
+
+  test("let the lead make a task for a member that does not exist yet, which hears of it when it joins [TEA-2]", async () => {
+    await using stage = await run([
+      lead({
+        calls: [
+          call("TaskCreate", { subject: "for ada", description: "one", owner: "ada" }),
+          call("TaskCreate", { subject: "free", description: "two" }),
+          call("TaskUpdate", { taskId: "2", owner: "ada" }),
+          call("TaskUpdate", { taskId: "2", owner: "../x" }),
+          call("TaskUpdate", { taskId: "2", owner: "all" }),
+        ],
+      }),
+      lead({ calls: [start("ada")] }),
+      on(isMember("ada"), "Task 1 is assigned to you: for ada", {
+        calls: ["1", "2"].map((taskId) => call("TaskUpdate", { taskId, status: "completed" })),
+      }),
+      waiting,
+      done("ada"),
+    ]);
+    const text = all(of(stage.sample, isLead).at(-1));
+    expect(text).toContain("Task 1 was created: for ada. ada is no member yet");
+    expect(text).toMatch(/There is no member .{2}\.\.\/x/);
+    expect(text).toContain("the name is reserved");
+    expect(last(of(stage.sample, isMember("ada"))[0])).toContain("Task 2 is assigned to you: free");
+    const tasks = board(stage.sample, `session-${stage.result.sessionId.slice(0, 8)}`);
+    expect(tasks).toMatchObject([
+      { id: "1", status: "completed", owner: "ada" },
+      { id: "2", status: "completed", owner: "ada" },
+    ]);
   });
 
   test("refuse names of teams and members that cannot be used, each with its reason [TEA-3]", async () => {

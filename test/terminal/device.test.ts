@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { keys, openConversation, type PtyStage, pasted } from "./pty-stage.ts";
+import { keys, openConversation, type PtyStage, pasted, userTexts } from "./pty-stage.ts";
 
 const forever = new Promise<string>(() => undefined);
 
@@ -41,6 +41,24 @@ describe("the terminal is given back", () => {
     const { pty, place } = await openConversation([() => forever], { words: ["wait for it"] });
     await pty.shows("Working");
     await expectClean(pty, { home: place.home, signal: "SIGINT", code: 130 });
+  });
+
+  test("after SIGQUIT, as after the other signals that ask for the end [CLI-4, CLI-8]", async () => {
+    const { pty, place } = await openConversation([() => forever], { words: ["wait for it"] });
+    await pty.shows("Working");
+    await expectClean(pty, { home: place.home, signal: "SIGQUIT", code: 131 });
+  });
+
+  test.each([
+    "SIGALRM",
+    "SIGXCPU",
+    "SIGABRT",
+  ])("after %s, which ends the process as it would without us [CLI-4]", async (signal) => {
+    const { pty } = await openConversation([() => forever], { words: ["wait for it"] });
+    await pty.shows("Working");
+    process.kill(pty.pid, signal);
+    expect(await pty.exited).not.toEqual({ code: 0 });
+    expect(modesLeft(pty)).toEqual([]);
   });
 
   test("after a crash in the middle of an answer, from the alternate screen too [CLI-4]", async () => {
@@ -100,6 +118,19 @@ test("finished text is in the scrollback once and in order, through resizes whil
   pty.type(pasted(Array.from({ length: 10_000 }, (_, at) => `line ${at}`).join("\n")));
   pty.type("and more");
   await pty.shows("> [pasted #1: 10,000 lines]and more");
+});
+
+test("a paste that is larger than the window is refused with its size, and the conversation goes on [CLI-4, CMP-4]", async () => {
+  const { pty, provider } = await openConversation(["Fine."], { words: ["--model", "claude-haiku-4-5"] });
+  pty.type(pasted("HUGE line\n".repeat(110_000)));
+  await pty.shows("[pasted #1: 110,001 lines]");
+  pty.type(keys.enter);
+  await pty.shows("too large for", "1.1 MB");
+  pty.type("a small one");
+  pty.type(keys.enter);
+  await pty.shows("Fine.");
+  expect(provider.requests).toHaveLength(1);
+  expect(userTexts(provider)).not.toContain("HUGE");
 });
 
 test("NO_COLOR leaves no colours, what a model says reaches the terminal without control sequences, and SIGHUP leaves it clean [CLI-4, CLI-6]", async () => {

@@ -1,13 +1,13 @@
 import type {
+  ClientCapabilities,
   ContentBlock,
   McpServer,
-  SessionModeState,
   SessionUpdate,
   StopReason,
 } from "@agentclientprotocol/sdk";
-import type { UserBlock, UserMessage } from "../../conversation/message.ts";
-import type { RunEnding } from "../../conversation/run-event.ts";
-import { type PermissionMode, permissionModes } from "../../foundation/option-words.ts";
+import { textOf, type UserBlock, type UserMessage } from "../../conversation/message.ts";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
+import { contextTokens } from "../../conversation/usage.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { createLivePolicy, type LivePolicy } from "../../runtime/live/live-policy.ts";
 import type { RuntimeOptions } from "../../runtime/options/runtime-options.ts";
@@ -18,8 +18,9 @@ import { createPlanModeTools } from "../agent-sdk/create-plan-mode-tools.ts";
 import { createPrintRuntime, openPrintSession, refuseOffline } from "../cli/open-print-session.ts";
 import type { PrintOptions, PrintRequest } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
-import { acpHistory, acpUpdates } from "./acp-updates.ts";
-import type { AskEditor } from "./ask-editor.ts";
+import { acpHistory, acpUpdates, agentText } from "./acp-updates.ts";
+import { type AskEditor, createAskQuestions, createElicit, type EditorForms } from "./ask-editor.ts";
+import { createEditorChoices, type EditorChoices } from "./editor-choices.ts";
 
 export interface AcpSessionOptions {
   readonly context: CommandContext;
@@ -31,30 +32,63 @@ export interface AcpSessionOptions {
   readonly resume?: string;
   readonly send: (sessionId: string, update: SessionUpdate) => void;
   readonly ask: (sessionId: () => string) => AskEditor;
+  readonly elicit: EditorForms["elicit"];
+  /** What the editor can show. */
+  readonly capabilities: ClientCapabilities;
   readonly mayBypass: boolean;
 }
 
 /** One conversation of an editor. */
-export interface AcpSession extends AsyncDisposable {
+export interface AcpSession extends AsyncDisposable, Pick<EditorChoices, "modes" | "options"> {
   readonly id: string;
-  modes(): SessionModeState;
   setMode(mode: string): void;
-  /** Shows what there is: the commands, and the conversation of a session that was opened again. */
-  introduce(): void;
+  choose: EditorChoices["choose"];
+  /** Shows what there is: the commands, and where it is wanted the conversation so far. */
+  introduce(showsHistory: boolean): void;
+  /** One that comes during a turn waits for its end. */
   prompt(content: readonly ContentBlock[]): Promise<StopReason>;
+  /** Ends the turn, and takes back the prompts that wait for it. */
   cancel(): void;
 }
 
 export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSession> {
   let session: Session | undefined;
   const id = (): string => session?.plan.sessionId ?? "";
+  const state: SessionState = { isClosed: false, cost: 0, title: undefined };
   const channel = { ask: given.ask(id) };
-  const policy = policyOf(given, () => session);
-  const warn = (text: string): void => given.context.host.stderr.write(`retinue: ${text}\n`);
+  const update = (each: SessionUpdate): void => {
+    if (session !== undefined) given.send(id(), each);
+  };
+  const policy = policyOf(given, () => session, {
+    modeChanged(mode) {
+      update({ sessionUpdate: "current_mode_update", currentModeId: mode });
+      update({ sessionUpdate: "config_option_update", configOptions: choices.options() });
+    },
+  });
+  const choices = createEditorChoices({ policy, mayBypass: given.mayBypass, session: () => session });
+  const warn = (text: string): void => {
+    if (isSupported(given.capabilities.session?.notices) && session !== undefined)
+      update({ sessionUpdate: "notice", severity: "warning", title: text });
+    else given.context.host.stderr.write(`retinue: ${text}\n`);
+  };
+  const forms = { sessionId: id, capabilities: given.capabilities.elicitation, elicit: given.elicit };
+  const ask = createAskQuestions(forms);
   const runtime = createPrintRuntime(given.context, given.options, {
     entrypoint: "acp",
     onWarning: warn,
-    live: { policy: policy.apply },
+    live: {
+      policy: policy.apply,
+      model: choices.model,
+      effort: choices.effort,
+      elicit: createElicit(forms),
+      compactsShort: true,
+      transcript: {
+        titled(title) {
+          state.title = title;
+        },
+      },
+    },
+    ...(ask === undefined ? {} : { host: { ask } }),
     canUseTool: createHostPermission({
       channel,
       policy,
@@ -62,6 +96,9 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
       directory: () => session?.plan.directory ?? given.context.host.cwd,
       waiting: () => undefined,
       warn,
+      refusedForGood() {
+        state.isClosed = true;
+      },
     }),
     tools: createPlanModeTools({
       channel,
@@ -74,82 +111,168 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
   });
   try {
     const { resume } = given;
-    const options = { ...given.request.session, mentions: true, ...(resume === undefined ? {} : { resume }) };
-    const opened = await openPrintSession(runtime, options, new AbortController().signal);
-    session = opened;
-    const { model } = given.options;
-    const { environment } = given.context.host;
-    return wrap(opened, {
-      ...given,
-      policy,
-      close: () => runtime.close(),
-      refuse: (own) => refuseOffline(own, { model, isForProgram: true, environment }),
-    });
+    const options = {
+      ...given.request.session,
+      mentions: true,
+      offlineDemo: true,
+      ...(resume === undefined ? {} : { resume }),
+    };
+    session = await openPrintSession(runtime, options, new AbortController().signal);
+    return wrap(session, { ...given, policy, choices, state, update, close: () => runtime.close() });
   } catch (error) {
     await runtime.close();
     throw error;
   }
 }
 
-interface Wrapped extends Pick<AcpSessionOptions, "send" | "resume" | "mayBypass"> {
-  readonly policy: LivePolicy;
-  readonly close: () => Promise<void>;
-  /** Refuses prompts where no real model answers. */
-  readonly refuse: (session: Session) => void;
+interface SessionState {
+  /** The person closed a question, which ends the turn that asked it. */
+  isClosed: boolean;
+  /** US dollars so far; undefined once the price of a model was not known. */
+  cost: number | undefined;
+  title: string | undefined;
 }
 
-function wrap(session: Session, { send, resume, mayBypass, policy, close, refuse }: Wrapped): AcpSession {
-  const { sessionId } = session.plan;
-  const update = (each: SessionUpdate): void => send(sessionId, each);
-  let running: AbortController | undefined;
+function isSupported(capability: object | null | undefined): boolean {
+  return capability !== undefined && capability !== null;
+}
+
+interface Wrapped extends AcpSessionOptions {
+  readonly policy: LivePolicy;
+  readonly choices: EditorChoices;
+  readonly state: SessionState;
+  readonly update: (update: SessionUpdate) => void;
+  readonly close: () => Promise<void>;
+}
+
+function wrap(session: Session, parts: Wrapped): AcpSession {
+  const { policy, choices, update } = parts;
+  const turns = new Set<AbortController>();
+  let before: Promise<unknown> = Promise.resolve();
+  const stop = (code: string, text: string): void => {
+    for (const turn of turns) turn.abort(new RetinueError(code, text));
+  };
   void watchChildren(session, update);
   return {
-    id: sessionId,
-    modes: () => ({
-      currentModeId: policy.mode() ?? session.plan.policy.mode,
-      availableModes: modesFor(mayBypass),
-    }),
+    id: session.plan.sessionId,
+    modes: choices.modes,
+    options: choices.options,
     setMode: (mode) => void policy.setMode(mode),
-    introduce() {
-      if (resume !== undefined) for (const each of acpHistory(session.messages())) update(each);
-      const commands = session.skills.filter(({ userInvocable }) => userInvocable);
-      update({
-        sessionUpdate: "available_commands_update",
-        availableCommands: commands.map(({ name, description }) => ({ name, description })),
-      });
+    choose: choices.choose,
+    introduce(showsHistory) {
+      if (showsHistory) for (const each of acpHistory(session.messages())) update(each);
+      update({ sessionUpdate: "available_commands_update", availableCommands: commandsOf(session) });
     },
     async prompt(content) {
-      if (running !== undefined)
-        throw new RetinueError("session-busy", "The session still works on the prompt before this one.");
-      running = new AbortController();
+      const turn = new AbortController();
+      turns.add(turn);
+      const waited = before;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      before = promise;
       try {
-        refuse(session);
-        return await run(session, { content, update, signal: running.signal });
+        await waited;
+        if (turn.signal.aborted) return "cancelled";
+        const { model } = parts.options;
+        const { environment } = parts.context.host;
+        refuseOffline(session, { model: choices.model() ?? model, environment });
+        return await run(session, { content, parts, signal: turn.signal });
       } finally {
-        running = undefined;
+        turns.delete(turn);
+        resolve();
       }
     },
-    cancel: () => running?.abort(new RetinueError("aborted", "The editor cancelled the turn.")),
+    cancel: () => stop("aborted", "The editor cancelled the turn."),
     async [Symbol.asyncDispose]() {
-      running?.abort(new RetinueError("session-closed", "The session was closed."));
+      stop("session-closed", "The session was closed.");
       await session.close();
-      await close();
+      await parts.close();
     },
   };
 }
 
+function commandsOf({ skills }: Session) {
+  const own = skills.filter(({ userInvocable }) => userInvocable);
+  return [
+    {
+      name: "compact",
+      description: "Replaces the older part of the conversation by a summary.",
+      input: { hint: "what the summary should dwell on" },
+    },
+    ...own.map(({ name, description, argumentHint }) => ({
+      name,
+      description,
+      ...(argumentHint === undefined ? {} : { input: { hint: argumentHint } }),
+    })),
+  ];
+}
+
 interface AcpTurn {
   readonly content: readonly ContentBlock[];
-  readonly update: (update: SessionUpdate) => void;
+  readonly parts: Wrapped;
   readonly signal: AbortSignal;
 }
 
-async function run(session: Session, { content, update, signal }: AcpTurn): Promise<StopReason> {
-  for await (const event of session.stream(promptOf(content), signal)) {
-    if (event.type === "run-ended") return stopReason(event.ending, signal);
-    for (const each of acpUpdates(event)) update(each);
+async function run(session: Session, { content, parts, signal }: AcpTurn): Promise<StopReason> {
+  const { state, update } = parts;
+  const compaction = createCompactionUpdates(parts.capabilities);
+  const prompt = promptOf(content);
+  state.isClosed = false;
+  // A session is called by its first prompt until it is given a title.
+  if (session.messages().length === 0) state.title ??= titleOf(prompt);
+  let hasSpoken = false;
+  for await (const event of session.stream(prompt, signal)) {
+    if (event.type === "run-ended") {
+      const { text } = event.ending;
+      // Nothing was asked of a model, as when there was nothing to compact.
+      if (!hasSpoken && text !== "") update(agentText(text));
+      update(infoOf(state));
+      return stopReason(event.ending, signal.aborted || state.isClosed);
+    }
+    const own = [...acpUpdates(event), ...compaction(event), ...usageOf(event, session, state)];
+    hasSpoken ||= own.some(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
+    for (const each of own) update(each);
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
+}
+
+/** How full the window is after each answer, and what the session has cost so far. */
+function usageOf(event: RunEvent, { model }: Session, state: SessionState): readonly SessionUpdate[] {
+  if (event.type !== "assistant-answered" && event.type !== "context-compacted") return [];
+  const { costUsd, usage } = event;
+  state.cost = costUsd === undefined || state.cost === undefined ? undefined : state.cost + costUsd;
+  const used =
+    event.type === "context-compacted" ? event.postTokens : contextTokens(usage) + usage.outputTokens;
+  const cost = state.cost === undefined ? {} : { cost: { amount: state.cost, currency: "USD" } };
+  return [{ sessionUpdate: "usage_update", used, size: model.contextWindow, ...cost }];
+}
+
+function infoOf({ title }: SessionState): SessionUpdate {
+  const updatedAt = new Date().toISOString();
+  return { sessionUpdate: "session_info_update", updatedAt, ...(title === undefined ? {} : { title }) };
+}
+
+function titleOf(content: UserMessage["content"]): string | undefined {
+  const text = textOf({ role: "user", content }).replace(/\s+/g, " ").trim();
+  if (text === "") return undefined;
+  return text.length > maxTitle ? `${text.slice(0, maxTitle - 1)}…` : text;
+}
+
+const maxTitle = 200;
+
+/** A compaction as the editor can show it: as one, or in words. */
+function createCompactionUpdates({ session }: ClientCapabilities) {
+  const isShown = isSupported(session?.compaction);
+  let count = 0;
+  return (event: RunEvent): readonly SessionUpdate[] => {
+    if (event.type !== "compaction-started" && event.type !== "context-compacted") return [];
+    if (event.type === "compaction-started") count += 1;
+    const about = { sessionUpdate: "compaction_update", compactionId: `compaction-${count}` } as const;
+    if (event.type === "compaction-started") return isShown ? [{ ...about, status: "in_progress" }] : [];
+    const text = textOf(event.summary);
+    if (isShown) return [{ ...about, status: "completed", summary: [{ type: "text", text }] }];
+    const { preTokens, postTokens } = event;
+    return [agentText(`The conversation was compacted from ${preTokens} to ${postTokens} tokens.`)];
+  };
 }
 
 /** A call that an agent works for shows what that agent does now. */
@@ -162,8 +285,8 @@ async function watchChildren(session: Session, update: (update: SessionUpdate) =
   }
 }
 
-function stopReason({ status, reason, error }: RunEnding, signal: AbortSignal): StopReason {
-  if (signal.aborted) return "cancelled";
+function stopReason({ status, reason, error }: RunEnding, isCancelled: boolean): StopReason {
+  if (isCancelled) return "cancelled";
   if (reason === "refusal") return "refusal";
   if (reason === "max_tokens") return "max_tokens";
   if (reason === "max_turns") return "max_turn_requests";
@@ -190,31 +313,17 @@ function nameOf(uri: string): string {
   return uri.startsWith("file://") ? decodeURIComponent(new URL(uri).pathname) : uri;
 }
 
-const modeNames: ReadonlyMap<PermissionMode, string> = new Map([
-  ["default", "Ask before changes"],
-  ["acceptEdits", "Accept edits"],
-  ["plan", "Plan only"],
-  ["dontAsk", "Deny what no rule allows"],
-  ["bypassPermissions", "Allow everything that no rule denies"],
-]);
-
-function modesFor(mayBypass: boolean): SessionModeState["availableModes"] {
-  return permissionModes.flatMap((id) => {
-    const name = modeNames.get(id);
-    return name === undefined || (id === "bypassPermissions" && !mayBypass) ? [] : [{ id, name }];
-  });
-}
-
-function policyOf(given: AcpSessionOptions, session: () => Session | undefined): LivePolicy {
+function policyOf(
+  given: AcpSessionOptions,
+  session: () => Session | undefined,
+  { modeChanged }: { readonly modeChanged: (mode: string) => void },
+): LivePolicy {
   const { host } = given.context;
   return createLivePolicy({
     directory: () => host.cwd,
     mayBypass: () => given.mayBypass,
     initialMode: () => session()?.plan.policy.mode ?? "default",
-    modeChanged(mode) {
-      const id = session()?.plan.sessionId;
-      if (id !== undefined) given.send(id, { sessionUpdate: "current_mode_update", currentModeId: mode });
-    },
+    modeChanged,
     paths: async () => session()?.discovered.paths ?? projectPaths({ ...host, env: host.environment }),
   });
 }

@@ -68,7 +68,7 @@ export function toolCall(
   };
 }
 
-function agentText(text: string): SessionUpdate {
+export function agentText(text: string): SessionUpdate {
   return { sessionUpdate: "agent_message_chunk", content: { type: "text", text } };
 }
 

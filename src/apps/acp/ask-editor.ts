@@ -1,9 +1,18 @@
+import { randomUUID } from "node:crypto";
 import type {
+  ClientCapabilities,
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  ElicitationPropertySchema,
+  ElicitationSchema,
   PermissionOption,
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { ToolHost } from "../../index.ts";
+import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import { toolCall } from "./acp-updates.ts";
 
 /** Puts the question of a call to the editor, in the form in which hosts of the Agent SDK are asked. */
@@ -34,5 +43,78 @@ export function createAskEditor(sessionId: () => string, requestPermission: Requ
     if (outcome.optionId !== "always") return { behavior: "allow" };
     const forSession = updates.map((update) => ({ ...update, destination: "session" }));
     return { behavior: "allow", updatedPermissions: forSession };
+  };
+}
+
+type Elicit = (
+  request: CreateElicitationRequest,
+  signal: AbortSignal | undefined,
+) => Promise<CreateElicitationResponse>;
+
+/** Who asks the person at the editor, and which of the forms of a question that editor knows. */
+export interface EditorForms {
+  readonly sessionId: () => string;
+  readonly capabilities: ClientCapabilities["elicitation"];
+  readonly elicit: Elicit;
+}
+
+type AskMcpQuestion = NonNullable<LiveControls["elicit"]>;
+
+/** Puts what an MCP server wants to know to the person; a question that the editor cannot show is declined. */
+export function createElicit({ sessionId, capabilities, elicit }: EditorForms): AskMcpQuestion {
+  return async ({ server, message, url, elicitationId, schema }, { signal }) => {
+    const about = { sessionId: sessionId(), message: `${server}: ${message}` };
+    const isShown = url === undefined ? capabilities?.form : capabilities?.url;
+    if (isShown === undefined || isShown === null) return { action: "decline" };
+    const answer = await elicit(
+      url === undefined
+        ? // The server wrote the form by the rules of MCP, which are the same.
+          { ...about, mode: "form", requestedSchema: { type: "object", ...schema } as ElicitationSchema }
+        : { ...about, mode: "url", url, elicitationId: elicitationId ?? randomUUID() },
+      signal,
+    );
+    if (answer.action !== "accept") return { action: answer.action === "cancel" ? "cancel" : "decline" };
+    const content = "content" in answer && isRecord(answer.content) ? answer.content : {};
+    return {
+      action: "accept",
+      content: content as NonNullable<Awaited<ReturnType<AskMcpQuestion>>["content"]>,
+    };
+  };
+}
+
+/** Puts the questions of AskUserQuestion to the person as one form; undefined where the editor shows none. */
+export function createAskQuestions({ sessionId, capabilities, elicit }: EditorForms): ToolHost["ask"] {
+  if (capabilities?.form === undefined || capabilities.form === null) return undefined;
+  return async (questions, { signal, callId }) => {
+    const fields = questions.map(({ question, header, options, multiSelect }, at) => {
+      const choices = options.map(({ label, description }) => ({ const: label, title: label, description }));
+      const about = { title: header, description: question };
+      const field: ElicitationPropertySchema = multiSelect
+        ? { type: "array", ...about, items: { anyOf: choices } }
+        : { type: "string", ...about, oneOf: choices };
+      return [`question${at + 1}`, field] as const;
+    });
+    const answer = await elicit(
+      {
+        sessionId: sessionId(),
+        ...(callId === undefined ? {} : { toolCallId: callId }),
+        mode: "form",
+        message: questions.map(({ question }) => question).join("\n"),
+        requestedSchema: {
+          type: "object",
+          properties: Object.fromEntries(fields),
+          required: fields.map(([name]) => name),
+        },
+      },
+      signal,
+    );
+    if (answer.action !== "accept")
+      throw new RetinueError("question-declined", "the person closed the questions without an answer");
+    const content = "content" in answer && isRecord(answer.content) ? answer.content : {};
+    const given = questions.map(({ question }, at) => {
+      const value = content[`question${at + 1}`];
+      return [question, Array.isArray(value) ? value.join(", ") : String(value ?? "")] as const;
+    });
+    return Object.fromEntries(given);
   };
 }

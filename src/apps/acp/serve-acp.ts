@@ -11,12 +11,15 @@ import { type PrintOptions, readPrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { type AcpSession, openAcpSession } from "./acp-session.ts";
 import { createAskEditor } from "./ask-editor.ts";
+import { deleteEditorSession, listEditorSessions } from "./editor-sessions.ts";
 
 interface AcpServer {
   readonly acp: typeof Acp;
   readonly context: CommandContext;
   readonly options: PrintOptions & AgentSdkOptions;
   readonly sessions: Map<string, AcpSession>;
+  /** What the editor said that it can do. */
+  capabilities: Acp.ClientCapabilities;
 }
 
 /** `retinue acp`: serves an editor over stdin and stdout by the Agent Client Protocol, until its input ends. */
@@ -27,7 +30,7 @@ export async function serveAcp(
   const { host } = context;
   readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   const acp = await import("@agentclientprotocol/sdk");
-  const server: AcpServer = { acp, context, options, sessions: new Map() };
+  const server: AcpServer = { acp, context, options, sessions: new Map(), capabilities: {} };
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const connection = createAgent(server).connect(streamOf(server, stop.signal));
@@ -60,30 +63,52 @@ function createAgent(server: AcpServer): Acp.AgentApp {
   const { agent: methods } = acp.methods;
   return acp
     .agent({ name: "retinue" })
-    .onRequest(methods.initialize, () => ({
-      protocolVersion: acp.PROTOCOL_VERSION,
-      agentInfo: { name: "retinue", title: "Retinue", version },
-      agentCapabilities: {
-        loadSession: true,
-        promptCapabilities: { image: true, audio: false, embeddedContext: true },
-        mcpCapabilities: { http: true, sse: true },
-        sessionCapabilities: { close: {} },
-      },
-      authMethods: [],
-    }))
+    .onRequest(methods.initialize, ({ params }) => {
+      server.capabilities = params.clientCapabilities ?? {};
+      return {
+        protocolVersion: acp.PROTOCOL_VERSION,
+        agentInfo: { name: "retinue", title: "Retinue", version },
+        agentCapabilities: {
+          loadSession: true,
+          promptCapabilities: { image: true, audio: false, embeddedContext: true },
+          mcpCapabilities: { http: true, sse: true },
+          sessionCapabilities: { list: {}, delete: {}, resume: {}, close: {}, additionalDirectories: {} },
+        },
+        authMethods: [],
+      };
+    })
     .onRequest(methods.authenticate, () => ({}))
     .onRequest(methods.session.new, async ({ params, client }) => {
       const session = await open(server, client, params);
-      return { sessionId: session.id, modes: session.modes() };
+      return { sessionId: session.id, ...choicesOf(session) };
     })
-    .onRequest(methods.session.load, async ({ params, client }) => {
-      const { sessionId: resume, ...rest } = params;
-      return { modes: (await open(server, client, { ...rest, resume })).modes() };
-    })
+    .onRequest(methods.session.load, async ({ params: { sessionId: resume, ...params }, client }) =>
+      choicesOf(await open(server, client, { ...params, resume, showsHistory: true })),
+    )
+    .onRequest(methods.session.resume, async ({ params: { sessionId: resume, ...params }, client }) =>
+      choicesOf(await open(server, client, { ...params, resume })),
+    )
+    .onRequest(methods.session.list, ({ params }) =>
+      answering(server, () => listEditorSessions(server.context.host, params)),
+    )
+    .onRequest(methods.session.delete, ({ params: { sessionId } }) =>
+      answering(server, async () => {
+        await closeSession(server, sessionId);
+        await deleteEditorSession(server.context.host, sessionId);
+        return {};
+      }),
+    )
     .onRequest(methods.session.setMode, ({ params }) =>
       answering(server, () => {
         find(server, params.sessionId).setMode(params.modeId);
         return {};
+      }),
+    )
+    .onRequest(methods.session.setConfigOption, ({ params }) =>
+      answering(server, () => {
+        const session = find(server, params.sessionId);
+        session.choose(params.configId, params.value);
+        return { configOptions: session.options() };
       }),
     )
     .onRequest(methods.session.prompt, ({ params }) =>
@@ -91,29 +116,41 @@ function createAgent(server: AcpServer): Acp.AgentApp {
         stopReason: await find(server, params.sessionId).prompt(params.prompt),
       })),
     )
-    .onRequest(methods.session.close, async ({ params }) => {
-      const session = find(server, params.sessionId);
-      sessions.delete(session.id);
-      await session[Symbol.asyncDispose]();
+    .onRequest(methods.session.close, async ({ params: { sessionId } }) => {
+      await closeSession(server, find(server, sessionId).id);
       return {};
     })
     .onNotification(methods.session.cancel, ({ params }) => sessions.get(params.sessionId)?.cancel());
 }
 
+function choicesOf(session: AcpSession) {
+  return { modes: session.modes(), configOptions: session.options() };
+}
+
+async function closeSession({ sessions }: AcpServer, id: string): Promise<void> {
+  const session = sessions.get(id);
+  sessions.delete(id);
+  await session?.[Symbol.asyncDispose]();
+}
+
 interface Opening {
   readonly cwd: string;
-  readonly mcpServers: readonly McpServer[];
+  readonly mcpServers?: readonly McpServer[];
   readonly additionalDirectories?: readonly string[] | null;
   readonly resume?: string;
+  /** Whether the editor wants to be shown the conversation so far. */
+  readonly showsHistory?: true;
 }
 
 async function open(server: AcpServer, client: AgentContext, given: Opening): Promise<AcpSession> {
-  const { acp, context, options, sessions } = server;
-  const { cwd, mcpServers, additionalDirectories, resume } = given;
+  const { acp, context, options, sessions, capabilities } = server;
+  const { cwd, mcpServers = [], additionalDirectories, resume, showsHistory } = given;
   if (!isAbsolute(cwd) || statSync(cwd, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw acp.RequestError.invalidParams({ cwd }, "cwd must be the absolute path of a folder");
   const own: CommandContext = { ...context, host: { ...context.host, cwd } };
-  const { session: update, requestPermission } = clientOf(server, client);
+  // Opened again on the same connection, it takes the place of the one that is open.
+  if (resume !== undefined) await closeSession(server, resume);
+  const { session: update, requestPermission, elicit } = clientOf(server, client);
   const session = await answering(server, () =>
     openAcpSession({
       context: own,
@@ -124,29 +161,31 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
       ...(resume === undefined ? {} : { resume }),
       send: update,
       ask: (sessionId) => createAskEditor(sessionId, requestPermission),
+      elicit,
+      capabilities,
       mayBypass:
         options.dangerouslySkipPermissions === true || options.allowDangerouslySkipPermissions === true,
     }),
   );
   sessions.set(session.id, session);
   // An editor knows the session by the answer to this request, which is sent first.
-  if (resume === undefined) setImmediate(() => session.introduce());
-  else session.introduce();
+  if (showsHistory === true) session.introduce(true);
+  else setImmediate(() => session.introduce(false));
   return session;
 }
 
 function clientOf({ acp }: AcpServer, client: AgentContext) {
-  const { session: methods } = acp.methods.client;
+  const { session: methods, elicitation } = acp.methods.client;
+  const until = (signal: AbortSignal | undefined) =>
+    signal === undefined ? {} : { cancellationSignal: signal };
   return {
     // An editor that has gone reads nothing more; the connection ends by itself.
     session: (sessionId: string, update: SessionUpdate): void =>
       void client.notify(methods.update, { sessionId, update }).catch(() => undefined),
     requestPermission: (request: Acp.RequestPermissionRequest, signal: AbortSignal | undefined) =>
-      client.request(
-        methods.requestPermission,
-        request,
-        signal === undefined ? {} : { cancellationSignal: signal },
-      ),
+      client.request(methods.requestPermission, request, until(signal)),
+    elicit: (request: Acp.CreateElicitationRequest, signal: AbortSignal | undefined) =>
+      client.request(elicitation.create, request, until(signal)),
   };
 }
 

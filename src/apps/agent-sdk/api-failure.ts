@@ -14,6 +14,7 @@ const categories: ReadonlyMap<string, string> = new Map([
   ["unexpected-answer", "server_error"],
   ["invalid-request", "invalid_request"],
   ["context-too-long", "invalid_request"],
+  ["prompt_too_large", "invalid_request"],
   ["not-found", "model_not_found"],
   ["untrusted-certificate", "unknown"],
   ["script-mismatch", "invalid_request"],
@@ -26,6 +27,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ["server-error", 500],
   ["invalid-request", 400],
   ["context-too-long", 400],
+  ["prompt_too_large", 400],
   ["not-found", 404],
 ]);
 
@@ -48,10 +50,12 @@ export function finalCategory(code: string): string {
   return code === "overloaded" ? "server_error" : errorCategory(code);
 }
 
-/** What programs are told about a failure of the provider. */
+/** What programs are told about a failure of the provider, or about an answer that is none. */
 export interface ApiFailure {
   readonly category: string;
   readonly status: number | null;
+  /** The one name of an answer that was cut. */
+  readonly cut?: "max_output_tokens";
   /** The provider's name of the error, where it gave one. */
   readonly type?: string;
   readonly text: string;
@@ -70,6 +74,24 @@ export function apiFailureOf(ending: RunEnding): ApiFailure | undefined {
   return { category, status, ...type, text };
 }
 
+/** Also an answer that the model refused to give or that broke off for good. */
+export function answerFailureOf(ending: RunEnding): ApiFailure | undefined {
+  if (ending.reason === "refusal")
+    return {
+      category: "invalid_request",
+      status: null,
+      text: "API Error: The model declined to answer this request. Say it differently, or choose another model.",
+    };
+  if (ending.reason === "max_tokens" || ending.reason === "model_context_window_exceeded")
+    return {
+      category: "max_output_tokens",
+      cut: "max_output_tokens",
+      status: null,
+      text: "API Error: The answer broke off at the limit of output tokens, also when it was continued. CLAUDE_CODE_MAX_OUTPUT_TOKENS raises the limit.",
+    };
+  return apiFailureOf(ending);
+}
+
 function leadOf(reason: string, isUnpaid: boolean): string {
   return isUnpaid ? "Credit balance is too low. " : (leads.get(reason) ?? "");
 }
@@ -80,4 +102,5 @@ const leads: ReadonlyMap<string, string> = new Map([
   ["not-found", "There's an issue with the selected model: it may not exist, or you have no access to it. "],
   ["unauthorized", "Failed to authenticate. "],
   ["context-too-long", "Prompt is too long. "],
+  ["prompt_too_large", "Prompt is too long. "],
 ]);

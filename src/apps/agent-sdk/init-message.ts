@@ -31,16 +31,20 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
     tools: toolNames(session),
     mcp_servers: session.mcpServers().map((server) => ({
       name: server.name,
-      status: serverStatus[server.status.type],
+      status: serverStatus(server.status),
       source: serverSource(server),
+      ...("reason" in server.status ? { error: server.status.reason } : {}),
     })),
     model: facts.model,
+    model_provider: session.model.provider,
+    model_reason: plan.model.from,
     permissionMode: facts.mode,
     slash_commands: [
       ...builtinCommands.map(({ name }) => name),
       ...commandNames(skills),
       ...(facts.commands ?? []).map(({ name }) => name),
     ],
+    terminal_slash_commands: [],
     apiKeySource: facts.apiKeySource,
     claude_code_version: followedVersion,
     retinue_version: version,
@@ -56,7 +60,15 @@ export function initMessage(session: Session, facts: InitFacts): SdkMessage {
       })),
     capabilities,
     additional_directories: plan.policy.workingDirectories.filter((folder) => folder !== plan.directory),
+    original_cwd: plan.directory,
+    analytics_disabled: true,
+    product_feedback_disabled: true,
     fast_mode_state: "off",
+    fast_mode_disabled_reason: "sdk_opt_in_required",
+    per_turn_effort_active: false,
+    ultrathink_available: false,
+    ultrathink_typed_raises: false,
+    view_mode: "default",
     effort: plan.effort?.value ?? null,
     ...(facts.promptIds === undefined || facts.promptIds.length === 0
       ? {}
@@ -78,7 +90,13 @@ export function serverSource({
   return transport?.type === "sdk" ? "sdk" : serverScope(scope);
 }
 
-export const serverStatus = {
+type ServerStatus = ReturnType<Session["mcpServers"]>[number]["status"];
+
+export function serverStatus(status: ServerStatus): string {
+  return status.type === "failed" && status.needsAuth === true ? "needs-auth" : statusWords[status.type];
+}
+
+const statusWords = {
   connected: "connected",
   connecting: "pending",
   planned: "pending",

@@ -32,7 +32,7 @@ export interface CliHost {
   /** The bare streams, for a protocol that is spoken over them; opens stdin. */
   streams?(): { readonly input: Readable; readonly output: Writable };
   /**
-   * Calls back at the first Ctrl+C, SIGTERM or SIGHUP instead of ending, with a Error `interrupted` that says which; who repeats
+   * Calls back at the first Ctrl+C, SIGTERM, SIGHUP or SIGQUIT instead of ending, with a Error `interrupted` that says which; who repeats
    * it ends the process. Returns how to forget it.
    */
   onInterrupt(listener: (reason: RetinueError) => void): () => void;

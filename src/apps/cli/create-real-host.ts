@@ -123,7 +123,7 @@ function onInterrupt(listener: (reason: RetinueError) => void): () => void {
   };
 }
 
-const endSignalNames = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const endSignalNames = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const;
 
 function createInput(): CliInput {
   return {

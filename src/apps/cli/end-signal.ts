@@ -1,7 +1,7 @@
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 
 /** The signals by which somebody asks the process to end, and the exit codes that shells give them. */
-export const endSignals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+export const endSignals = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129, SIGQUIT: 131 } as const;
 export type EndSignal = keyof typeof endSignals;
 
 /** Why everything is stopped; what is cut off by it can be resumed. */

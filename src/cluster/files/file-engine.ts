@@ -2,6 +2,7 @@ import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { missingNeeds, normalizeNeeds } from "../missing-needs.ts";
 import {
+  type ActivationOutcome,
   type ActivationStatus,
   checkName,
   type Engine,
@@ -9,10 +10,13 @@ import {
   type Log,
   type RunActivation,
   type ServeOptions,
+  thrownPauseMs,
   type WakeOptions,
   type Worker,
 } from "../store.ts";
 
+/** How often the worker looks for agents whose pause is over. */
+const lookMs = 250;
 /** How many activation ids are remembered per agent, to recognize a repeated wake. */
 const rememberedIds = 32;
 
@@ -25,6 +29,8 @@ interface Agent {
   seen: number;
   ids: readonly string[];
   running: AbortController | undefined;
+  /** Given back to wait for a while; a process that starts later need not know. */
+  notBefore: number;
   idleSince: number;
 }
 
@@ -98,8 +104,10 @@ function dispatch(engine: EngineState): void {
   const { server, agents, limit } = engine;
   if (server === undefined || server.draining.signal.aborted) return;
   const { options } = server;
+  if (options.ailment?.() !== undefined) return;
   const ready = [...agents.values()]
     .filter((agent) => isQueued(agent) && missingNeeds(agent.needs, options.has ?? []).length === 0)
+    .filter(({ notBefore }) => notBefore <= engine.now())
     .sort((a, b) => a.priority - b.priority);
   const free = Math.min(options.slots, limit) - runningIn(engine).length;
   for (const agent of ready.slice(0, Math.max(0, free))) void runAgent(engine, server, agent);
@@ -113,19 +121,27 @@ async function runAgent(
   const controller = new AbortController();
   agent.running = controller;
   agent.seen = agent.wakes;
-  let outcome: "done" | "again" = "done";
+  let outcome: ActivationOutcome = "done";
   try {
     const { signal } = controller;
     const confirm = async (): Promise<void> => signal.throwIfAborted();
     const worker = workerId(engine.identity);
     outcome = await run({ agent: agent.name, worker, signal, draining: draining.signal, confirm });
   } catch (error) {
-    if (!controller.signal.aborted) options.onError?.(error, agent.name);
+    // Whoever cancelled it has seen to what follows. Nothing else that is thrown is done.
+    if (!controller.signal.aborted) {
+      outcome = { againAfterMs: thrownPauseMs };
+      options.onError?.(error, agent.name);
+    }
   }
-  if (outcome === "again") agent.wakes += 1;
+  if (outcome !== "done") agent.wakes += 1;
+  if (typeof outcome === "object") agent.notBefore = engine.now() + outcome.againAfterMs;
   agent.running = undefined;
   agent.idleSince = engine.now();
-  await record(engine.log, isQueued(agent) ? { queued: agent.name } : { idle: agent.name });
+  // Where that cannot be written, the agent runs once more after a restart and finds nothing to do.
+  await record(engine.log, isQueued(agent) ? { queued: agent.name } : { idle: agent.name }).catch((error) =>
+    options.onError?.(error, agent.name),
+  );
   engine.server?.onIdle?.();
   dispatch(engine);
 }
@@ -165,8 +181,8 @@ function wakeLater(engine: EngineState, { agent, id, options, delayMs }: LaterWa
 function startServer(engine: EngineState, run: Server["run"], options: Server["options"]): Worker {
   if (engine.server !== undefined)
     throw new RetinueError("already-serving", "This process already is a worker of this store.");
-  // Nothing else may keep the process alive while there is nothing to run.
-  const alive = setInterval(() => undefined, 2 ** 30);
+  // Nothing else may keep the process alive while there is nothing to run; and what had to wait is looked for.
+  const alive = setInterval(() => dispatch(engine), lookMs);
   const own: Server = { run, options, draining: new AbortController(), alive, onIdle: undefined };
   engine.server = own;
   dispatch(engine);
@@ -188,9 +204,11 @@ function createReports(engine: EngineState): Pick<Engine, "status" | "workers" |
     },
     async workers() {
       if (engine.server === undefined) return [];
-      const { slots, has = [] } = engine.server.options;
+      const { slots, has = [], ailment } = engine.server.options;
       const running = runningIn(engine).length;
-      return [{ id: workerId(identity), ...identity, slots, running, has, seenAt: now() }];
+      const own = ailment?.();
+      const about = own === undefined ? {} : { ailment: own };
+      return [{ id: workerId(identity), ...identity, slots, running, has, ...about, seenAt: now() }];
     },
     async prune(before) {
       const idle = [...agents.values()].filter((agent) => !isQueued(agent) && agent.running === undefined);
@@ -250,6 +268,7 @@ function agentOf(agents: Map<string, Agent>, name: string, now: number): Agent {
     seen: 0,
     ids: [],
     running: undefined,
+    notBefore: 0,
     idleSince: now,
   };
   agents.set(name, fresh);

@@ -4,6 +4,7 @@ import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResultRow } from 
 import { sleep } from "../../foundation/abortable.ts";
 import { fileError } from "../../foundation/file-error.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import { isPassingState } from "../classify-fault.ts";
 import { type ConnectionOptions, describeConnection, type TlsOptions } from "./connection-options.ts";
 import { loadPg } from "./load-packages.ts";
 
@@ -19,7 +20,7 @@ export interface DatabaseOptions {
   readonly connectMs?: number | undefined;
 }
 
-/** Connections to one database. Queries outlast a restart of the server: they are tried again until it is back. */
+/** Connections to one database. Queries outlast a restart or a full disk of the server: they are tried again until it is back. */
 export interface Database {
   readonly label: string;
   readonly pool: Pool;
@@ -163,18 +164,10 @@ async function retryWhileUnreachable<Result>(
   }
 }
 
-/** SQLSTATEs that say nothing about the statement: connection, shutdown, too many connections, deadlock, a server demoted. */
-const transientStates = /^(08|57P0[123]|53300|40001|40P01|25P03|25006)/;
-const transientCodes = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "EPIPE",
-  "ETIMEDOUT",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-]);
+const transientCodes: ReadonlySet<string> = new Set(
+  `ECONNREFUSED ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH ENETDOWN EADDRNOTAVAIL
+  EMFILE ENFILE ENOBUFS ENOMEM EAGAIN`.split(/\s+/),
+);
 /** The client reports a connection that broke in the middle of a query by these sentences alone. */
 const transientMessages =
   /^Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout|is not currently accepting connections$/;
@@ -182,11 +175,7 @@ const transientMessages =
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  return (
-    transientCodes.has(code) ||
-    (code.length === 5 && transientStates.test(code)) ||
-    transientMessages.test(error.message)
-  );
+  return transientCodes.has(code) || isPassingState(code) || transientMessages.test(error.message);
 }
 
 /** What Node says of a certificate that it does not accept. */

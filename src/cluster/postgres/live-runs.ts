@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { isConflict, ownershipLost, type RunActivation } from "../store.ts";
+import { classifyFault } from "../classify-fault.ts";
+import { type ActivationOutcome, ownershipLost, type RunActivation, thrownPauseMs } from "../store.ts";
 import type { AgentTable, OwnedRun } from "./agent-table.ts";
 import type { RunSchedule } from "./run-schedule.ts";
 
@@ -95,17 +96,18 @@ async function runOnce(options: LiveRunsOptions, live: Live, owned: OwnedRun): P
     controller.abort(ownershipLost(agent));
     throw ownershipLost(agent);
   };
-  let outcome: "done" | "again" = "done";
+  let outcome: ActivationOutcome;
   try {
     outcome = await run({ agent, worker, signal, draining, confirm });
   } catch (error) {
-    // Work that only failed because the store was away is not done.
-    if (hasCode(error, "store-unreachable")) outcome = "again";
-    if (!signal.aborted && !isConflict(error)) onError(error, agent);
+    const isLost = classifyFault(error) === "conflict";
+    // Whoever cancelled the agent or took it over has seen to what follows. Nothing else that is thrown is done.
+    outcome = isLost || signal.aborted ? "done" : { againAfterMs: thrownPauseMs };
+    if (!signal.aborted && !isLost) onError(error, agent);
   }
   if (hasCode(signal.reason, "draining")) outcome = "again";
-  if (outcome === "again") {
-    await schedule.release(owned);
+  if (outcome !== "done") {
+    await schedule.release(owned, outcome === "again" ? 0 : outcome.againAfterMs);
     return undefined;
   }
   const next = await agents.end(owned);

@@ -15,7 +15,7 @@ export const defaultFrozenMs = 4_500;
 const graceMs = 3_000;
 
 /** What a worker says of itself when it joins. */
-export type MemberDescription = Omit<WorkerStatus, "running" | "seenAt">;
+export type MemberDescription = Omit<WorkerStatus, "running" | "seenAt" | "ailment">;
 
 export interface MembershipOptions {
   readonly database: Database;
@@ -24,6 +24,8 @@ export interface MembershipOptions {
   readonly self: MemberDescription;
   readonly frozenMs: number;
   readonly running: () => number;
+  /** Why this worker takes no agents at present. */
+  readonly ailment: () => string | undefined;
   /** Gives the work of a dead worker back to the queue. */
   readonly recover: (worker: string) => Promise<void>;
   /** Others believed this worker to be dead and have taken its agents. */
@@ -141,13 +143,14 @@ interface Peer {
 
 /** False when a peer has deleted the row of this worker, which it does after taking over. */
 async function report(state: State): Promise<boolean> {
-  const { place, self, running, frozenMs } = state.options;
+  const { place, self, running, ailment, frozenMs } = state.options;
   const { client } = sessionOf(state);
   const began = performance.now();
   const { rowCount } = await client.query({
     name: "worker-report",
-    text: `UPDATE ${place.schema}.worker SET beat = clock_timestamp(), running = $3 WHERE tenant = $1 AND id = $2`,
-    values: [place.tenant, self.id, running()],
+    text: `UPDATE ${place.schema}.worker SET beat = clock_timestamp(), running = $3, ailment = $4
+      WHERE tenant = $1 AND id = $2`,
+    values: [place.tenant, self.id, running(), ailment()?.slice(0, 1_000) ?? null],
   });
   if (rowCount === 0) return false;
   state.reportedAt = began;

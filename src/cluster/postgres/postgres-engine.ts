@@ -73,6 +73,9 @@ export function createPostgresEngine(options: PostgresEngineOptions): PostgresEn
   };
 }
 
+/** A worker that has said nothing for this long runs nothing, although no other has been there to find it dead. */
+const silentMs = 15_000;
+
 interface StatusRow {
   readonly active: boolean;
   readonly worker: string | null;
@@ -82,22 +85,30 @@ interface StatusRow {
 async function readStatus(database: Database, place: Place, agent: string): Promise<ActivationStatus> {
   const { schema, tenant } = place;
   const text = `
-    SELECT a.active, a.owner_worker AS worker, q.needs FROM ${schema}.agent a
+    SELECT a.active, q.needs, k.id AS worker FROM ${schema}.agent a
+    LEFT JOIN ${schema}.worker k ON k.tenant = a.tenant AND k.id = a.owner_worker
+      AND k.beat > clock_timestamp() - $3 * interval '1 ms'
     LEFT JOIN ${schema}.queue q ON q.tenant = a.tenant AND q.name = a.queue
     WHERE a.tenant = $1 AND a.agent = $2`;
-  const [row] = await database.query<StatusRow>({ text, values: [tenant, agent] });
+  const [row] = await database.query<StatusRow>({ text, values: [tenant, agent, silentMs] });
   if (row === undefined || !row.active) return { state: "idle" };
   if (row.worker !== null) return { state: "running", worker: row.worker };
   return { state: "queued", missing: missingEverywhere(row.needs ?? [], await readWorkers(database, place)) };
 }
 
+interface WorkerRow extends Omit<WorkerStatus, "seenAt" | "ailment"> {
+  readonly seen: string;
+  readonly ailment: string | null;
+}
+
 async function readWorkers(database: Database, { schema, tenant }: Place): Promise<readonly WorkerStatus[]> {
   const text = `
-    SELECT id, machine, pid, version, slots, running, has, extract(epoch from beat) * 1000 AS seen
+    SELECT id, machine, pid, version, slots, running, has, ailment, extract(epoch from beat) * 1000 AS seen
     FROM ${schema}.worker WHERE tenant = $1 ORDER BY started, id`;
-  const rows = await database.query<Omit<WorkerStatus, "seenAt"> & { readonly seen: string }>({
-    text,
-    values: [tenant],
-  });
-  return rows.map(({ seen, ...worker }) => ({ ...worker, seenAt: Number(seen) }));
+  const rows = await database.query<WorkerRow>({ text, values: [tenant] });
+  return rows.map(({ seen, ailment, ...worker }) => ({
+    ...worker,
+    ...(ailment === null ? {} : { ailment }),
+    seenAt: Number(seen),
+  }));
 }

@@ -22,8 +22,8 @@ export interface RunScheduleOptions {
 export interface RunSchedule {
   wake(request: WakeRequest): Promise<void>;
   wakeLater(request: WakeRequest, delayMs: number): Promise<void>;
-  /** Gives a run back so that another worker takes it. */
-  release(run: OwnedRun): Promise<void>;
+  /** Gives a run back so that another worker takes it, at once or after a while. */
+  release(run: OwnedRun, delayMs?: number): Promise<void>;
   /** Schedules agents again that are active although nothing is scheduled for them. */
   rescue(): Promise<void>;
   prune(before: number): Promise<number>;
@@ -57,10 +57,10 @@ export function createRunSchedule({ database, place, bus, agents }: RunScheduleO
         enqueue(client, [{ id, kind: timerJob, queue: timerQueue, input, delayMs }]),
       );
     },
-    async release(run) {
+    async release(run, delayMs = 0) {
       await database.transaction(async (client) => {
         const next = await agents.release(client, run);
-        if (next !== undefined) await enqueue(client, [toJob(next)]);
+        if (next !== undefined) await enqueue(client, [{ ...toJob(next), delayMs }]);
       });
     },
     async rescue() {

@@ -1,7 +1,7 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 
 /** The layout below. A newer one only adds, so that workers of the version before can go on while a deployment rolls. */
-export const schemaVersion = 1;
+export const schemaVersion = 2;
 
 export const defaultSchema = "retinue";
 export const defaultTenant = "default";
@@ -106,6 +106,8 @@ function workerTables(schema: string): string {
       beat timestamptz NOT NULL DEFAULT clock_timestamp(),
       PRIMARY KEY (tenant, id)
     ) WITH (fillfactor = 50);
+    -- Layout 2: why a worker takes nothing.
+    ALTER TABLE ${schema}.worker ADD COLUMN IF NOT EXISTS ailment text;
 
     CREATE TABLE IF NOT EXISTS ${schema}.tenant (
       tenant text PRIMARY KEY,

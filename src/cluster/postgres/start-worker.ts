@@ -2,8 +2,8 @@
 
 import { sleep } from "../../foundation/abortable.ts";
 import { isRecord } from "../../foundation/json-record.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { RunActivation, ServeOptions, Worker } from "../store.ts";
+import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import { type RunActivation, type ServeOptions, thrownPauseMs, type Worker } from "../store.ts";
 import { type AgentTable, anyQueue } from "./agent-table.ts";
 import type { Database } from "./database.ts";
 import { type JobRunner, startJobRunner } from "./job-runner.ts";
@@ -103,9 +103,23 @@ function startRunner(
   const onError = serve.onError ?? (() => undefined);
   const jobs = new Map<string, (...input: string[]) => Promise<void>>([
     [runJob, (agent = "", run = "") => live.start(agent, run)],
-    [timerJob, (text = "") => wakeByTimer(schedule, text).catch(onError)],
+    [timerJob, (text = "") => keepTrying(() => wakeByTimer(schedule, text), onError)],
   ]);
   return startJobRunner({ database, place, id: self.id, jobs, onError });
+}
+
+/** A timer that is dropped because the store was away would leave its agent waiting for ever. */
+async function keepTrying(work: () => Promise<void>, onError: (error: unknown) => void): Promise<void> {
+  while (true) {
+    try {
+      return await work();
+    } catch (error) {
+      onError(error);
+      // With the store of this process closed, its successor finds the job unfinished.
+      if (isRetinueError(error) && error.code === "store-closed") return;
+      await new Promise((resolve) => setTimeout(resolve, thrownPauseMs));
+    }
+  }
 }
 
 async function wakeByTimer(schedule: RunSchedule, text: string): Promise<void> {
@@ -130,6 +144,7 @@ function join(options: WorkerOptions, { live, runner }: Machinery): Promise<Memb
     frozenMs,
     self: { ...self, slots: serve.slots, has: serve.has ?? [] },
     running: () => live.size,
+    ailment: serve.ailment ?? (() => undefined),
     async recover(worker) {
       await runner.recover(worker);
       bus.publish(wakeTopic, null);
@@ -159,7 +174,7 @@ async function lookForWork(options: WorkerOptions, { live, runner }: Machinery):
   });
   if (waiting === undefined) return;
   if (waiting.has_timers) await runner.poll(timerQueue, 100);
-  if (waiting.queues.length === 0 || live.size >= serve.slots) return;
+  if (waiting.queues.length === 0 || live.size >= serve.slots || serve.ailment?.() !== undefined) return;
   const start = async (limit: number): Promise<void> => {
     const before = live.size;
     for (const queue of waiting.queues) {

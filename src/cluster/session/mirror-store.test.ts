@@ -100,7 +100,8 @@ test("acts and answers go through the store, which keeps who gave them [STU-2]",
     reason: "no rule",
     path: ["main"],
   };
-  await store.log.append(agentLog(id), [entry({ type: "asked", question })]);
+  const waitingFor = { type: "approval", question };
+  await store.log.append(agentLog(id), [entry({ type: "asked", question }), { type: "parked", waitingFor }]);
   store.bus.publish(agentLog(id), 6);
   await expect
     .poll(async () => (await overview.load()).questions)
@@ -111,6 +112,7 @@ test("acts and answers go through the store, which keeps who gave them [STU-2]",
     mirror.act({ ...asked, action: "approve", grant: { scope: "session", maxUses: 3 } }, "ada"),
   ).rejects.toThrow("without limits");
   await mirror.act({ ...asked, action: "approve", grant: { scope: "session" } }, "ada");
+  await expect(mirror.act({ ...asked, action: "deny" }, "bea")).rejects.toThrow("it was allowed by ada");
   await mirror.act({ ...about, action: "message", text: "Left too." }, "ada");
   const messages = (await store.log.read(inboxLog(id))).map(({ record }) => JSON.stringify(record));
   expect(messages[0]).toContain('"question":"0123456789abcdef","answer":{"type":"allow","for":"session"}');

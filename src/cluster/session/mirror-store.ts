@@ -7,15 +7,17 @@ import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type Act, appendAct } from "../../journal/append-act.ts";
 import { isSessionId, sessionFiles } from "../../journal/session-files.ts";
+import type { ApprovalAnswer } from "../../permissions/approver.ts";
 import { digestOf } from "../../permissions/grants/approval-record.ts";
 import { openInboxFiles } from "../../runtime/approvals/inbox-files.ts";
 import { createLiveText, type LiveText, liveFiles } from "../../runtime/live/live-text.ts";
 import type { ActOutcome, ActRequest } from "../../runtime/live/session-update.ts";
 import { type OwnerLock, takeOwnerLock } from "../../storage/owner-lock.ts";
 import { agentLog, toAgentRecord } from "../agent-records.ts";
-import { sendMessage, stopAgent, watchAgent } from "../start-agent.ts";
+import { describeDeadLetter, sendMessage, stopAgent, watchAgent } from "../start-agent.ts";
 import type { JsonValue, LogEntry, Store, Subscription } from "../store.ts";
 import { type Question, readSessionEntry } from "./session-progress.ts";
+import { answerQuestion, toApprovals } from "./store-approvals.ts";
 
 /**
  * The sessions of a store as files of a temporary folder, kept up to date, so that everything that reads sessions works on them. The
@@ -146,13 +148,29 @@ function take(mirror: Mirror, agent: MirroredAgent, { seq, at, record: value }: 
       return;
     case "parked":
     case "ended":
+    case "released":
       agent.isRunning = false;
+      return;
+    case "dead-letter":
+      agent.isRunning = false;
+      noteDeadLetter(mirror, agent, { text: describeDeadLetter(record), at });
       return;
     case "entry":
       takeEntry(mirror, agent, { entry: record.entry, at });
       return;
     default:
   }
+}
+
+/** The page shows acts; this one is of the workers, and a prompt takes it back. */
+function noteDeadLetter(
+  { transcripts }: Mirror,
+  { session, agentId }: MirroredAgent,
+  { text, at }: { readonly text: string; readonly at: number },
+): void {
+  const by = { user: "the workers", through: "store", pid: 0 };
+  const act: Act = { action: "dead-letter", agentId, state: "failed", reason: text, by };
+  appendAct(sessionFiles(transcripts, session), act, at);
 }
 
 function childIdOf(plan: unknown): string {
@@ -288,7 +306,7 @@ async function actInStore(mirror: Mirror, request: ActRequest, user: string): Pr
     });
   await note("requested");
   try {
-    const outcome = await perform(mirror, agent, request);
+    const outcome = await perform(mirror, agent, request, user);
     await note("done", outcome);
     return { outcome };
   } catch (error) {
@@ -297,7 +315,12 @@ async function actInStore(mirror: Mirror, request: ActRequest, user: string): Pr
   }
 }
 
-async function perform({ store }: Mirror, agent: MirroredAgent, request: ActRequest): Promise<string> {
+async function perform(
+  { store }: Mirror,
+  agent: MirroredAgent,
+  request: ActRequest,
+  user: string,
+): Promise<string> {
   const { action, text = "" } = request;
   switch (action) {
     case "stop":
@@ -310,13 +333,18 @@ async function perform({ store }: Mirror, agent: MirroredAgent, request: ActRequ
       return `${agent.id} has the message.`;
     case "approve":
     case "deny":
-      return answer(store, agent, request);
+      return answer(store, agent, request, user);
     default:
       throw new RetinueError("misuse", `${action} is not possible for an agent in a store.`);
   }
 }
 
-async function answer(store: Store, agent: MirroredAgent, request: ActRequest): Promise<string> {
+async function answer(
+  store: Store,
+  agent: MirroredAgent,
+  request: ActRequest,
+  user: string,
+): Promise<string> {
   const { action, question: id = "", grant, text } = request;
   const question = agent.questions.get(id);
   if (question === undefined) throw new RetinueError("unknown-approval", `There is no question ${id}.`);
@@ -326,10 +354,16 @@ async function answer(store: Store, agent: MirroredAgent, request: ActRequest): 
       "misuse",
       "In a store an answer holds for the call, the agent or the session, without limits.",
     );
-  const given: JsonValue =
-    action === "deny"
-      ? { type: "deny", ...(text === undefined ? {} : { message: text }) }
-      : { type: "allow", for: scope, ...(rules === undefined || scope === "call" ? {} : { rules }) };
-  await sendMessage(store, agent.id, { body: { type: "answer", question: question.id, answer: given } });
+  const allowance: ApprovalAnswer =
+    scope === "call"
+      ? { type: "allow", for: scope }
+      : { type: "allow", for: scope, ...(rules === undefined ? {} : { rules }) };
+  const given: ApprovalAnswer =
+    action === "deny" ? { type: "deny", ...(text === undefined ? {} : { message: text }) } : allowance;
+  const [last] = await store.log.read(agentLog(agent.id), -1);
+  const [approval] = toApprovals(agent.id, last);
+  if (approval?.question.id !== question.id)
+    throw new RetinueError("already-answered", `${question.tool} does not wait for an answer now.`);
+  await answerQuestion(store, approval, { answer: given, by: user });
   return `${question.tool} is ${action === "deny" ? "denied" : "allowed"}.`;
 }

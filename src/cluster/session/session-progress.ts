@@ -14,6 +14,8 @@ export type SessionEntry =
   | { readonly type: "used"; readonly question: string }
   /** A call is about to be made; its place in the log is its idempotency key. */
   | { readonly type: "call"; readonly id: string; readonly tool: string }
+  /** What came of all calls of an answer is in the transcript. */
+  | { readonly type: "turn" }
   | { readonly type: "run-ended"; readonly ending: JsonValue };
 
 /** A call that a person has to decide about. */

@@ -1,6 +1,7 @@
 import { type ModelEvent, toolCallsOf } from "../../conversation/message.ts";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { isRecord } from "../../foundation/json-record.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ModelFacts } from "../../model/model.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
@@ -10,6 +11,7 @@ import { stoppedEnding } from "../../runtime/run-handle.ts";
 import type { Session } from "../../runtime/session.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
 import { type Ending, idempotencyKey } from "../agent-records.ts";
+import { classifyCode } from "../classify-fault.ts";
 import { createSharedBudget, type SharedBudget } from "../limits/shared-budget.ts";
 import type { SharedCoolDowns } from "../limits/shared-cool-downs.ts";
 import { withSharedLimits } from "../limits/with-shared-limits.ts";
@@ -33,7 +35,7 @@ export interface WorkerRuntimeOptions
 export interface SessionProgramOptions {
   /** What this worker gives its sessions: its environment with keys, its tools, its servers. */
   readonly runtime: WorkerRuntimeOptions;
-  /** A folder of this process for copies of repositories. */
+  /** A folder of this process for copies of repositories and transcripts. */
   readonly workspaces: string;
   /** The limits that all workers of the store share. */
   readonly store: Store;
@@ -84,12 +86,13 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
   const pen: { write?: Write } = {};
   const keys = new Map<string, string>();
   const budget = await openBudget(work, run.maxBudgetUsd);
+  const files = createTranscriptFiles(options.workspaces, run.sessionId);
   const runtime = createRuntime({
     ...options.runtime,
     cwd: workspace.directory,
     ...(run.refusesToAsk === true ? {} : { approver: asking.approver }),
-    transcripts: true,
-    // The log is what survives; the files here are a copy for as long as this worker runs the agent.
+    // The log is what survives; the files here are a copy for as long as this activation lasts.
+    transcripts: files.folder,
     durability: "os",
     wrapModel: (model) =>
       withSharedLimits(options.runtime.wrapModel?.(model) ?? model, {
@@ -109,10 +112,8 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
     ...(run.wrapExecutor === undefined ? {} : { wrapExecutor: run.wrapExecutor }),
     ...(run.wrapPlan === undefined ? {} : { wrapPlan: run.wrapPlan }),
   });
-  const { paths } = await runtime.agents();
-  const files = createTranscriptFiles(paths.transcripts, run.sessionId);
-  files.restore(progress.entries);
   try {
+    files.restore(progress.entries);
     const write = createPen({ context, files, workspace, prompted: prompt.entry });
     const signal = AbortSignal.any([context.signal, stop.signal]);
     const events = await run.start(runtime, signal);
@@ -198,6 +199,7 @@ function createPen({
   let first = prompted === undefined ? [] : [prompted];
   let last: Promise<unknown> = Promise.resolve();
   return (entries, { saves = false, relaxed = false } = {}) => {
+    // After a failed write nothing more is written: what it had taken from the files would be missing in between.
     const turn = last.then(async () => {
       // Files first: a log with a turn whose files are nowhere could not be continued.
       const saved = saves ? await workspace.save(`Turn of ${context.agent}`) : undefined;
@@ -215,7 +217,8 @@ function createPen({
       first = [];
       return seq + all.length - 1;
     });
-    last = turn.catch(() => undefined);
+    last = turn;
+    turn.catch(() => undefined);
     return turn;
   };
 }
@@ -290,13 +293,17 @@ async function drive(
     if (signal.aborted) continue;
     switch (event.type) {
       case "run-ended": {
+        refuseFault(event.ending);
         const ending = JSON.parse(JSON.stringify(event.ending)) as JsonValue;
         await write([{ type: "run-ended", ending }], { saves: true });
         return ending;
       }
       case "user-added":
         // The next call, or the end, brings it to the disk before anything comes of it.
-        await write([], { saves: event.origin === "tool-results", relaxed: true });
+        await write(event.origin === "tool-results" ? [{ type: "turn" }] : [], {
+          saves: event.origin === "tool-results",
+          relaxed: true,
+        });
         if (event.origin === "tool-results" && context.draining.aborted) return undefined;
         break;
       case "assistant-answered":
@@ -310,6 +317,12 @@ async function drive(
     publish(event);
   }
   return undefined;
+}
+
+/** A run that failed by no fault of its agent has not ended: another worker continues it. */
+function refuseFault({ status, reason, error = reason, advice }: RunEnding): void {
+  if (status !== "failed" || classifyCode(reason) === "agent") return;
+  throw new RetinueError(reason, error, advice === undefined ? {} : { advice });
 }
 
 /** Pieces of text that come within this time are published as one. */

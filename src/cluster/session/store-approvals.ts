@@ -5,7 +5,7 @@ import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permission
 import type { AgentContext } from "../agent-program.ts";
 import { inboxLog, type Message, toAgentRecord } from "../agent-records.ts";
 import { deliver } from "../start-agent.ts";
-import type { JsonValue, LogEntry, Store } from "../store.ts";
+import { isConflict, type JsonValue, type LogEntry, type Store } from "../store.ts";
 import { isForOneCall, type Question, readSessionMessage, type SessionProgress } from "./session-progress.ts";
 
 /** A call of an agent in the store that a person has to decide about. */
@@ -71,8 +71,6 @@ export function storeApprovals(store: Store): StoreApprovals {
     find,
     async answer(written, answer, { by }) {
       const approval = await find(written);
-      if (approval.state === "answered")
-        throw new RetinueError("already-answered", `The question ${approval.id} has been answered.`);
       await answerQuestion(store, approval, { answer, by });
       return { ...approval, state: "answered" };
     },
@@ -107,7 +105,7 @@ function isAnswer(entry: LogEntry | undefined, { id }: StoreApproval): boolean {
   return isRecord(entry?.record) && entry.record["id"] === messageId(id);
 }
 
-/** A message arrives once, so of several answers to one question the first counts. */
+/** The same for all answers to one question. */
 function messageId(approval: string): string {
   return `answer/${approval}`;
 }
@@ -117,7 +115,7 @@ interface GivenStoreAnswer {
   readonly by: string;
 }
 
-/** For those who have found the question themselves. */
+/** For those who have found the question themselves. The first answer counts; whoever is second is told whose that was. */
 export async function answerQuestion(
   store: Store,
   { id, agent, question }: StoreApproval,
@@ -125,7 +123,29 @@ export async function answerQuestion(
 ): Promise<void> {
   // An answer is plain data.
   const body = { type: "answer", question: question.id, answer, by } as unknown as JsonValue;
-  await deliver(store, agent, { id: messageId(id), body });
+  const message: Message = { id: messageId(id), body };
+  while (true) {
+    const inbox = await store.log.read(inboxLog(agent));
+    const earlier = inbox.find(({ record }) => isRecord(record) && record["id"] === message.id);
+    if (earlier !== undefined) throw alreadyAnswered(id, earlier);
+    try {
+      await deliver(store, agent, message, inbox.at(-1)?.seq ?? 0);
+      return;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+  }
+}
+
+function alreadyAnswered(id: string, { record, at }: LogEntry): RetinueError {
+  const body = isRecord(record) && isRecord(record["body"]) ? record["body"] : {};
+  const by = typeof body["by"] === "string" ? body["by"] : "somebody";
+  const what = isRecord(body["answer"]) && body["answer"]["type"] === "allow" ? "allowed" : "denied";
+  return new RetinueError(
+    "already-answered",
+    `The question ${id} has been answered: it was ${what} by ${by} at ${new Date(at).toISOString()}.`,
+    { advice: "The first answer counts." },
+  );
 }
 
 /** `answered by mara: allow`, for an answer in the inbox. */

@@ -28,35 +28,34 @@ export interface FilePiece {
   readonly text: string;
 }
 
-/** The files of a session and its children on this worker. The log has the truth; these are a copy for as long as it runs. */
+/**
+ * The files of a session and its children for one activation, in a folder of its own: a worker that was frozen, or another one of the
+ * same user, has other files. The log has the truth; what a killed worker leaves is removed with its folder by the next one.
+ */
 export interface TranscriptFiles {
-  /** Replaces what is here by what the log has. */
+  readonly folder: string;
+  /** Writes what the log has. */
   restore(entries: readonly JsonValue[]): void;
   /** What was written since the last time. */
   takeNews(): readonly FilePiece[];
-  /** Removes them, unless another worker of this machine has taken the session over and put its own there. */
   remove(): void;
 }
 
-export function createTranscriptFiles(transcripts: string, sessionId: string): TranscriptFiles {
-  const files = sessionFiles(transcripts, sessionId);
+export function createTranscriptFiles(root: string, sessionId: string): TranscriptFiles {
+  const transcripts = join(root, `transcripts-${randomUUID()}`);
   const lengths = new Map<string, number>();
   const versions = new Map<string, string>();
-  const mark = join(files.directory, ".worker");
-  const own = randomUUID();
-  const remove = (): void => {
-    rmSync(files.transcript, { force: true });
-    rmSync(files.directory, { recursive: true, force: true });
-  };
   return {
+    folder: transcripts,
     remove() {
-      if (textOf(mark) === own) remove();
+      try {
+        rmSync(transcripts, { recursive: true, force: true, maxRetries: 3 });
+      } catch {
+        // The folder of the process is removed with it, or by the next worker.
+      }
     },
     restore(entries) {
-      remove();
-      lengths.clear();
-      mkdirSync(files.directory, { recursive: true, mode: 0o700 });
-      writeFileSync(mark, own, { mode: 0o600 });
+      mkdirSync(sessionFiles(transcripts, sessionId).directory, { recursive: true, mode: 0o700 });
       for (const [path, text] of joinPieces(entries.flatMap(readPiece), sessionId)) {
         const file = join(transcripts, path);
         mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -107,15 +106,6 @@ function namesIn(folder: string): readonly string[] {
   } catch (error) {
     if (errorCode(error) === "ENOENT") return [];
     throw fileError("read the folder", folder, error);
-  }
-}
-
-function textOf(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return undefined;
-    throw fileError("read", file, error);
   }
 }
 

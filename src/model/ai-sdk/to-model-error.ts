@@ -1,6 +1,12 @@
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { certificateError } from "../certificate-error.ts";
-import { describeBody, ModelError, type ModelErrorCode, type ModelErrorOptions } from "../model-error.ts";
+import {
+  describeBody,
+  ModelError,
+  type ModelErrorCode,
+  type ModelErrorOptions,
+  saysTooLong,
+} from "../model-error.ts";
 import { readRetryAfter } from "../read-retry-after.ts";
 
 export interface ErrorPlace {
@@ -72,26 +78,26 @@ const codesByName: ReadonlyMap<string, ModelErrorCode> = new Map([
 ]);
 
 function codeOfStatus(status: number, words: string): ModelErrorCode {
+  if (status === 413 || (sizeStatuses.has(status) && saysTooLong(words))) return "context-too-long";
   if (status === 429) return words.includes("insufficient_quota") ? "unauthorized" : "rate-limited";
   if (status === 503 || status === 529) return "overloaded";
   if (status >= 500 || status === 408 || status === 409) return "server-error";
   if (status === 401 || status === 403) return "unauthorized";
-  if (tooLong.test(words) || status === 413) return "context-too-long";
   return status === 404 ? "not-found" : "invalid-request";
 }
 
+/** Where a complaint about size can be meant; some gateways and servers for local models answer it with 422 or 500. */
+const sizeStatuses: ReadonlySet<number> = new Set([400, 404, 422, 429, 500]);
+
 /** Errors inside a stream have no status, only words. */
 function codeOfWords(words: string): ModelErrorCode | undefined {
-  if (tooLong.test(words)) return "context-too-long";
+  if (saysTooLong(words)) return "context-too-long";
   if (/rate.?limit|too many requests|resource_exhausted|throttl/.test(words)) return "rate-limited";
   if (/overload|unavailable|capacity/.test(words)) return "overloaded";
   if (/invalid_api_key|unauthorized|permission/.test(words)) return "unauthorized";
   if (/model_not_found|not found/.test(words)) return "not-found";
   return /invalid_request|invalid request/.test(words) ? "invalid-request" : undefined;
 }
-
-const tooLong =
-  /context_length_exceeded|context (length|window|size)|maximum context|prompt is too long|input is too long|token count.*exceeds|too many tokens|exceed.{0,40}context/;
 
 const connectionWords =
   /terminated|fetch failed|econn|epipe|enotfound|eai_again|etimedout|socket|network|other side closed|premature/;

@@ -6,6 +6,7 @@ import {
   type ModelErrorCode,
   type ModelErrorOptions,
   type ProviderAnswer,
+  saysTooLong,
 } from "../model-error.ts";
 import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
 
@@ -82,17 +83,17 @@ function errorOf(error: ProviderAnswer, options: ModelErrorOptions): ModelError 
 }
 
 function codeOf({ status, type, message }: ProviderAnswer): ModelErrorCode {
+  if (status === 413 || (sizeStatuses.has(status) && saysTooLong(message))) return "context-too-long";
   if (type === "overloaded_error" || status === 529) return "overloaded";
   if (status === 429) return "rate-limited";
   if (status === 401 || status === 403) return "unauthorized";
   if (status === 404) return "not-found";
-  if (status === 413 || (status === 400 && tooLong.test(message))) return "context-too-long";
   if (status === 408 || status === 409 || status >= 500) return "server-error";
   return "invalid-request";
 }
 
-const tooLong =
-  /prompt is too long|exceeds? (the )?(model'?s )?(maximum )?context (limit|window|length)|input is too long|request_too_large/i;
+/** Where a complaint about size can be meant; some gateways and servers for local models answer it with 422 or 500. */
+const sizeStatuses: ReadonlySet<number> = new Set([400, 422, 500]);
 
 function adviceFor(code: ModelErrorCode): string | undefined {
   switch (code) {

@@ -300,18 +300,17 @@ function deeper(scene: Scene, words: readonly Word[], change: Partial<Scene>): S
 /** Notes a command and returns what runs for it. */
 function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Partial<UnitInput> = {}): string {
   const { state, outer } = scene;
-  const { unit, rendered, isLimited } = createUnit({
+  const { unit, rendered, note } = createUnit({
     words,
     directories: state.directories,
     outer,
     reason: scene.reason,
     asWritten: scene.asWritten,
-    exclusions: walk.surroundings.exclusions,
-    repository: walk.surroundings.repository,
+    surroundings: walk.surroundings,
     ...extra,
   });
   walk.units.push(unit);
-  if (isLimited === true) walk.notes.add("Files that rules deny were left out of what git shows.");
+  if (note !== undefined) walk.notes.add(note);
   return rendered === undefined ? renderWords(words) : rendered.join(" ");
 }
 

@@ -1,5 +1,6 @@
 import type { Command, CompoundList, SyntaxNode } from "unbash";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
+import type { GitTransport } from "./programs/git-transport.ts";
 import type { TreeStep } from "./programs/tree-steps.ts";
 import {
   type GlobRequest,
@@ -8,6 +9,7 @@ import {
   maxSteps,
   parse,
   type Surroundings,
+  type UnreadableName,
   type Walk,
 } from "./walk.ts";
 import { walkScript } from "./walk-script.ts";
@@ -41,6 +43,8 @@ export interface PathOperand {
   readonly below?: "all" | "visible" | "follow";
   /** Of what is below it, some files were chosen by their names or otherwise. */
   readonly isSelection?: true;
+  /** Of what is below it, these are left out by the command itself. */
+  readonly leavesOut?: readonly UnreadableName[];
 }
 
 /** One simple command that could run. */
@@ -81,6 +85,8 @@ export interface ShellUnit {
   readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that its words need not name. */
   readonly tree?: readonly TreeStep[];
+  /** How git reaches other repositories, or an editor that this one names. */
+  readonly transport?: GitTransport;
   /** Words that may be a command which this one starts, from any of them on. */
   readonly started?: readonly (readonly string[])[];
   /** Why there is no `grantText`. */

@@ -25,6 +25,18 @@ export interface Surroundings {
   readonly exclusions?: readonly string[];
   /** The folder of the repository they belong to. */
   readonly repository?: string;
+  /** Filters of git that settings name, which are switched off where it only reads. */
+  readonly filters?: readonly string[];
+  /** What rules keep from being read, for programs that search whole folders. */
+  readonly unreadable?: readonly UnreadableName[];
+}
+
+/** Files and folders of a name that rules keep from being read, at any depth. */
+export interface UnreadableName {
+  /** It may hold `*` and `?`. */
+  readonly name: string;
+  /** Only what is below a folder of this name is meant. */
+  readonly isFolder?: true;
 }
 
 /** What one walk over a command has found so far. */

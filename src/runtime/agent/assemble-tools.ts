@@ -11,6 +11,7 @@ import { createCopyFinder } from "../../permissions/find-copies.ts";
 import { literalPath } from "../../permissions/gather-path-facts.ts";
 import { isInside, type PolicyRule, type ToolScopes } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import { agentPath } from "../../planning/agent-path.ts";
 import { type RunPlan, webSearchName } from "../../planning/plan-tools.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { createTemporaryNotes } from "../../storage/create-temporary-notes.ts";
@@ -32,6 +33,7 @@ import {
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import { createSandbox, readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
+import { wallRules } from "../../tools/sandbox/wall-rules.ts";
 import type { TaskSource, TaskView } from "../../tools/task-source.ts";
 import type { Tool, ToolContext } from "../../tools/tool.ts";
 import { askingTool } from "../approvals/answer-question.ts";
@@ -213,14 +215,14 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
   });
   return {
     ...(sandbox === undefined ? {} : { sandbox }),
-    ...(settings.isolatesReadOnlyCommands ? { readOnlySandbox: runtime.readOnlySandbox } : {}),
+    ...(settings.isolatesReadOnlyCommands ? { wall: runtime.wall } : {}),
   };
 }
 
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
 export function createToolContexts(
   runtime: RuntimeContext,
-  sessionId: string,
+  { sessionId, agent: main }: Pick<RunPlan, "sessionId" | "agent">,
   added: ReadonlyMap<string, string>,
 ) {
   const { paths } = runtime.discovered;
@@ -236,6 +238,10 @@ export function createToolContexts(
     );
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);
+    const walled = {
+      wallRules: wallRules(plan.policy, scopedDenials(plan)),
+      ...(plan.policy.walled === true ? { countsOnWall: true } : {}),
+    };
     return (
       call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
     ): ToolContext => ({
@@ -244,12 +250,15 @@ export function createToolContexts(
         runtime.idempotencyKey?.(call.callId) ?? `${plan.sessionId}/${plan.agent.id}/${call.callId}`,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,
+      sessionId,
       agent: plan.agent,
+      agentPath: agentPath(plan, main),
       files,
       host: runtime.host,
       environment: environment(),
       outputDirectory,
       writeInTurn,
+      ...walled,
       ...(runtime.keepsTranscripts ? { noteTemporary } : {}),
       ...(mayRead === undefined ? {} : { mayRead }),
     });

@@ -2,7 +2,7 @@ import { link, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
-import { createReadOnlySandbox } from "../../tools/sandbox/sandbox-runtime.ts";
+import { createWall } from "../../tools/sandbox/wall.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import type { RuntimeOptions, SessionOptions } from "../options/runtime-options.ts";
 import type { CanUseTool } from "./create-authorize.ts";
@@ -300,7 +300,7 @@ describe("a tool is reported what let its call through [PRM-12]", () => {
   });
 });
 
-const isolation = await createReadOnlySandbox().start();
+const isolation = await createWall().start();
 const notIsolated = isolation.type === "ready" ? "" : ` (skipped: ${isolation.why})`;
 
 describe.skipIf(isolation.type !== "ready")(`a command that only reads${notIsolated}`, () => {

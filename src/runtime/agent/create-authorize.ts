@@ -1,6 +1,7 @@
 import { abortable } from "../../foundation/abortable.ts";
 import { isRecord, quote } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
+import type { AskingAgent } from "../../permissions/approver.ts";
 import {
   type DecideOptions,
   type Decision,
@@ -25,7 +26,10 @@ export type CanUseTool = (
   input: Readonly<Record<string, unknown>>,
   context: {
     readonly signal: AbortSignal;
+    readonly sessionId: string;
     readonly agentId: string;
+    /** From the main agent to the one whose call it is. */
+    readonly agentPath: readonly AskingAgent[];
     readonly callId: string;
     /** The same as `callId`, as the Claude Agent SDK calls it. */
     readonly toolUseID: string;
@@ -243,7 +247,9 @@ async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authori
   const { reason, request, policy } = judged;
   const context = {
     signal,
+    sessionId: plan.sessionId,
     agentId: plan.agent.id,
+    agentPath: [plan.agent],
     callId: call.call.id,
     toolUseID: call.call.id,
     reason,

@@ -47,6 +47,8 @@ export interface AgentServices {
   readonly skills: SessionSkills;
   readonly findModel: (name: string) => Promise<Model>;
   readonly toolContext: ReturnType<typeof createToolContexts>;
+  /** The main agent of the session. */
+  readonly main: RunPlan["agent"];
   readonly tree: TreeBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;

@@ -328,28 +328,37 @@ function createLiveModel(
       current = name === undefined ? planned : await find(name);
       const effort = live.effort?.();
       const asked = effort === undefined ? request : { ...request, effort };
+      const { fallbackModel } = live;
       let hasBegun = false;
+      let code: string | undefined;
       try {
         for await (const event of current.stream(asked, options)) {
+          if (event.type === "attempt-failed" && fallbackModel !== undefined && isEnough(event)) {
+            code = event.code;
+            break;
+          }
           hasBegun ||= event.type !== "attempt-failed";
           yield withoutAliases(event, live.toolAliases);
         }
+        if (code === undefined) return;
       } catch (error) {
-        const { fallbackModel } = live;
-        if (
-          hasBegun ||
-          fallbackModel === undefined ||
-          !(error instanceof ModelError) ||
-          !mayAnotherAnswer(error)
-        )
-          throw error;
-        live.fellBack?.({ from: current.facts.id, to: fallbackModel, code: error.code });
-        current = await find(fallbackModel);
-        for await (const event of current.stream(asked, options))
-          yield withoutAliases(event, live.toolAliases);
+        if (hasBegun || !(error instanceof ModelError) || !mayAnotherAnswer(error)) throw error;
+        if (fallbackModel === undefined) throw error;
+        code = error.code;
       }
+      if (fallbackModel === undefined) return;
+      live.fellBack?.({ from: current.facts.id, to: fallbackModel, code });
+      current = await find(fallbackModel);
+      for await (const event of current.stream(asked, options)) yield withoutAliases(event, live.toolAliases);
     },
   };
+}
+
+/** So many attempts are made before another model answers; an account that must wait, waits with either. */
+const attemptsBeforeFallback = 3;
+
+function isEnough({ attempt, code }: Extract<ModelEvent, { type: "attempt-failed" }>): boolean {
+  return attempt >= attemptsBeforeFallback && code !== "rate-limited";
 }
 
 /** Whether it is the model that cannot answer now, and not the request that no model could. */

@@ -3,6 +3,7 @@ import { appendFileSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { ModelEvent } from "../../conversation/message.ts";
 import type { RunEvent } from "../../conversation/run-event.ts";
+import { removeIfPossible } from "../../foundation/remove-if-possible.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
 
 /** An answer that a model is giving. */
@@ -140,7 +141,7 @@ function createPieceWriter(
   }
 
   function drop(): void {
-    if (file !== undefined) rmSync(file.path, { force: true });
+    if (file !== undefined) removeIfPossible(file.path);
     file = undefined;
   }
 

@@ -67,7 +67,7 @@ function configuredGroups({ facts, paths }: ProjectSource): Omit<Project, "sessi
     },
     mcp: {
       list: async (options) => (await mcp()).list(options),
-      get: async (name) => (await mcp()).get(name),
+      get: async (name, options) => (await mcp()).get(name, options),
       add: async (server) => (await mcp()).add(server),
       remove: async (name, options) => (await mcp()).remove(name, options),
       approve: async (name) => (await mcp()).approve(name),

@@ -4,9 +4,9 @@ import { nearestName } from "../../foundation/nearest-name.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { variablesIn } from "../../mcp/expand-variables.ts";
 import { hideInAddress } from "../../mcp/hide-secrets.ts";
-import type { McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
+import type { McpStatus } from "../../mcp/mcp-connections.ts";
 import { mcpDefinitionHash } from "../../mcp/mcp-definition-hash.ts";
-import type { McpTransport } from "../../mcp/mcp-server.ts";
+import type { McpServer, McpTransport } from "../../mcp/mcp-server.ts";
 import { readServer } from "../../mcp/mcp-server-config.ts";
 import { refuseServerName } from "../../mcp/refuse-server-name.ts";
 import {
@@ -20,6 +20,7 @@ import { chooseMcpServers, type HeldServer, type McpEntry } from "../../settings
 import { mcpConnectionOptions } from "../servers/mcp-connection-options.ts";
 import type { ProjectFacts } from "./project-facts.ts";
 
+export { hideInAddress } from "../../mcp/hide-secrets.ts";
 export type { McpStatus } from "../../mcp/mcp-connections.ts";
 export type { McpTransport } from "../../mcp/mcp-server.ts";
 export type { WritableScope } from "../../settings/add-mcp-server.ts";
@@ -53,10 +54,19 @@ export interface McpOverview {
 
 /** The MCP servers of a folder: which there are, and what people say about them. */
 export interface ProjectMcp {
-  /** Every configured server. With `check` those that a run would connect are connected, and ended again. */
-  list(options?: { readonly check?: boolean; readonly signal?: AbortSignal }): Promise<McpOverview>;
+  /**
+   * Every configured server. With `check` those that a run would connect are connected, and ended again; `approved` leaves out
+   * those of the project that nobody has approved by name.
+   */
+  list(options?: {
+    readonly check?: boolean | "approved";
+    readonly signal?: AbortSignal;
+  }): Promise<McpOverview>;
   /** All servers of a name, the one that counts first. */
-  get(name: string): Promise<{ readonly servers: readonly ServerDetails[] } & McpOverview>;
+  get(
+    name: string,
+    options?: { readonly check?: boolean; readonly signal?: AbortSignal },
+  ): Promise<{ readonly servers: readonly ServerDetails[] } & McpOverview>;
   /** Writes a server to the file of a scope, and returns that file. Starts nothing. */
   add(server: NewServer): Promise<string>;
   /** Takes a server out of the first file that has it. */
@@ -88,13 +98,19 @@ export interface NewServer {
 export function projectMcp(gather: () => Promise<ProjectFacts>): ProjectMcp {
   const list: ProjectMcp["list"] = async ({ check = false, signal = new AbortController().signal } = {}) => {
     const facts = await gather();
-    return check ? checkServers(facts, signal) : listServers(facts);
+    const overview = await listServers(facts);
+    if (check === false) return overview;
+    const which = check === true ? "all" : check;
+    return { ...overview, servers: await withStates(overview.servers, facts, { check: which, signal }) };
   };
   return {
     list,
-    async get(name) {
-      const overview = await listServers(await gather());
-      return { ...overview, servers: findNamed(overview.servers, name).map(detailsOf) };
+    async get(name, { check = false, signal = new AbortController().signal } = {}) {
+      const facts = await gather();
+      const overview = await listServers(facts);
+      const found = findNamed(overview.servers, name);
+      const servers = check ? await withStates(found, facts, { check: "approved", signal }) : found;
+      return { ...overview, servers: servers.map(detailsOf) };
     },
     add: async (server) => addServer(await gather(), server),
     remove: async (name, { scope } = {}) => removeServer(await gather(), name, scope),
@@ -127,31 +143,31 @@ async function listServers(facts: ProjectFacts): Promise<McpOverview> {
   };
 }
 
-/** Connects every server that a run would connect, to see how each is doing, and ends them again. */
-async function checkServers(facts: ProjectFacts, signal: AbortSignal): Promise<McpOverview> {
-  const overview = await listServers(facts);
-  const states = await connect(facts, signal);
-  const servers = overview.servers.map((server) => {
-    const { entry, connects } = server;
-    const state = states.find(
-      (each) => each.server.name === entry.config.name && each.server.scope === entry.scope,
-    );
-    return connects && state !== undefined ? { ...server, status: state.status } : server;
+/** Connects those of the servers that a run would connect, to see how each is doing, and ends them again. */
+async function withStates(
+  listed: readonly ListedServer[],
+  { servers: gather, environment, discovered }: ProjectFacts,
+  { check, signal }: { readonly check: "all" | "approved"; readonly signal: AbortSignal },
+): Promise<readonly ListedServer[]> {
+  const tried = listed.filter(({ connects, asks }) => connects && (check === "all" || !asks));
+  const servers = (await gather()).servers.filter((server) => tried.some((each) => isOf(each, server)));
+  if (servers.length === 0) return listed;
+  const { connectServers } = await import("../../mcp/mcp-server.ts");
+  const { patienceMs: _patience, ...options } = mcpConnectionOptions({
+    environment,
+    directory: discovered.paths.cwd,
   });
-  return { ...overview, servers };
+  await using connections = connectServers(servers, options);
+  await abortable(connections.ready, signal);
+  const states = connections.states();
+  return listed.map((each) => {
+    const state = tried.includes(each) ? states.find(({ server }) => isOf(each, server)) : undefined;
+    return state === undefined ? each : { ...each, status: state.status };
+  });
 }
 
-async function connect(
-  { servers, environment, discovered }: ProjectFacts,
-  signal: AbortSignal,
-): Promise<readonly McpServerState[]> {
-  const gathered = await servers();
-  if (gathered.servers.length === 0) return [];
-  const { connectServers } = await import("../../mcp/mcp-server.ts");
-  const options = mcpConnectionOptions({ environment, directory: discovered.paths.cwd });
-  await using connections = connectServers(gathered.servers, options);
-  await abortable(connections.ready, signal);
-  return connections.states();
+function isOf({ entry }: ListedServer, { name, scope }: McpServer): boolean {
+  return name === entry.config.name && scope === entry.scope;
 }
 
 function findNamed(servers: readonly ListedServer[], name: string): readonly ListedServer[] {

@@ -9,6 +9,9 @@ import { continuePrompt, type SpawnRequest } from "../../planning/spawn-request.
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import type { Spawn, SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import { type TaskState, wasCutOff } from "../../tasks/drive-task.ts";
+import type { BoardTask } from "../../teams/board.ts";
+import { announceTasks } from "../../teams/create-board-tools.ts";
+import type { Mail } from "../../teams/mail.ts";
 import { setMember } from "../../teams/member.ts";
 import { offerTasks } from "../../teams/seat.ts";
 import {
@@ -53,6 +56,7 @@ export async function spawnInTeam(request: SpawnRequest, spawning: Spawning): Pr
   const joined = await joinTeam(request, name, spawning);
   if (typeof joined === "string") return refused(`The teammate was not started: ${joined}`);
   const { store, member } = joined;
+  await announceTasks(store, name);
   const outcome = await parts.spawn(
     { ...request, agentId: member.taskId ?? "", team: membershipOf(store, member, parts.settings) },
     options,
@@ -179,20 +183,63 @@ export async function reportEnd({ child, state, text }: EndedMember, { live }: F
       state: "ended",
       lastEnding: `${state.status} (${reason})`,
     });
+  const released = await releaseTasks(store, name);
+  await offerTasks(store, released);
+  const given = freeAgain(released);
+  const why = reason === "idle_timeout" ? ", because it was idle too long" : "";
+  const unread = store.inbox(name).mail.filter((mail) => !mail.read && mail.protocol === undefined);
+  const waiting = unread.length === 0 ? "" : ` Messages that it has not read: ${unread.length}.`;
+  const message = isShutDown
+    ? `${name} has shut down.${given}${await returnMail(store, name, unread)}`
+    : `${name} has ended${why}; a message to it resumes it.${waiting}${given}\n\n${text}`;
+  await store.send(leadName, { from: systemName, body: { type: "teammate_terminated", name, message } });
+  live.mailbox?.look();
+}
+
+/** Gives back what a member held, so that it can be offered again to those that did not want it before. */
+async function releaseTasks(store: TeamStore, name: string): Promise<readonly BoardTask[]> {
   const released = await store.board.release(name);
   await forgetOffers(
     store,
     released.map(({ id }) => id),
   );
-  await offerTasks(store, released);
-  const given =
-    released.length === 0 ? "" : ` Its tasks are free again: ${released.map(({ id }) => id).join(", ")}.`;
-  const why = reason === "idle_timeout" ? ", because it was idle too long" : "";
-  const message = isShutDown
-    ? `${name} has shut down.${given}`
-    : `${name} has ended${why}; a message to it resumes it.${given}\n\n${text}`;
-  await store.send(leadName, { from: systemName, body: { type: "teammate_terminated", name, message } });
-  live.mailbox?.look();
+  return released;
+}
+
+function freeAgain(released: readonly BoardTask[]): string {
+  return released.length === 0
+    ? ""
+    : ` Its tasks are free again: ${released.map(({ id }) => id).join(", ")}.`;
+}
+
+/**
+ * Mail that came too late for a member that has shut down: those who sent it were told that it arrived, so they are told
+ * that no one read it. What concerns the lead is returned; a person cannot be written to, so the lead hears of that too.
+ */
+async function returnMail(store: TeamStore, name: string, unread: readonly Mail[]): Promise<string> {
+  if (unread.length === 0) return "";
+  const isMember = (from: string): boolean => {
+    const config = store.config();
+    return from !== leadName && config !== undefined && findMember(config, from) !== undefined;
+  };
+  for (const { from, text } of unread.filter((mail) => isMember(mail.from)))
+    await store.send(from, {
+      from: systemName,
+      body: {
+        type: "teammate_terminated",
+        name,
+        message: `${name} has shut down and did not read your message:\n\n${text}`,
+      },
+    });
+  // A later member of the same name must not take it for its own.
+  await store.markRead(name, new Set(unread.map(({ key }) => key)));
+  const rest = unread.filter((mail) => !isMember(mail.from));
+  return rest
+    .map(({ from, text }) => {
+      const whose = from === leadName ? "your message" : `the message of ${from}`;
+      return `\n\nIt did not read ${whose}:\n${text}`;
+    })
+    .join("");
 }
 
 async function forgetOffers(store: TeamStore, ids: readonly string[]): Promise<void> {
@@ -222,25 +269,42 @@ export async function recoverMembers(found: Founding, signal: AbortSignal): Prom
   const { store } = live;
   const config = store?.config();
   if (store === undefined || config === undefined) return;
+  const free: BoardTask[] = [];
+  const tell = (name: string, message: string): Promise<void> =>
+    store.send(leadName, { from: systemName, body: { type: "teammate_terminated", name, message } });
   for (const member of teammatesOf(config)) {
-    if (signal.aborted) return;
+    if (signal.aborted) break;
     await waitForEnd(member, found, signal);
     const wasWorking = stateOf(member) === "working";
     const hasMail = store.inbox(member.name).mail.some(({ read }) => !read);
     if (!wasWorking && !hasMail) {
       await setMember(store, member.name, { isActive: false, state: "ended" });
+      const released = await releaseTasks(store, member.name);
+      free.push(...released);
+      if (released.length > 0)
+        await tell(
+          member.name,
+          `${member.name} does not run any more; a message to it resumes it.${freeAgain(released)}`,
+        );
       continue;
     }
     const prompt = wasWorking ? continuePrompt : mailPrompt;
     const outcome = await resumeMember(member, { ...found, prompt, spawn: parts.spawn });
     if (outcome.type !== "refused") continue;
-    const released = await store.board.release(member.name);
-    const message = `${member.name} was cut off and could not be resumed: ${outcome.reason} Its tasks are free again: ${released.map(({ id }) => id).join(", ") || "none"}.`;
-    await store.send(leadName, {
-      from: systemName,
-      body: { type: "teammate_terminated", name: member.name, message },
-    });
+    const released = await releaseTasks(store, member.name);
+    free.push(...released);
+    await tell(
+      member.name,
+      `${member.name} was cut off and could not be resumed: ${outcome.reason}${freeAgain(released)}`,
+    );
   }
+  // A member may have left the team a moment before the end, and its tasks not have been given back yet.
+  const names = new Set(store.config()?.members.map(({ name }) => name));
+  const orphaned = [...store.board.read().values()].flatMap(({ owner, status }) =>
+    owner !== undefined && status === "in_progress" && !names.has(owner) ? [owner] : [],
+  );
+  for (const owner of new Set(orphaned)) free.push(...(await releaseTasks(store, owner)));
+  await offerTasks(store, free);
 }
 
 function refused(reason: string): SpawnOutcome {

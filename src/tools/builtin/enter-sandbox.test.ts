@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createShells, type Shells } from "../command/shells.ts";
 import { createSessionFiles } from "../file-ledger.ts";
 import type { Sandbox, SandboxOptions, SandboxWrap } from "../sandbox/sandbox.ts";
-import { createReadOnlySandbox } from "../sandbox/sandbox-runtime.ts";
+import { createWall } from "../sandbox/wall.ts";
 import type { ToolContext } from "../tool.ts";
 import { createBashTool } from "./create-bash-tool.ts";
 import type { Sandboxes } from "./enter-sandbox.ts";
@@ -35,7 +35,9 @@ async function run(
     signal: new AbortController().signal,
     directory: join(root, "project"),
     workingDirectories: [join(root, "project")],
+    sessionId: "s1",
     agent: { id: "main", name: "main" },
+    agentPath: [{ id: "main", name: "main" }],
     callId: "call",
     files: createSessionFiles().forAgent(),
     host: {},
@@ -91,8 +93,8 @@ describe("Bash with a sandbox", () => {
   });
 });
 
-const readOnlySandbox = createReadOnlySandbox();
-const start = await readOnlySandbox.start();
+const wall = createWall();
+const start = await wall.start();
 const skipped = start.type === "ready" ? "" : ` (skipped: ${start.why})`;
 const made = () => existsSync(join(root, "project", "made"));
 
@@ -102,7 +104,7 @@ describe.skipIf(start.type !== "ready")(`Bash where a command may run${skipped}`
     true,
   ])("because it only reads: nothing can be written (in the background: %s) [PRM-9]", async (beside) => {
     const input = { command: "echo read; touch made", run_in_background: beside };
-    const outcome = await run({ readOnlySandbox }, input, "read-only");
+    const outcome = await run({ wall }, input, "read-only");
     await shells.ended("b00000001");
     const text = beside ? await shells.output("b00000001") : String(outcome.content);
     expect(text).toMatch(/^read\ntouch: .*Read-only file system/);
@@ -118,32 +120,32 @@ describe.skipIf(start.type !== "ready")(`Bash where a command may run${skipped}`
     "sandbox",
     undefined,
   ] as const)("because of %s: it runs as it is [PRM-9]", async (allowedBy) => {
-    await run({ readOnlySandbox }, { command: "touch made" }, allowedBy);
+    await run({ wall }, { command: "touch made" }, allowedBy);
     expect(made()).toBe(true);
   });
 
   it("because it only reads, and settings take it out of the sandbox: nothing can be written [PRM-9]", async () => {
-    const sandboxes = { ...always({ type: "unprotected" }), readOnlySandbox };
+    const sandboxes = { ...always({ type: "unprotected" }), wall };
     await run(sandboxes, { command: "touch made" }, "read-only");
     expect(made()).toBe(false);
   });
 
   it("and the folder it ends in holds for the next one [PRM-9]", async () => {
-    const outcome = await run({ readOnlySandbox }, { command: "cd /" }, "read-only");
+    const outcome = await run({ wall }, { command: "cd /" }, "read-only");
     expect(outcome.content).toContain("The command ended in /, outside");
   });
 
   it("is ended at its time limit with all that it started [PRM-9]", async () => {
     const input = { command: "echo begun; sleep 60 & sleep 60", timeout: 300 };
-    const { content } = await run({ readOnlySandbox }, input, "read-only");
+    const { content } = await run({ wall }, input, "read-only");
     expect(content).toMatch(/^begun\n[\s\S]*300/);
   });
 });
 
 describe("where there is no such isolation", () => {
   it("a command that only reads runs without it, and the sandbox of settings is reported what it is [PRM-9]", async () => {
-    const missing = createReadOnlySandbox({ platform: "linux", find: async () => undefined });
-    const { content } = await run({ readOnlySandbox: missing }, { command: "echo read" }, "read-only");
+    const missing = createWall({ platform: "linux", helper: () => undefined, find: async () => undefined });
+    const { content } = await run({ wall: missing }, { command: "echo read" }, "read-only");
     expect(content).toBe("read");
     const reported: (boolean | undefined)[] = [];
     const wrap = async (_: unknown, { readOnly }: SandboxOptions): Promise<SandboxWrap> => {

@@ -1,5 +1,5 @@
 import type { Invocation, Sandbox } from "../sandbox/sandbox.ts";
-import type { ReadOnlySandbox } from "../sandbox/sandbox-runtime.ts";
+import type { Wall } from "../sandbox/wall.ts";
 import type { ToolContext } from "../tool.ts";
 
 export type Entered =
@@ -15,8 +15,8 @@ export type Entered =
 export interface Sandboxes {
   /** What settings ask for; absent means that commands run as the person's own processes. */
   readonly sandbox?: Sandbox;
-  /** Where commands run that may run because they only read; absent where settings switch it off. */
-  readonly readOnlySandbox?: ReadOnlySandbox;
+  /** Behind it run commands that may run because they only read; absent where settings switch it off. */
+  readonly wall?: Wall;
 }
 
 export interface EnteringCommand {
@@ -27,7 +27,7 @@ export interface EnteringCommand {
 
 /** What to start for a command: the shell itself, or the shell inside the sandbox that is meant for it. */
 export async function enterSandbox(
-  { sandbox, readOnlySandbox }: Sandboxes,
+  { sandbox, wall }: Sandboxes,
   invocation: Invocation,
   entering: EnteringCommand,
 ): Promise<Entered> {
@@ -37,20 +37,25 @@ export async function enterSandbox(
   const wrap = await sandbox?.wrap(invocation, { signal, command, workingDirectories, readOnly });
   if (wrap?.type === "refused") return wrap;
   if (wrap?.type === "wrapped") return { type: "entered", invocation: wrap.invocation, leave: wrap.ended };
-  return {
-    type: "entered",
-    invocation: readOnly ? await withoutWriting(readOnlySandbox, invocation, entering) : invocation,
-    ...(wrap?.note === undefined ? {} : { note: wrap.note }),
-    leave: () => undefined,
-  };
+  const note = wrap?.note === undefined ? {} : { note: wrap.note };
+  const leave = () => undefined;
+  const plain: Entered = { type: "entered", invocation, ...note, leave };
+  if (!readOnly || wall === undefined) return plain;
+  const start = await wall.start();
+  // The command was found harmless, so that it runs without the wall too, unless the decision counted on it.
+  if (start.type === "unavailable")
+    return context.countsOnWall === true ? { type: "refused", reason: withoutWall(start.why) } : plain;
+  const { environment, wallRules: rules } = context;
+  const { HOME: home = "/nonexistent", PATH: path } = environment;
+  try {
+    const places = { directory: entering.directory, workingDirectories, home, path, rules };
+    const walled = await start.wrap(invocation, places);
+    return { type: "entered", invocation: walled, ...note, leave };
+  } catch (error) {
+    return { type: "refused", reason: withoutWall(error instanceof Error ? error.message : String(error)) };
+  }
 }
 
-/** The second line of defence where there is one; the command was found harmless, so it runs without it too. */
-async function withoutWriting(
-  sandbox: ReadOnlySandbox | undefined,
-  invocation: Invocation,
-  { directory, context: { workingDirectories } }: EnteringCommand,
-): Promise<Invocation> {
-  const start = await sandbox?.start();
-  return start?.type === "ready" ? start.wrap(invocation, { directory, workingDirectories }) : invocation;
+function withoutWall(why: string): string {
+  return `The command did not run. It may only run isolated, because no rule and no person allowed it, and that is not possible here: ${why}. A rule that names the command lets it run as it is.`;
 }

@@ -77,7 +77,7 @@ function describePlugins({ session }: OpenSdkSession): JsonRecord {
     commands: describeCommands(session.skills),
     agents: describeAgents(session),
     plugins: plugins.map(({ name, root }) => ({ name, path: root })),
-    mcpServers: session.mcpServers().map(({ name, status }) => ({ name, status: serverStatus[status.type] })),
+    mcpServers: session.mcpServers().map(({ name, status }) => ({ name, status: serverStatus(status) })),
     error_count: 0,
   };
 }

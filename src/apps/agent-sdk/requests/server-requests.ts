@@ -33,7 +33,7 @@ export function serverRequests(
 function describeServers({ session }: OpenSdkSession): readonly JsonRecord[] {
   return session.mcpServers().map(({ name, scope, status, transport }) => ({
     name,
-    status: serverStatus[status.type],
+    status: serverStatus(status),
     scope: serverScope(scope),
     source: serverSource({ scope, ...(transport === undefined ? {} : { transport }) }),
     ...(transport === undefined ? {} : { transport: transport.type, ...configOf(transport) }),

@@ -87,10 +87,11 @@ const skillCommands: readonly CommandEntry[] = [
   },
 ];
 
-const connectOption: OptionEntry = {
+const checkAll: OptionEntry = {
   flags: "--check",
-  description: "connect them, and show how many tools each has or why it fails",
+  description: "connect all that a run with -p would connect; exit code 1 when one fails",
 };
+const checkNone: OptionEntry = { flags: "--no-check", description: "connect none" };
 const scopes = ["local", "project", "user"];
 const writeScope: OptionEntry = {
   flags: "-s, --scope <scope>",
@@ -103,19 +104,19 @@ const mcpCommands: readonly CommandEntry[] = [
   {
     usage: "mcp",
     description: "Lists MCP servers; serves agents to MCP clients.",
-    options: [json, connectOption],
+    options: [json, checkAll],
     run: async (context, options) => (await import("../commands/mcp/mcp-list.ts")).mcpList(context, options),
   },
   {
     usage: "mcp list",
-    description: "Lists the MCP servers of every place.",
-    options: [json, connectOption],
+    description: "Lists the MCP servers of every place, and connects them to see how they do.",
+    options: [json, { ...checkAll, default: "approved" }, checkNone],
     run: async (context, options) => (await import("../commands/mcp/mcp-list.ts")).mcpList(context, options),
   },
   {
     usage: "mcp get <name>",
-    description: "Shows one server as it is written.",
-    options: [json],
+    description: "Shows one server as it is written, and connects it to see how it does.",
+    options: [json, checkNone],
     run: async (context, options, [name]) =>
       (await import("../commands/mcp/mcp-get.ts")).mcpGet(context, name, options),
   },

@@ -2,7 +2,8 @@ import { missingEverywhere, missingNeeds, normalizeNeeds } from "../../../cluste
 import { queueNeed } from "../../../cluster/serve-agents.ts";
 import { planNeeds } from "../../../cluster/session/plan-needs.ts";
 import { checkChildPlan } from "../../../cluster/session/session-plan.ts";
-import type { WorkerStatus } from "../../../cluster/store.ts";
+import { describeDeadLetter, glanceAtAgent, reportedStatus } from "../../../cluster/start-agent.ts";
+import type { Store, WorkerStatus } from "../../../cluster/store.ts";
 import {
   findWorkspace,
   type WorkspaceType,
@@ -85,6 +86,7 @@ export async function doctorInStore(
       "",
       `store: ${store.label} can be reached, and its tables are those of this version`,
       ...describeWorkers(workers),
+      ...(await describeTrouble(store)),
       ...workspaces.map(
         ({ type, works, text }) => `workspace ${type}: ${works ? "" : "not possible. "}${text}`,
       ),
@@ -92,6 +94,19 @@ export async function doctorInStore(
     host.stdout.write(`${lines.map(stripControlCharacters).join("\n")}\n`);
     return code;
   });
+}
+
+/** Agents that no worker runs although they have work, or can run. */
+async function describeTrouble(store: Store): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for (const { name, last } of await store.log.list("run/", { last: true })) {
+    const id = name.slice("run/".length);
+    const { status, deadLetter } = await glanceAtAgent(store, id, last);
+    if (deadLetter !== undefined) lines.push(`agent ${id}: dead letter. ${describeDeadLetter(deadLetter)}`);
+    else if (status === "working" && reportedStatus(status, await store.engine.status(id)) === "stranded")
+      lines.push(`agent ${id}: has work and is not scheduled; a worker finds that within a minute`);
+  }
+  return lines;
 }
 
 /** The same context, whose output is kept. */
@@ -108,8 +123,8 @@ function describeWorkers(workers: readonly WorkerStatus[]): readonly string[] {
   if (workers.length === 0)
     return ["workers: none, so that every agent waits; start one with `retinue serve --store …`"];
   return workers.map(
-    ({ id, running, slots, version, has }) =>
-      `worker ${id}: ${running} of ${slots} places taken, version ${version}, has ${has.join(", ")}`,
+    ({ id, running, slots, version, has, ailment }) =>
+      `worker ${id}: ${running} of ${slots} places taken, version ${version}, ${ailment === undefined ? "" : `takes no agents (${ailment}), `}has ${has.join(", ")}`,
   );
 }
 

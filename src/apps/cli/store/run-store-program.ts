@@ -55,9 +55,14 @@ type Run = (task: (context: StoreContext) => Promise<number>) => Promise<void>;
 
 function addAgentCommands(program: Command, run: Run): void {
   const load = () => import("./store-agents.ts");
-  describe(program.command("tasks"), "Lists the agents in the store.").action((_, command: Command) =>
-    run(async (context) => (await load()).listAgents(context, command.optsWithGlobals())),
+  const tasks = describe(program.command("tasks"), "Lists the agents in the store.").action(
+    (_, command: Command) =>
+      run(async (context) => (await load()).listAgents(context, command.optsWithGlobals())),
   );
+  describe(
+    tasks.command("retry <id>"),
+    "Gives an agent to the workers again that they could not run, a dead letter.",
+  ).action((id: string) => run(async (context) => (await load()).retry(context, id)));
   describe(program.command("inspect <id>"), "Shows the status of an agent and what it waits for.").action(
     (id: string, _, command: Command) =>
       run(async (context) => (await load()).inspect(context, id, command.optsWithGlobals())),

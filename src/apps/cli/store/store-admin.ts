@@ -1,6 +1,7 @@
 import { pruneAgents } from "../../../cluster/prune-agents.ts";
 import { setUpStore } from "../../../cluster/set-up-store.ts";
 import { misuse } from "../session-options.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreContext } from "./run-store-program.ts";
 import { withStore } from "./with-store.ts";
 
@@ -30,8 +31,12 @@ export async function listWorkers(
     if (json === true) host.stdout.write(`${JSON.stringify(workers, null, 2)}\n`);
     else if (workers.length === 0) host.stdout.write("No worker serves this store.\n");
     else
-      for (const { id, running, slots, version, has } of workers)
-        host.stdout.write(`${id}  ${running}/${slots} agents  version ${version}  has ${has.join(", ")}\n`);
+      for (const { id, running, slots, version, has, ailment } of workers) {
+        const aside = ailment === undefined ? "" : `  takes no agents: ${stripControlCharacters(ailment)}`;
+        host.stdout.write(
+          `${id}  ${running}/${slots} agents  version ${version}${aside}  has ${has.join(", ")}\n`,
+        );
+      }
     return 0;
   });
 }

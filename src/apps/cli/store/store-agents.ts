@@ -1,9 +1,13 @@
+import { userInfo } from "node:os";
 import { agentLog, toAgentRecord } from "../../../cluster/agent-records.ts";
 import { readTravellingPlan } from "../../../cluster/session/session-plan.ts";
 import { describeAnswer, questionOf } from "../../../cluster/session/store-approvals.ts";
 import {
+  describeDeadLetter,
   glanceAtAgent,
   inspectAgent,
+  reportedStatus,
+  reviveAgent,
   sendMessage,
   stopAgent,
   waitForEnd,
@@ -30,21 +34,45 @@ export async function listAgents(
     const rows = await Promise.all(
       summaries.map(async ({ name, lastAt, last }) => {
         const id = name.slice("run/".length);
-        const { plan, status } = await glanceAtAgent(store, id, last);
+        const { plan, status, deadLetter, lastError } = await glanceAtAgent(store, id, last);
         const activation = await store.engine.status(id);
-        return { id, status, activation, lastAt, prompt: promptOf(plan) };
+        return {
+          id,
+          status: reportedStatus(status, activation),
+          activation,
+          lastAt,
+          prompt: promptOf(plan),
+          ...(deadLetter === undefined ? {} : { deadLetter }),
+          ...(lastError === undefined ? {} : { lastError }),
+        };
       }),
     );
     rows.sort((a, b) => b.lastAt - a.lastAt);
     if (json === true) host.stdout.write(`${JSON.stringify(rows, null, 2)}\n`);
     else if (rows.length === 0) host.stdout.write("There are no agents in this store.\n");
     else
-      for (const { id, status, activation, prompt } of rows) {
-        const where = describeActivation(activation);
+      for (const { id, status, activation, prompt, deadLetter, lastError } of rows) {
+        const where = describeActivation(activation, status);
+        const error = deadLetter === undefined ? lastError : describeDeadLetter(deadLetter);
+        const trouble = error === undefined ? "" : `  (${cutTo(stripControlCharacters(error), 300)})`;
         host.stdout.write(
-          `${id}  ${status.padEnd(9)}  ${where}${cutTo(stripControlCharacters(prompt), 60)}\n`,
+          `${id}  ${status.padEnd(9)}  ${where}${cutTo(stripControlCharacters(prompt), 60)}${trouble}\n`,
         );
       }
+    return 0;
+  });
+}
+
+/** `retinue tasks retry ID --store` */
+export async function retry({ host, store: address }: StoreContext, given: string): Promise<number> {
+  return withStore(address, async (store) => {
+    const id = await findAgent(store, given);
+    const outcome = await reviveAgent(store, id, userInfo().username);
+    if (outcome !== "revived")
+      throw new RetinueError("not-dead", `${id} is no dead letter: it is ${outcome}.`, {
+        advice: "`retinue resume ID PROMPT --store …` sends an agent that has ended another prompt.",
+      });
+    host.stdout.write(`${id} is given to the workers again.\n`);
     return 0;
   });
 }
@@ -58,12 +86,11 @@ function promptOf(plan: JsonValue | undefined): string {
 
 type Activation = Awaited<ReturnType<typeof inspectAgent>>["activation"];
 
-function describeActivation(activation: Activation): string {
+function describeActivation(activation: Activation, status: string): string {
   if (activation.state === "running") return `on ${activation.worker}  `;
   if (activation.state === "idle") return "";
-  return activation.missing.length === 0
-    ? "queued  "
-    : `queued, no worker has ${activation.missing.join(", ")}  `;
+  if (activation.missing.length > 0) return `queued, no worker has ${activation.missing.join(", ")}  `;
+  return status === "queued" ? "" : "queued  ";
 }
 
 /** `retinue inspect ID --store` */
@@ -90,7 +117,13 @@ export async function inspect(
     }
     const question = questionOf(report.waitingFor);
     const lines = [
-      `${id}: ${report.status} ${describeActivation(report.activation)}`.trimEnd(),
+      `${id}: ${describeActivation(report.activation, "").startsWith(report.status) ? "" : `${report.status} `}${describeActivation(report.activation, "")}`.trimEnd(),
+      ...(report.deadLetter === undefined
+        ? []
+        : [
+            describeDeadLetter(report.deadLetter),
+            `give it to the workers again with: retinue tasks retry ${id} --store …`,
+          ]),
       `workspace: ${workspace}`,
       `workers so far: ${claims.length === 0 ? "none" : claims.join(", ")}`,
       ...(question === undefined
@@ -148,6 +181,16 @@ function describeEntry({ at, record: value }: LogEntry): readonly string[] {
     }
     case "ended":
       return [`${time} -- ${record.ending.status}`];
+    case "released":
+      return record.error === undefined
+        ? []
+        : [`${time} -- given back by ${record.worker}: ${stripControlCharacters(record.error)}`];
+    case "dead-letter":
+      return [`${time} -- dead letter: ${stripControlCharacters(describeDeadLetter(record))}`];
+    case "revived":
+      return [
+        `${time} -- revived${record.by === undefined ? "" : ` by ${stripControlCharacters(record.by)}`}`,
+      ];
     case "entry":
       return describeOwn(record.entry).map((text) => `${time} ${stripControlCharacters(text)}`);
     default:

@@ -21,7 +21,7 @@ export function renderManual(program: OutlinedCommand, { version }: { readonly v
     ...entry("0", "success"),
     ...entry("1", "something went wrong, or a check found something"),
     ...entry("2", "the command was used in a way it cannot be"),
-    ...entry("130, 143, 129", "ended by Ctrl+C, SIGTERM or SIGHUP"),
+    ...entry("130, 143, 129, 131", "ended by Ctrl+C, SIGTERM, SIGHUP or SIGQUIT"),
     ".SH ENVIRONMENT",
     ...entry("ANTHROPIC_API_KEY", "the key of the provider; other providers have theirs"),
     ...entry("NO_COLOR, FORCE_COLOR", "no colours, or colours also in pipes"),

@@ -16,6 +16,12 @@ export interface DeviceListener {
 
 const outputDescriptor = 1;
 
+/** All that end a process and can be heard by it; Windows knows some of them. */
+const endingSignals: readonly NodeJS.Signals[] =
+  process.platform === "win32"
+    ? ["SIGINT", "SIGHUP", "SIGBREAK"]
+    : ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGABRT", "SIGALRM", "SIGUSR2", "SIGXCPU", "SIGVTALRM"];
+
 /**
  * The terminal of this process. From `open` to `close` it is in raw mode with bracketed paste and exact keys; whatever
  * ends the process in between, it is given back as it was.
@@ -31,6 +37,12 @@ export class TerminalDevice {
   readonly #onData = (data: Buffer | string): void => this.#take(data.toString());
   readonly #onResize = (): void => this.#listener?.resized();
   readonly #onExit = (): void => this.#restoreNow();
+  /** A signal that no one else handles ends the process without another word to it. */
+  readonly #onSignal = (signal: NodeJS.Signals): void => {
+    if (process.listenerCount(signal) > 1) return;
+    this.#restoreNow();
+    process.kill(process.pid, signal);
+  };
   readonly #onError = (): void => this.#listener?.gone();
 
   constructor(
@@ -71,6 +83,7 @@ export class TerminalDevice {
     if (this.#isOpen) return;
     this.#isOpen = true;
     process.on("exit", this.#onExit);
+    for (const signal of endingSignals) process.on(signal, this.#onSignal);
     this.#input.setRawMode(true);
     this.#input.setEncoding("utf8");
     this.#input.on("data", this.#onData);
@@ -175,6 +188,7 @@ export class TerminalDevice {
   #release(): void {
     this.#isOpen = false;
     process.off("exit", this.#onExit);
+    for (const signal of endingSignals) process.off(signal, this.#onSignal);
     this.#input.off("data", this.#onData);
     this.#input.off("end", this.#onError);
     this.#output.off("resize", this.#onResize);

@@ -1,4 +1,5 @@
 import type { OperandUse, PathOperand, UrlUse } from "../shell-analysis.ts";
+import type { UnreadableName } from "../walk.ts";
 import {
   type FoundOption,
   optionTable,
@@ -8,6 +9,7 @@ import {
   scanOptions,
   type Word,
 } from "../word.ts";
+import type { GitTransport } from "./git-transport.ts";
 import type { TreeStep } from "./tree-steps.ts";
 
 /** What a command with these arguments does, as far as its table or reader knows. */
@@ -29,10 +31,14 @@ export interface Judgement {
   readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that the words need not name. */
   readonly tree?: readonly TreeStep[];
+  /** How git reaches other repositories. */
+  readonly transport?: GitTransport;
   /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
   readonly rendered?: readonly string[];
   /** The same, in a form to which paths that are to be left out can be appended. */
   readonly limited?: readonly string[];
+  /** The words that are run when these names are to be left out of what is searched below a folder. */
+  readonly leaveOut?: (names: readonly UnreadableName[]) => readonly string[] | undefined;
 }
 
 export interface UsedPath {
@@ -49,6 +55,8 @@ export interface Place {
   readonly isKnown: boolean;
   /** The folder of the repository, where rules forbid some of its paths. */
   readonly repository?: string | undefined;
+  /** Filters of git that settings name. */
+  readonly filters?: readonly string[] | undefined;
 }
 
 /** A judgement with the first reason that was found, if any. */

@@ -7,17 +7,18 @@ import { openProject } from "../../gather-session.ts";
 import type { CommandContext } from "../../session-options.ts";
 import { createPaint } from "../../views/paint.ts";
 import { renderFields, type ShownField } from "../../views/render-fields.ts";
-import { asJson } from "./mcp-list.ts";
+import { asJson, healthOf, untilInterrupted } from "./mcp-list.ts";
 
-/** `retinue mcp get NAME`: one server as it is written, and whether it would be connected. */
+/** `retinue mcp get NAME`: one server as it is written, and how it does. */
 export async function mcpGet(
   context: CommandContext,
   name: string,
-  options: { readonly json?: boolean },
+  options: { readonly json?: boolean; readonly check?: boolean },
 ): Promise<number> {
   const { stdout } = context.host;
   const { mcp, nameOf } = openProject(context, { toleratesBrokenFiles: true });
-  const found = await mcp.get(name);
+  const check = options.check !== false;
+  const found = await untilInterrupted(context, (signal) => mcp.get(name, { check, signal }));
   refuseBrokenConfig(found);
   if (options.json === true) {
     stdout.write(`${JSON.stringify(asJson(found), undefined, 2)}\n`);
@@ -30,10 +31,8 @@ export async function mcpGet(
   return 0;
 }
 
-function fieldsOf(
-  { entry, connects, asks, held, reads, address }: ServerDetails,
-  nameOf: (file: string) => string,
-): ShownField[] {
+function fieldsOf(server: ServerDetails, nameOf: (file: string) => string): ShownField[] {
+  const { entry, connects, asks, held, reads, address, status } = server;
   const { config, scope, file, fromRepository } = entry;
   const { transport } = config;
   return [
@@ -45,6 +44,7 @@ function fieldsOf(
     ...(reads.length === 0 ? [] : [{ label: "reads", value: reads.map((one) => `$${one}`).join(", ") }]),
     ...(config.timeoutMs === undefined ? [] : [{ label: "timeout", value: `${config.timeoutMs} ms` }]),
     { label: "connects", value: connectsWords(connects, asks), ...(held ? { origin: held.reason } : {}) },
+    ...(status === undefined ? [] : [{ label: "status", value: healthOf(server) }]),
     ...(held?.advice === undefined ? [] : [{ label: "advice", value: held.advice }]),
   ];
 }

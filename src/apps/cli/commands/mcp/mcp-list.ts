@@ -1,6 +1,7 @@
 import { plural } from "../../../../foundation/diagnostic.ts";
 import {
   type HeldServer,
+  hideInAddress,
   type ListedServer,
   type McpOverview,
   type McpStatus,
@@ -13,31 +14,36 @@ import { createPaint } from "../../views/paint.ts";
 import { type Column, renderTable } from "../../views/render-table.ts";
 import { stripControlCharacters, wrap } from "../../views/strip-control-characters.ts";
 
-/** `retinue mcp list`: every configured server, where it is, and whether it would be connected. Only `--check` starts any. */
-export async function mcpList(
-  context: CommandContext,
-  options: { readonly json?: boolean; readonly check?: boolean },
-): Promise<number> {
+export interface McpListOptions {
+  readonly json?: boolean;
+  /** True also connects servers of the project that nobody has approved by name; `approved` leaves them alone. */
+  readonly check?: boolean | "approved";
+}
+
+/** `retinue mcp list`: every configured server, and how it does; without a check, where it is and whether it would be connected. */
+export async function mcpList(context: CommandContext, options: McpListOptions): Promise<number> {
+  const { check = false } = options;
   const { stdout, stderr } = context.host;
   const { mcp, nameOf } = openProject(context, { toleratesBrokenFiles: true });
-  const found = await untilInterrupted(context, (signal) =>
-    mcp.list({ check: options.check === true, signal }),
-  );
+  const found = await untilInterrupted(context, (signal) => mcp.list({ check, signal }));
   refuseBrokenConfig(found);
   const { servers: listed, diagnostics } = found;
-  const code = listed.some(({ status }) => status?.type === "failed") ? 1 : 0;
+  // A list that was only asked for is no test that fails.
+  const code = check === true && listed.some(({ status }) => status?.type === "failed") ? 1 : 0;
   if (options.json === true) {
     stdout.write(`${JSON.stringify(asJson(found), undefined, 2)}\n`);
     return code;
   }
   if (listed.length === 0) {
     stdout.write("No MCP servers. `retinue mcp add NAME -- COMMAND` adds one.\n");
+  } else if (check !== false) {
+    for (const server of listed) stdout.write(`${stripControlCharacters(healthLine(server))}\n`);
   } else {
     const paint = createPaint(stdout.isColourAllowed);
     const rows = listed.map((server) => rowOf(server, nameOf).map(stripControlCharacters));
     stdout.write(renderTable({ columns, rows, width: stdout.columns, paint }));
     const width = Math.min(stdout.columns ?? 100, 100);
-    for (const line of [...heldLines(listed), ...failureLines(listed)])
+    for (const line of heldLines(listed))
       stdout.write(`${wrap(stripControlCharacters(line), width).join("\n")}\n`);
   }
   if (diagnostics.length > 0)
@@ -57,16 +63,35 @@ const columns: readonly Column[] = [
 
 function rowOf(server: ListedServer, nameOf: (file: string) => string): readonly string[] {
   const { config, scope, file } = server.entry;
-  const { status } = server;
-  const state = status === undefined ? stateWord(server) : toolCount(status);
-  return [config.name, scope, config.kind ?? "?", state, file === undefined ? "" : nameOf(file)];
+  const where = file === undefined ? "" : nameOf(file);
+  return [config.name, scope, config.kind ?? "?", stateWord(server), where];
 }
 
-function failureLines(listed: readonly ListedServer[]): readonly string[] {
-  const failed = listed.flatMap(({ entry, status }) =>
-    status?.type === "failed" ? [`${entry.config.name}: ${status.reason}.`] : [],
-  );
-  return failed.length === 0 ? [] : ["", ...failed];
+/** `name: what is started or reached - how it does`, one line for each, as scripts look for it. */
+function healthLine(server: ListedServer): string {
+  const { config } = server.entry;
+  return `${config.name}: ${targetOf(config)} - ${healthOf(server)}`;
+}
+
+/** How a server does, in words; what nobody has approved was not tried. */
+export function healthOf({ entry, status, held, asks }: ListedServer): string {
+  const { name } = entry.config;
+  if (status?.type === "connected") return `✔ Connected, ${toolCount(status)}`;
+  if (status?.type === "failed") {
+    const advice = status.advice === undefined ? "" : ` ${status.advice}`;
+    return `${status.needsAuth === true ? "! Needs authentication" : "✘ Failed to connect"}: ${status.reason}.${advice}`;
+  }
+  if (held !== undefined) return `⏸ Not connected: ${reasonOf(held) ?? held.reason}`;
+  if (asks) return `⏸ Pending approval (\`retinue mcp approve ${name}\`)`;
+  return "⏸ Not tried";
+}
+
+function targetOf({ transport, kind, written }: ListedServer["entry"]["config"]): string {
+  if (transport === undefined) return JSON.stringify(written);
+  if (transport.type === "stdio") return [transport.command, ...transport.args].join(" ");
+  return "url" in transport
+    ? `${hideInAddress(transport.url)} (${transport.type.toUpperCase()})`
+    : String(kind);
 }
 
 /** Does something that Ctrl+C ends. */
