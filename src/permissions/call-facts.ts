@@ -36,6 +36,8 @@ export interface PathFact {
   readonly isSelection?: boolean;
   /** It is part of what git would take for a repository. */
   readonly isRepositoryPart?: boolean;
+  /** Git runs it, or what is below it, as a hook. */
+  readonly isHook?: boolean;
 }
 
 /** What one simple command of a shell call touches; is beside the analysis's unit of the same index. */

@@ -4,6 +4,7 @@ import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
 import { type CopyFinder, createCopyFinder } from "./find-copies.ts";
 import { passedBy } from "./follow-made-links.ts";
+import { findHooksFolder, type HooksFolder, isHook } from "./git/find-hooks-folder.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /** Where paths of a call start, and what is compared with them. */
@@ -12,6 +13,8 @@ export interface PathEnvironment {
   readonly directory: string;
   readonly home: string;
   readonly platform: string;
+  /** Where commands look for programs; absent means that of this process. */
+  readonly searchPath?: string | undefined;
   /** Its rules speak of files that must also be known under their other names. */
   readonly policy: Pick<
     PermissionPolicy,
@@ -93,6 +96,9 @@ async function lookUpPath(written: WrittenPath, environment: PathEnvironment): P
   const forms = [lexical, walked, real, ...aliases(lexical, environment), ...other.names].filter(
     (form) => form !== undefined,
   );
+  const isRun =
+    written.use !== "read" &&
+    (await isHookOf(environment, forms, written.use === "remove" ? lexical : undefined));
   const copies = forms.flatMap((form) => copyFinderOf(environment).of(form));
   return {
     forms: [...new Set(forms)],
@@ -102,8 +108,40 @@ async function lookUpPath(written: WrittenPath, environment: PathEnvironment): P
     ...(unknown === undefined ? {} : { unknown }),
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
     ...(isPart ? { isRepositoryPart: true } : {}),
+    ...(isRun ? { isHook: true } : {}),
   };
 }
+
+/** Whether git runs one of these as a hook, or one below a folder that is removed. */
+async function isHookOf(
+  environment: PathEnvironment,
+  forms: readonly string[],
+  removed: string | undefined,
+): Promise<boolean> {
+  const found = await hooksFolderOf(environment);
+  if (found === undefined) return false;
+  return (
+    forms.some((form) => isHook(form, found)) ||
+    (removed !== undefined && found.folder.startsWith(`${removed}/`))
+  );
+}
+
+/** Asked once for all paths of a call. */
+export function hooksFolderOf(environment: PathEnvironment): Promise<HooksFolder | undefined> {
+  const { home, policy, searchPath = process.env["PATH"], directory } = environment;
+  const [root = directory] = policy.workingDirectories;
+  const known =
+    hooksFolders.get(environment) ??
+    findHooksFolder({
+      directory: root,
+      environment: { PATH: searchPath, HOME: home },
+      folders: policy.workingDirectories,
+    });
+  hooksFolders.set(environment, known);
+  return known;
+}
+
+const hooksFolders = new WeakMap<PathEnvironment, Promise<HooksFolder | undefined>>();
 
 /** One for all paths of a call. */
 export function copyFinderOf(environment: PathEnvironment): CopyFinder {

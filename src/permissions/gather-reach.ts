@@ -1,15 +1,18 @@
 // @io
-import { type Dirent, statSync } from "node:fs";
+import { type Dirent, lstatSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
+import { matchesName } from "./covers-path.ts";
 import {
   copyFinderOf,
   entriesLeft,
   gatherPathFact,
+  hooksFolderOf,
   literalPath,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
+import { isHook } from "./git/find-hooks-folder.ts";
 import { isInside, type PolicyRule } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
@@ -26,14 +29,15 @@ const packages = ["node_modules"];
  */
 export function gatherReach(
   fact: PathFact,
-  below: PathOperand["below"],
+  operand: Pick<PathOperand, "below" | "leavesOut">,
   environment: PathEnvironment,
   to?: string,
 ): Promise<readonly PathFact[]> {
   const known = reached.get(environment) ?? new Map<string, Promise<readonly PathFact[]>>();
   reached.set(environment, known);
-  const key = [fact.use, below, to, fact.forms.at(-1)].join("\0");
-  const found = known.get(key) ?? lookBelow(fact, below, environment, to);
+  const left = JSON.stringify(operand.leavesOut ?? []);
+  const key = [fact.use, operand.below, left, to, fact.forms.at(-1)].join("\0");
+  const found = known.get(key) ?? lookBelow(fact, operand, environment, to);
   known.set(key, found);
   return found;
 }
@@ -43,7 +47,7 @@ const reached = new WeakMap<PathEnvironment, Map<string, Promise<readonly PathFa
 
 async function lookBelow(
   fact: PathFact,
-  below: PathOperand["below"],
+  { below, leavesOut }: Pick<PathOperand, "below" | "leavesOut">,
   environment: PathEnvironment,
   to: string | undefined,
 ): Promise<readonly PathFact[]> {
@@ -52,7 +56,9 @@ async function lookBelow(
   const visible = below === "visible";
   const links =
     below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to }) : [];
-  const reached = to === undefined ? await findForbidden(fact, folder, { environment, visible }) : [];
+  const onlyShared = fact.use === "read" && areLeftOut(fact, leavesOut);
+  const reached =
+    to === undefined ? await findForbidden(fact, folder, { environment, visible, onlyShared }) : [];
   const changes = fact.use !== "read" || to !== undefined;
   if (!changes) return [...links, ...reached];
   const copied =
@@ -60,6 +66,15 @@ async function lookBelow(
       ? []
       : await findForbidden({ ...fact, use: "write" }, folder, { environment, visible, to });
   return [...links, ...reached, ...copied, ...(await findProtected(folder, environment, to))];
+}
+
+/** Whether a command leaves out all that rules forbid, by names; it does not leave out the folder that it begins in. */
+function areLeftOut({ forms }: PathFact, leavesOut: PathOperand["leavesOut"]): boolean {
+  if (leavesOut === undefined) return false;
+  const names = forms.flatMap((form) => form.split("/"));
+  return !leavesOut.some(
+    ({ name, isFolder }) => isFolder === true && names.some((own) => matchesName(name, own)),
+  );
 }
 
 /** Folders of which a command with a file pattern removes everything that shows, or everything that does not: `rm -rf *`. */
@@ -116,6 +131,15 @@ function isFolder(path: string): boolean {
   }
 }
 
+function hasOneName(path: string): boolean {
+  try {
+    const entry = lstatSync(path);
+    return !entry.isFile() || entry.nlink === 1;
+  } catch {
+    return false;
+  }
+}
+
 async function findForbidden(
   { use }: PathFact,
   folder: string,
@@ -123,7 +147,14 @@ async function findForbidden(
     environment,
     visible,
     to,
-  }: { readonly environment: PathEnvironment; readonly visible: boolean; readonly to?: string },
+    onlyShared = false,
+  }: {
+    readonly environment: PathEnvironment;
+    readonly visible: boolean;
+    readonly to?: string;
+    /** The command leaves out what is forbidden by its name, so that only files with other names are left to find. */
+    readonly onlyShared?: boolean;
+  },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const placed = (path: string): PathFact => ({
@@ -141,10 +172,10 @@ async function findForbidden(
     matches: (path) =>
       rules.some((rule) =>
         matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
-      ),
+      ) && !(onlyShared && hasOneName(path)),
   });
   if (found !== undefined) return [placed(place(found))];
-  return isIncomplete === true
+  return isIncomplete === true && !onlyShared
     ? [
         {
           forms: [to ?? folder],
@@ -187,12 +218,15 @@ async function findProtected(
   to: string | undefined,
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
+  const hooks = await hooksFolderOf(environment);
+  const isRun = (path: string): boolean => hooks !== undefined && isHook(path, hooks);
   const { found, isIncomplete } = await findBelow(folder, {
     environment,
     skip: packages,
-    matches: (path) => protectionOf(place(path), environment.policy) !== undefined,
+    matches: (path) => protectionOf(place(path), environment.policy) !== undefined || isRun(place(path)),
   });
-  if (found !== undefined) return [{ forms: [place(found)], use: "write" }];
+  if (found !== undefined)
+    return [{ forms: [place(found)], use: "write", ...(isRun(place(found)) && { isHook: true }) }];
   return isIncomplete === true
     ? [{ forms: [to ?? folder], use: "write", unknown: "there are too many files below it to look at" }]
     : [];

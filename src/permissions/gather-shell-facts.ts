@@ -1,6 +1,8 @@
 // @io
 import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
+import { resolveProgram } from "../foundation/resolve-program.ts";
+import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
@@ -19,6 +21,7 @@ import { transportReason } from "./git/transport-reason.ts";
 import { gitExclusions, unreadableNames } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";
+import { isBuiltin } from "./shell/programs/judge-builtin.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 /** Looks up what the commands of a shell call would touch. */
@@ -174,7 +177,7 @@ async function gatherOperand(
     const found = await gatherPaths(operand, use, environment);
     const facts =
       operand.isSelection === true ? found.map((fact) => ({ ...fact, isSelection: true })) : found;
-    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand.below, environment)));
+    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand, environment)));
     return [...facts, ...reached.flat()];
   }
   const targets = await gatherPaths(operand, "write", environment);
@@ -196,7 +199,7 @@ async function gatherOperand(
             isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
             ? []
-            : gatherReach(from, source.below, environment, to);
+            : gatherReach(from, source, environment, to);
         }),
       );
       return [target, ...joined, ...copied.flat()];
@@ -276,9 +279,10 @@ async function guess(
 async function gatherProgram(
   unit: ShellUnit,
   environment: PathEnvironment,
-): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
+): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown" | "program">> {
   const [program, ...rest] = unit.words;
-  if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
+  if (program === undefined) return { otherTexts: [] };
+  if (!program.text.includes("/")) return { otherTexts: [], ...doubtfulProgram(unit, environment) };
   const path = absolutePath({ path: program.text, use: "read" }, environment);
   const real = await findRealLocation(path);
   const isThere = exists(path);
@@ -286,6 +290,18 @@ async function gatherProgram(
   if (real === undefined || basename(real) === basename(program.text))
     return { otherTexts: [], ...isUnknown };
   return { otherTexts: [[basename(real), ...rest.map(({ text }) => text)].join(" ")], ...isUnknown };
+}
+
+/** Whether a program that needs no question is what its name says, on the search path that it gets. */
+function doubtfulProgram(
+  { words, readOnly }: ShellUnit,
+  { policy: { workingDirectories }, searchPath: given = process.env["PATH"] }: PathEnvironment,
+): Pick<UnitFacts, "program"> {
+  const name = words[0]?.text ?? "";
+  if (!readOnly || isBuiltin(name)) return {};
+  const searchPath = searchPathOutside(given, workingDirectories);
+  const found = resolveProgram(name, { searchPath, folders: workingDirectories });
+  return found.type === "unsure" ? { program: found.reason } : {};
 }
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
@@ -345,10 +361,14 @@ interface Repositories {
   readonly submodules: (facts: RepositoryFacts) => Promise<readonly string[] | undefined>;
 }
 
-function createRepositories({ home, policy }: PathEnvironment): Repositories {
+function createRepositories({
+  home,
+  policy,
+  searchPath = process.env["PATH"],
+}: PathEnvironment): Repositories {
   const known = new Map<string, Promise<RepositoryFacts>>();
   const asking = {
-    environment: { PATH: process.env["PATH"], HOME: home },
+    environment: { PATH: searchPath, HOME: home },
     folders: policy.workingDirectories,
   };
   return {

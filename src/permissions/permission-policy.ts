@@ -193,6 +193,7 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     const by = basename(unit.words[0]?.text ?? "") === "ln" ? "linking" : "granted";
     return touches(by) ?? { type: "granted", by: "rule", reason: "", rule };
   }
+  if (unit.readOnly && facts.program !== undefined) return open(facts.program);
   if (unit.readOnly)
     return (
       touches("reading") ?? {

@@ -84,6 +84,8 @@ export interface AuthorizeDependencies {
   readonly askPerson?: AskPerson;
   /** The folder calls start in now; a shell may have moved it. */
   readonly directory: () => string;
+  /** Where commands look for programs now; absent means that of this process. */
+  readonly searchPath?: () => string | undefined;
 }
 
 type Judged = Decision & {
@@ -145,7 +147,11 @@ async function judgeCall(
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
-  const request = await gatherCallFacts(call, { policy, directory: directory() });
+  const request = await gatherCallFacts(call, {
+    policy,
+    directory: directory(),
+    searchPath: dependencies.searchPath?.(),
+  });
   const parks = askPerson?.parks === true;
   const decision = decide(request, policy, { attended, parks, ...(hooks === undefined ? {} : { hooks }) });
   return { ...decision, request, policy, hooks };

@@ -14,6 +14,8 @@ interface ToolSpec {
   readonly also?: RegExp;
   /** Why an operand is asked about. */
   readonly operand?: (text: string) => string | undefined;
+  /** What is behind `--` goes to another program; why an option there is asked about. */
+  readonly passedOn?: string;
 }
 
 const goBuild = "v race tags: a n x p: trimpath mod: buildvcs: msan asan json";
@@ -156,6 +158,15 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
   [
     "gh",
     {
+      commands: "alias extension extensions ext config codespace cs",
+      options: "help h",
+      operand: () => "it changes or starts what other calls of gh run",
+    },
+  ],
+  [
+    "gh",
+    {
+      passedOn: "gh passes the options behind -- to git, which some of them make start programs",
       commands: "pr issue run release repo workflow search label",
       options:
         "R: repo: json: q: jq: t: template: L: limit: s: state: a: assignee: A: author: l: label: S: search: B: base: H: head: d draft c " +
@@ -211,8 +222,10 @@ export function judgeDevelopment(words: readonly Word[]): Judgement | undefined 
   const from = tool.names === undefined ? 1 : 2;
   const end = words.findIndex(({ text }) => text === "--");
   const risks = words.flatMap((word, at) => {
-    if (at < from || (end !== -1 && at >= end)) return [];
-    const reason = riskOf(word, words[at + 1], tool);
+    const isPassedOn = end !== -1 && at >= end;
+    if (at < from || (isPassedOn && (tool.passedOn === undefined || word.text === "--"))) return [];
+    const passed = isPassedOn && (word.loose || word.text.startsWith("-")) ? tool.passedOn : undefined;
+    const reason = passed ?? (isPassedOn ? undefined : riskOf(word, words[at + 1], tool));
     return reason === undefined ? [] : [{ at, reason }];
   });
   const last = risks.at(-1);

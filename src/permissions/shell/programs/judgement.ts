@@ -4,6 +4,7 @@ import {
   type FoundOption,
   optionTable,
   plainWord,
+  quoteWord,
   type ScannedWords,
   type ScanOptions,
   scanOptions,
@@ -133,6 +134,8 @@ export interface ProgramSpec {
   readonly renames?: (path: string) => readonly string[];
   /** Below a directory it leaves out names that begin with a dot, unless one of these options is given. */
   readonly hidden?: string;
+  /** The options by which it leaves out files and folders of a name, below those it searches; the last option counts. */
+  readonly leavesOut?: (name: UnreadableName) => readonly string[];
   /** It writes into the directory, unless one of these options is given. */
   readonly landsHere?: string;
   readonly readOnly?: true;
@@ -185,8 +188,13 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
       spec.caution?.(scanned, words),
     ]);
     const hidden = environmentReason(words);
+    const { leavesOut } = spec;
     return {
       ...judged,
+      ...(leavesOut !== undefined && {
+        leaveOut: (names: readonly UnreadableName[]) =>
+          withOptionsLast(words, names.flatMap(leavesOut), scanned.ended),
+      }),
       ...(spec.added !== undefined && { rendered: withOption(words, spec.added) }),
       ...(spec.runsAs !== undefined && {
         rendered: [...spec.runsAs.split(" "), "--", ...operands.map(({ rendered }) => rendered)],
@@ -200,6 +208,17 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
 /** A program that writes the files it is given, called so that it only reads them. */
 function readingOnly(spec: ProgramSpec): ProgramSpec {
   return { ...spec, operands: "read" };
+}
+
+/** Options behind all others, and before the word that ends them. */
+function withOptionsLast(
+  words: readonly Word[],
+  options: readonly string[],
+  ended: number | undefined,
+): readonly string[] {
+  const rendered = words.map((word) => word.rendered);
+  const at = ended === undefined ? rendered.length : ended + 1;
+  return [...rendered.slice(0, at), ...options.map(quoteWord), ...rendered.slice(at)];
 }
 
 function withOption([program, ...rest]: readonly Word[], option: string): readonly string[] {

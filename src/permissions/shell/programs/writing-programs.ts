@@ -1,4 +1,5 @@
 import { isSafeVariable } from "../private-name.ts";
+import { archivePattern } from "./inspecting-programs.ts";
 import type { ProgramSpec } from "./judgement.ts";
 
 /** What is left of a name without its ending, which says how it was compressed, and the name with such an ending. */
@@ -203,6 +204,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       landsHere: "d l p t v",
       readOnlyWith: "l v",
       renames: (path) => [`${path}.zip`, `${path}.ZIP`],
+      caution: ({ operands }) => archivePattern("unzip", operands),
     },
   ],
   ["less", pager],
