@@ -51,10 +51,12 @@ function compilePattern(
   const names = bare.split("/").filter((segment) => segment !== "" && segment !== ".");
   const isBareName = names.length === 1 && (floats || !pattern.startsWith("./"));
   const isFolder = floats && names.length === 2 && names[1] === "**" && names[0] !== "**";
+  const isEverything = bare === "" || bare === ".";
+  const floating = isBareName || isFolder ? ["**", ...names] : names;
   const made: CompiledPattern = {
     anchor: fold(start.anchor),
-    segments: bare === "" || bare === "." ? undefined : isBareName || isFolder ? ["**", ...names] : names,
-    letters: bare === "" || bare === "." ? "" : longestLetters(names),
+    segments: isEverything ? undefined : floating,
+    letters: isEverything ? "" : longestLetters(names),
   };
   if (compiled.size >= maxCompiled) compiled.clear();
   const anchors = compiled.get(pattern) ?? new Map<string, (CompiledPattern | undefined)[]>();

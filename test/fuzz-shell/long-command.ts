@@ -123,7 +123,7 @@ export const longCommands: ReadonlyMap<string, (length: number, choices: Choices
     "process substitutions": (n: number) => `ls ${nest("<(cat ", "x", ")", n)}`,
     "parameters in parameters": (n: number) => `ls ${nest("${a:-", "x", "}", n)}`,
     "many parameters": (n: number) => `ls ${fill((at) => `\${v${at}}`, n)}`,
-    "parameters with patterns": (n: number) => `ls ${fill("${a//x*y/z}", n)}`,
+    "parameters with patterns": (n: number) => `ls ${fill("$" + "{a//x*y/z}", n)}`,
     arithmetic: (n: number) => `ls $((${fill("1+", n)}1))`,
     "arithmetic in parentheses": (n: number) => `ls $((${nest("(", "1", ")", n)}))`,
     "arithmetic commands": (n: number) => fill("((i++))", n, "; "),
