@@ -1,5 +1,14 @@
 // @io
-import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import {
+  closeSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
 import { type CopyFinder, createCopyFinder } from "./find-copies.ts";
@@ -108,6 +117,7 @@ async function lookUpPath(written: WrittenPath, environment: PathEnvironment): P
     ...(unknown === undefined ? {} : { unknown }),
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
     ...(isPart ? { isRepositoryPart: true } : {}),
+    ...(written.use === "read" ? {} : kindOf(lexical)),
     ...(isRun ? { isHook: true } : {}),
   };
 }
@@ -142,6 +152,29 @@ export function hooksFolderOf(environment: PathEnvironment): Promise<HooksFolder
 }
 
 const hooksFolders = new WeakMap<PathEnvironment, Promise<HooksFolder | undefined>>();
+
+/** What a path that is changed is now. */
+export function kindOf(path: string): Pick<PathFact, "isFolder" | "isProgram"> {
+  const stats = statOf(path);
+  if (stats?.isDirectory() === true) return { isFolder: true };
+  const isExecutable = stats?.isFile() === true && (stats.mode & 0o111) !== 0;
+  return isExecutable && namesInterpreter(path) ? { isProgram: true } : {};
+}
+
+function namesInterpreter(path: string): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, "r");
+    const start = Buffer.alloc(2);
+    readSync(file, start, 0, 2, 0);
+    return start.toString("latin1") === "#!";
+  } catch {
+    // What cannot be looked into may name one.
+    return true;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
 
 /** One for all paths of a call. */
 export function copyFinderOf(environment: PathEnvironment): CopyFinder {

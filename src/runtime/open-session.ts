@@ -3,6 +3,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder } from "../journal/session-files.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
+import { createAcceptedFiles } from "../permissions/grants/accepted-files.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
@@ -313,6 +314,7 @@ function openServices(
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
+    acceptedFiles: createAcceptedFiles(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
     ...(approver === undefined

@@ -21,6 +21,10 @@ export interface Word extends ShellWord {
   readonly repeated?: true;
   /** It is a file at or below its path. */
   readonly isBelow?: true;
+  /** Its name was printed by another program: links are followed, and `split` takes blanks in a name for its end. */
+  readonly printed?: "whole" | "split";
+  /** One of these patterns fits the name of the file. */
+  readonly names?: readonly string[];
   /** Of those, it is one that was chosen by its name or otherwise. */
   readonly isSelection?: true;
   /** Its value is not known, but it is a whole number. */

@@ -21,7 +21,8 @@ import {
 } from "./create-authorize.ts";
 
 /** Everything an agent is made of besides its plan. */
-export interface AgentParts extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory"> {
+export interface AgentParts
+  extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory" | "acceptedFiles"> {
   readonly model: Model;
   readonly capabilities: readonly Capability[];
   /** Tools that the provider runs itself. */

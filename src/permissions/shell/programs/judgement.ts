@@ -8,6 +8,7 @@ import {
   type ScannedWords,
   type ScanOptions,
   scanOptions,
+  valuesOf,
   type Word,
 } from "../word.ts";
 import type { GitTransport } from "./git-transport.ts";
@@ -24,6 +25,8 @@ export interface Judgement {
   readonly pinnedHead?: string;
   readonly requiredHead?: string;
   readonly paths: readonly UsedPath[];
+  /** Where it goes before it does anything, one after the other. */
+  readonly folders?: readonly Word[];
   /** It does the same in every directory. */
   readonly anywhere?: boolean;
   readonly urls?: UrlUse;
@@ -78,7 +81,8 @@ export function used(words: readonly Word[], use: OperandUse): UsedPath[] {
 /** The first option that starts a program or writes a file. */
 export function optionRisk(program: string, { options }: Pick<ScannedWords, "options">): string | undefined {
   const found = options.find(
-    ({ signs, value }) => signs.includes("!") || (signs.includes(">") && value?.text !== "-"),
+    ({ signs, value }) =>
+      signs.includes("!") || (signs.includes(">") && !/^(?:-|\/dev\/null)$/.test(value?.text ?? "")),
   );
   if (found === undefined) return undefined;
   const option = `${found.name.length === 1 ? "-" : "--"}${found.name}`;
@@ -149,6 +153,8 @@ export interface ProgramSpec {
   readonly runsAs?: string;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
+  /** With these options it goes to other folders first, one after the other. */
+  readonly enters?: string;
   /** A reason of its own why a wildcard does not cover it. */
   readonly caution?: (scanned: ScannedWords, words: readonly Word[]) => string | undefined;
 }
@@ -200,6 +206,7 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
         rendered: [...spec.runsAs.split(" "), "--", ...operands.map(({ rendered }) => rendered)],
       }),
       ...(hidden !== undefined && { readOnly: false }),
+      ...(spec.enters !== undefined && { folders: valuesOf(scanned, ...spec.enters.split(" ")) }),
       anywhere: spec.obeysDirectory !== true,
     };
   };

@@ -222,10 +222,11 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "make",
     {
       options:
-        "eval:! f:! file:! makefile:! C:! directory:! I:! include-dir:! j? jobs? l? load-average? o: W: B always-make i ignore-errors k keep-going n just-print dry-run " +
+        "eval:! f:! file:! makefile:! C: directory: I:! include-dir:! j? jobs? l? load-average? o: W: B always-make i ignore-errors k keep-going n just-print dry-run " +
         "q question s silent quiet w print-directory no-print-directory r R S t touch v version help O? output-sync? warn-undefined-variables",
       operands: "text",
       obeysDirectory: true,
+      enters: "C directory",
       caution: ({ operands }) =>
         operands.every(({ text, literal }) => literal && isMakeOperand(text))
           ? undefined
