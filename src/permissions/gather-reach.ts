@@ -77,7 +77,7 @@ export async function findSplitName(facts: readonly PathFact[]): Promise<readonl
       const isOdd = (path: string): boolean => /[\s'"\\]/.test(path);
       const [folder = ""] = fact.forms;
       const { found: name, isIncomplete } = await findBelow(folder, {
-        maxEntries,
+        environment,
         matches: (path) => isOdd(posix.relative(folder, path)),
       });
       if (name === undefined && isIncomplete !== true) return [];
