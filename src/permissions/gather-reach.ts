@@ -77,7 +77,6 @@ export async function findSplitName(facts: readonly PathFact[]): Promise<readonl
       const isOdd = (path: string): boolean => /[\s'"\\]/.test(path);
       const [folder = ""] = fact.forms;
       const { found: name, isIncomplete } = await findBelow(folder, {
-        environment,
         matches: (path) => isOdd(posix.relative(folder, path)),
       });
       if (name === undefined && isIncomplete !== true) return [];
@@ -334,7 +333,8 @@ interface BelowOptions {
   readonly visible?: boolean;
   /** Folders of these names are not entered. */
   readonly skip?: readonly string[];
-  readonly environment: PathEnvironment;
+  /** Present where what is looked at counts for the call. */
+  readonly environment?: PathEnvironment;
 }
 
 interface Below {
@@ -347,12 +347,12 @@ interface Below {
 async function findBelow(folder: string, options: BelowOptions): Promise<Below> {
   const { matches, visible = false, skip = [], environment } = options;
   const waiting = [folder];
-  const limit = Math.min(maxEntries, entriesLeft(environment));
+  const limit = environment === undefined ? maxEntries : Math.min(maxEntries, entriesLeft(environment));
   let seen = 0;
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
     if (seen >= limit) return { isIncomplete: true };
     const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
-    entriesLeft(environment, Math.min(entries.length, limit - seen) + 1);
+    if (environment !== undefined) entriesLeft(environment, Math.min(entries.length, limit - seen) + 1);
     for (const entry of entries) {
       seen += 1;
       if (seen > limit) return { isIncomplete: true };
