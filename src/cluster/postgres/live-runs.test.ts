@@ -11,7 +11,10 @@ async function fateOf(run: RunActivation, meanwhile: (live: LiveRuns) => void = 
   const agents: Pick<AgentTable, "begin" | "owns" | "end"> = {
     begin: async (agent, _, { token }) => ({ agent, token, wakes: "1" }),
     owns: async () => true,
-    end: async () => (fate.push("rests"), "ended"),
+    async end() {
+      fate.push("rests");
+      return "ended";
+    },
   };
   const schedule: Pick<RunSchedule, "release"> = {
     release: async (_, delayMs) => void fate.push(`again after ${delayMs}`),
