@@ -27,6 +27,15 @@ const shared = {
   alias: { turndown: "turndown/lib/turndown.browser.es.js" },
 } satisfies BuildOptions;
 
+const [, minimumNode = ""] = /(\d+\.\d+)/.exec(manifest.engines.node) ?? [];
+const [minimumMajor, minimumMinor] = minimumNode.split(".").map(Number);
+
+/** The first that a program of an older Node sees of the library, whichever file it imports, is one sentence. */
+const nodeCheck =
+  "{ const [major, minor] = globalThis.process.versions.node.split('.').map(Number); " +
+  `if (major < ${minimumMajor} || (major === ${minimumMajor} && minor < ${minimumMinor})) ` +
+  `throw new Error('Retinue needs Node ${minimumNode} or newer; this is ' + globalThis.process.version + '.'); }`;
+
 /** For the CommonJS packages in the library: what they require of Node. */
 const requiredBuiltins: Plugin = {
   name: "required-builtins",
@@ -170,6 +179,7 @@ const commandGroups: readonly ChunkGroup[] = [
       "src/apps/cli/commands/agents/agents-list.ts",
       "src/apps/cli/commands/mcp/mcp-list.ts",
       "src/apps/cli/commands/tasks/tasks.ts",
+      "src/runtime/project/project-teams.ts",
     ],
   },
   { name: "run", roots: printing },
@@ -190,6 +200,7 @@ const built = await Promise.all([
     },
     outdir: "dist/lib-chunks",
     legalComments: "inline",
+    banner: { js: nodeCheck },
     // What users install with the library is shared with theirs; the rest becomes part of it.
     external: [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)],
     plugins: [requiredBuiltins],

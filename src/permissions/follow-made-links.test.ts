@@ -103,11 +103,11 @@ describe("[PRM-10] links that a command of the same call makes", () => {
   });
 
   test.each([
-    "ln -s src/a.ts foo",
-    "ln -s src/a.ts foo && ls -l src",
+    "ln -s src/a.ts foo.ts",
+    "ln -s src/a.ts foo.ts && ls -l src",
     "ln -s src foo; echo x > words.txt",
     "mkdir foo && cp words.txt foo/ && cat foo/words.txt",
-    "mv words.txt foo && cat foo",
+    "mv words.txt foo.txt && cat foo.txt",
   ])("other paths of the call are allowed as without it: %s", async (command) => {
     expect(await judge(command)).toBe("allow");
   });

@@ -125,14 +125,14 @@ type Lister = (words: readonly string[]) => Promise<readonly string[] | undefine
 
 function createLister(
   directory: string,
-  { home, policy }: PathEnvironment,
+  { home, policy, searchPath = process.env["PATH"] }: PathEnvironment,
   filters: readonly string[],
 ): Lister {
   return async (words) => {
     const result = await runOwnGit({
       directory,
       words,
-      environment: { PATH: process.env["PATH"], HOME: home },
+      environment: { PATH: searchPath, HOME: home },
       folders: policy.workingDirectories,
       filters,
       settings: ["diff.relative=false", "diff.orderFile=/dev/null"],

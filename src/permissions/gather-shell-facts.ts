@@ -1,6 +1,8 @@
 // @io
 import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
+import { resolveProgram } from "../foundation/resolve-program.ts";
+import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
@@ -12,14 +14,16 @@ import {
   gatherPathFact,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
-import { emptiedByFind, findEmptied, gatherReach } from "./gather-reach.ts";
+import { emptiedByFind, findEmptied, findSplitName, gatherReach } from "./gather-reach.ts";
 import { askRepository, type Repository, type RepositoryFacts } from "./git/ask-repository.ts";
 import { runOwnGit } from "./git/own-git.ts";
 import { transportReason } from "./git/transport-reason.ts";
 import { gitExclusions, unreadableNames } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";
+import { isBuiltin } from "./shell/programs/judge-builtin.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
+import { steersPrograms } from "./steers-programs.ts";
 
 /** Looks up what the commands of a shell call would touch. */
 export async function gatherShellFacts(command: string, environment: PathEnvironment): Promise<ShellFacts> {
@@ -122,7 +126,13 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<Gather
     gatherPlace(unit, context),
     gatherTransport(unit, context),
   ]);
-  const paths = [...operands.flat(), ...texts, ...named, ...listed.facts];
+  const made = basename(unit.words[0]?.text ?? "") === "mkdir" ? { isFolder: true } : {};
+  const paths = [
+    ...operands.flat().map((path) => ({ ...path, ...made })),
+    ...texts,
+    ...named,
+    ...listed.facts,
+  ];
   const emptied = emptiedByFind(unit, paths, environment);
   const facts = { paths: [...paths, ...emptied], ...program, ...place, ...transport };
   return { facts, replaced: listed.replaced };
@@ -146,7 +156,7 @@ async function gatherTransport(
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
 async function gatherTexts(
-  { words, operands, readOnly, namesFiles }: ShellUnit,
+  { words, operands, readOnly, namesFiles, urls, exactOnly }: ShellUnit,
   environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
@@ -156,8 +166,22 @@ async function gatherTexts(
     !environment.policy.deny.some(({ rule }) => rule.specifier.type === "path")
   )
     return [];
+  // Where every option is known, so are the files.
+  if (urls !== undefined && exactOnly === undefined) return [];
   const named = rest.filter(({ text, literal }) => literal && text !== "" && !text.startsWith("-"));
-  return Promise.all(named.map(({ text }) => gatherPathFact({ path: text, use: "read" }, environment)));
+  const paths = named.flatMap(({ text }) => pathsIn(text, environment));
+  return Promise.all(paths.map((path) => gatherPathFact({ path, use: "read" }, environment)));
+}
+
+/** A word with a scheme is an address: a file only with that of files, or where there is a folder of its name. */
+function pathsIn(text: string, { directory }: PathEnvironment): readonly string[] {
+  const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? [];
+  if (scheme === undefined) return [text];
+  if (scheme.toLowerCase() !== "file") return exists(posix.join(directory, `${scheme}:`)) ? [text] : [];
+  const decoded = rest.replace(/%[0-9a-f]{2}/gi, (code) =>
+    String.fromCharCode(Number.parseInt(code.slice(1), 16)),
+  );
+  return [text, decoded, decoded.replace(/^[^/]*/, "")].filter((path) => path !== "");
 }
 
 /** Commands whose words are more often texts than files. */
@@ -174,32 +198,42 @@ async function gatherOperand(
     const found = await gatherPaths(operand, use, environment);
     const facts =
       operand.isSelection === true ? found.map((fact) => ({ ...fact, isSelection: true })) : found;
-    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand.below, environment)));
-    return [...facts, ...reached.flat()];
+    const reached = await Promise.all(
+      facts.map((fact) => gatherReach(fact, operand, environment, { names: operand.names })),
+    );
+    const split = operand.isSplit === true ? await findSplitName(facts) : [];
+    return [...facts, ...reached.flat(), ...split];
   }
   const targets = await gatherPaths(operand, "write", environment);
-  const isFolder = targets.map(({ forms }) => isDirectory(forms.at(-1)));
+  const origins = await Promise.all(
+    sources.map(async (source) => {
+      const [from] = await gatherPaths(source, "read", environment);
+      return { source, from, kind: isDirectory(from?.forms.at(-1)) ? { isFolder: true } : {} };
+    }),
+  );
   const facts = await Promise.all(
-    targets.map(async (target, at) => {
-      const into =
-        isFolder[at] === true ? sources.map(({ path }) => `${target.forms[0]}/${posix.basename(path)}`) : [];
+    targets.map(async (target) => {
+      const isFolder = operand.path.endsWith("/") || isDirectory(target.forms.at(-1));
+      const arriving = isFolder ? origins : [];
       const joined = await Promise.all(
-        into.map((path) => gatherPathFact({ path, use: "write" }, environment)),
+        arriving.map(async ({ source, kind }) => {
+          const path = `${target.forms[0]}/${posix.basename(source.path)}`;
+          return { ...(await gatherPathFact({ path, use: "write" }, environment)), ...kind };
+        }),
       );
       const copied = await Promise.all(
-        sources.map(async (source) => {
-          const [from] = await gatherPaths(source, "read", environment);
+        origins.map(async ({ source, from }) => {
           // Only a move leaves a link a link; a copy of one file takes what it leads to.
           if (isLink(from?.forms[0]) && operand.below !== undefined)
             return [{ ...target, unknown: "a link that is moved may lead elsewhere" }];
-          const to =
-            isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
+          const to = isFolder ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
             ? []
-            : gatherReach(from, source.below, environment, to);
+            : gatherReach(from, source, environment, { to });
         }),
       );
-      return [target, ...joined, ...copied.flat()];
+      const own = isFolder ? { isFolder } : (origins[0]?.kind ?? {});
+      return [{ ...target, ...own }, ...joined, ...copied.flat()];
     }),
   );
   return facts.flat();
@@ -276,9 +310,10 @@ async function guess(
 async function gatherProgram(
   unit: ShellUnit,
   environment: PathEnvironment,
-): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
+): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown" | "program">> {
   const [program, ...rest] = unit.words;
-  if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
+  if (program === undefined) return { otherTexts: [] };
+  if (!program.text.includes("/")) return { otherTexts: [], ...doubtfulProgram(unit, environment) };
   const path = absolutePath({ path: program.text, use: "read" }, environment);
   const real = await findRealLocation(path);
   const isThere = exists(path);
@@ -288,13 +323,27 @@ async function gatherProgram(
   return { otherTexts: [[basename(real), ...rest.map(({ text }) => text)].join(" ")], ...isUnknown };
 }
 
+type Place = Pick<UnitFacts, "elsewhere" | "movedTo" | "isPartOfProject" | "repository" | "configuration">;
+
+/** Whether a program that needs no question is what its name says, on the search path that it gets. */
+function doubtfulProgram(
+  { words, readOnly }: ShellUnit,
+  { policy: { workingDirectories }, searchPath: given = process.env["PATH"] }: PathEnvironment,
+): Pick<UnitFacts, "program"> {
+  const name = words[0]?.text ?? "";
+  if (!readOnly || isBuiltin(name)) return {};
+  const searchPath = searchPathOutside(given, workingDirectories);
+  const found = resolveProgram(name, { searchPath, folders: workingDirectories });
+  return found.type === "unsure" ? { program: found.reason } : {};
+}
+
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
 /** Where a command runs: programs act by the files of the folder they are in, git by the repository around it. */
 async function gatherPlace(
   unit: ShellUnit,
   { environment, root, repositories, analysis }: UnitContext,
-): Promise<Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration">> {
+): Promise<Place> {
   const { words, directories } = unit;
   const name = basename(words[0]?.text ?? "");
   if (movers.has(name)) return {};
@@ -306,7 +355,8 @@ async function gatherPlace(
       movedTo: "a folder that is not known",
       ...(name === "git" && { repository: "git would run in a folder that is not known" }),
     };
-  let place: Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration"> = {};
+  let place: Place = {};
+  let isPart = true;
   for (const directory of directories) {
     const isStart = directory === "";
     const fact = isStart ? undefined : await gatherPathFact({ path: directory, use: "read" }, environment);
@@ -315,11 +365,13 @@ async function gatherPlace(
     if (outside !== undefined)
       place = { ...place, elsewhere: `commands would run in ${outside}, outside the working directories` };
     if (real !== root) place = { ...place, movedTo: real };
+    isPart &&= real === root || (await isPartOf(root, real, repositories));
     if (name === "git" && !isStart && isChanging)
       place = { ...place, repository: "git would run in a folder that the same call may change" };
     if (name === "git" && !isSame(await repositories.find(real), await repositories.find(root)))
       place = { ...place, repository: "git would run in another repository, by its settings" };
   }
+  if (isPart && place.movedTo !== undefined) place = { ...place, isPartOfProject: true };
   const steering = name === "git" ? steeringOf(await repositories.find(root)) : undefined;
   return steering === undefined ? place : { ...place, configuration: steering };
 }
@@ -338,6 +390,17 @@ function isSame(left: RepositoryFacts, right: RepositoryFacts): boolean {
   return left.gitDirectory === right.gitDirectory && left.top === right.top;
 }
 
+/** Whether a folder that is there belongs to the same repository as another, and holds no programs of others. */
+async function isPartOf(root: string, folder: string, repositories: Repositories): Promise<boolean> {
+  const isPlain =
+    isInside(folder, [root]) &&
+    isDirectory(folder) &&
+    steersPrograms(posix.relative(root, folder), { isFolder: true }) === undefined;
+  if (!isPlain) return false;
+  const own = await repositories.find(root);
+  return own.type === "repository" && isSame(own, await repositories.find(folder));
+}
+
 interface Repositories {
   /** What git says about a folder, asked once. */
   readonly find: (folder: string) => Promise<RepositoryFacts>;
@@ -345,10 +408,14 @@ interface Repositories {
   readonly submodules: (facts: RepositoryFacts) => Promise<readonly string[] | undefined>;
 }
 
-function createRepositories({ home, policy }: PathEnvironment): Repositories {
+function createRepositories({
+  home,
+  policy,
+  searchPath = process.env["PATH"],
+}: PathEnvironment): Repositories {
   const known = new Map<string, Promise<RepositoryFacts>>();
   const asking = {
-    environment: { PATH: process.env["PATH"], HOME: home },
+    environment: { PATH: searchPath, HOME: home },
     folders: policy.workingDirectories,
   };
   return {

@@ -156,6 +156,7 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
     if (path.isBehindLink === true) return `${path.forms[0]} is not known: ${path.unknown}`;
     if (path.isRepositoryPart === true)
       return `${path.forms[0]} is protected: git takes its folder for a repository and obeys it`;
+    if (path.isHook === true) return `${path.forms[0]} is protected: git runs it as a hook (core.hooksPath)`;
     if (path.hasOtherNames === true)
       return `${path.forms[0]} has other names, and writing to it changes those too`;
   }

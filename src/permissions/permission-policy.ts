@@ -13,6 +13,7 @@ import { grantsUnit, matchesText, saysWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import { type PermissionRule, parseRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/shell-analysis.ts";
+import { steersPrograms } from "./steers-programs.ts";
 
 export { type PermissionMode, parsePermissionMode, permissionModes } from "../foundation/option-words.ts";
 
@@ -96,6 +97,8 @@ export interface PermissionPolicy {
   readonly confinement?: Confinement;
   /** What would have to be asked is denied. */
   readonly deniesInsteadOfAsking?: boolean;
+  /** Files that \`acceptEdits\` does not cover by what they are, and whose change somebody has allowed in this session. */
+  readonly acceptedFiles?: readonly string[];
 }
 
 type ShellGrant =
@@ -193,6 +196,7 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     const by = basename(unit.words[0]?.text ?? "") === "ln" ? "linking" : "granted";
     return touches(by) ?? { type: "granted", by: "rule", reason: "", rule };
   }
+  if (unit.readOnly && facts.program !== undefined) return open(facts.program);
   if (unit.readOnly)
     return (
       touches("reading") ?? {
@@ -203,9 +207,19 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     );
   const { paths } = facts;
   if (isFileCommand(unit) && context.policy.mode === "acceptEdits" && paths.length > 0) {
+    const isOpen = (path: PathFact): boolean =>
+      path.use === "read" ||
+      whyNotAccepted(path, context.policy) === undefined ||
+      context.policy.allow.some((candidate) =>
+        matchesPath(candidate, path, { use: "grant", policy: context.policy, homes: context.homes }),
+      );
     if (
       paths.every(
-        (path) => path.unknown === undefined && isWithin(path, context.policy) && mayEdit(path, context),
+        (path) =>
+          path.unknown === undefined &&
+          isWithin(path, context.policy) &&
+          mayEdit(path, context) &&
+          isOpen(path),
       )
     )
       return {
@@ -224,7 +238,7 @@ function isExactRule({ rule: { specifier } }: PolicyRule): boolean {
 /** Why a command is asked about because of where it would run. */
 function misplacedReason(
   unit: ShellUnit,
-  { elsewhere, movedTo, repository, configuration }: UnitFacts,
+  { elsewhere, movedTo, isPartOfProject, repository, configuration }: UnitFacts,
   { policy, commands, exact }: Context,
   rule: PolicyRule | undefined,
 ): string | undefined {
@@ -241,6 +255,7 @@ function misplacedReason(
   if (isSteerable && policy.trusted !== true && policy.walled !== true)
     return `${unit.words[0]?.text} may obey files of this folder, the folder is not trusted, and nothing here isolates the command`;
   if (rule === undefined || movedTo === undefined || isGit || !unit.obeysDirectory) return undefined;
+  if (isPartOfProject === true) return undefined;
   const [root = ""] = policy.workingDirectories;
   const targets = [posix.relative(root, movedTo), movedTo].map((path) => `cd ${path}`);
   const isFollowed = commands.some(
@@ -276,7 +291,9 @@ function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
   if (path.use === "read" && by === "granted" && path.isGuess === undefined) return true;
   if (path.unknown === undefined && isWithin(path, context.policy)) {
     if (path.use === "read" || by === "granted" || by === "linking") return true;
-    if (context.policy.mode === "acceptEdits" && mayEdit(path, context)) return true;
+    const isAccepted =
+      context.policy.mode === "acceptEdits" && whyNotAccepted(path, context.policy) === undefined;
+    if (isAccepted && mayEdit(path, context)) return true;
   }
   if ((by === "redirect" || by === "reading") && !mayEdit(path, context)) return false;
   const uses = path.isGuess === undefined ? [path] : [path, { ...path, use: "write" as const }];
@@ -334,6 +351,22 @@ function isFileCommand({ words, grantText, exactOnly }: ShellUnit): boolean {
 }
 
 const fileCommands: ReadonlySet<string> = new Set("mkdir touch mv cp rm rmdir ln".split(" "));
+
+/** Why `acceptEdits` does not cover a change of a file in the working directories by what the file is. */
+export function whyNotAccepted(
+  { forms, use, isFolder, isProgram }: PathFact,
+  { workingDirectories, acceptedFiles = [] }: Pick<PermissionPolicy, "workingDirectories" | "acceptedFiles">,
+): string | undefined {
+  if (forms.every((form) => acceptedFiles.includes(form))) return undefined;
+  const file = { isFolder: isFolder === true, isProgram: isProgram === true, isRemoved: use === "remove" };
+  for (const form of forms) {
+    const roots = workingDirectories.filter((directory) => isInside(form, [directory]));
+    const [root = ""] = roots.sort((a, b) => b.length - a.length);
+    const why = steersPrograms(posix.relative(root, form), file);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
 
 /** Whether a path is one of the directories or below one; compared by whole names. */
 export function isInside(path: string, directories: readonly string[]): boolean {

@@ -3,6 +3,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder } from "../journal/session-files.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
+import { createAcceptedFiles } from "../permissions/grants/accepted-files.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
@@ -38,7 +39,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { decidePlan, findFolders, findWalled, limitFacts } from "./session-rules.ts";
+import { decidePlan, findFolders, findWalled, limitFacts, requireSandbox } from "./session-rules.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
@@ -259,6 +260,7 @@ async function planMain(
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
+  await requireSandbox(runtime);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
@@ -312,6 +314,7 @@ function openServices(
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
+    acceptedFiles: createAcceptedFiles(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
     ...(approver === undefined

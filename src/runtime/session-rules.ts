@@ -229,6 +229,22 @@ export function policyFacts(
   };
 }
 
+/** Where settings say `failIfUnavailable`, a session without its sandbox does not begin. */
+export async function requireSandbox({
+  sandbox,
+  discovered,
+}: Pick<RuntimeContext, "sandbox" | "discovered">): Promise<void> {
+  const settings = readSandboxSettings(discovered.settings.settings.plain.sandbox);
+  if (!settings.enabled || !settings.endsStart) return;
+  const start = await sandbox.start(settings);
+  if (start.type === "ready") return;
+  throw new RetinueError(
+    "sandbox-unavailable",
+    `Settings want commands in a sandbox and nothing without it (\`sandbox.failIfUnavailable\`), and there is none: ${start.why}.`,
+    { advice: start.advice },
+  );
+}
+
 /** Where no one has accepted the folder, it matters whether what runs without a yes can be isolated. */
 export async function findWalled({
   trusted,

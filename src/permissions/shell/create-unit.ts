@@ -39,9 +39,10 @@ export function createUnit(input: UnitInput): CreatedUnit {
   const { words, surroundings: { exclusions, repository, filters, unreadable = [] } = {} } = input;
   const name = words[0];
   const here = input.directories.length === 1 && input.directories[0] === "";
-  const directories = ownDirectories(words, input.directories);
-  const isKnown = !directories.includes("unknown");
+  const entered = ownDirectories(words, input.directories);
+  const isKnown = !entered.includes("unknown");
   const judged = name?.literal === true ? judgeName(words, { isKnown, repository, filters }) : undefined;
+  const directories = enterFolders(judged?.folders ?? [], entered);
   const reason = input.reason ?? noGrantReason(name, here);
   const exactOnly = input.exactOnly ?? judged?.exactOnly;
   const wildcardHead = input.exactOnly === undefined ? judged?.wildcardHead : input.wildcardHead;
@@ -117,8 +118,12 @@ function removesUnknown(paths: readonly UsedPath[], directories: readonly string
 
 /** Where `git -C` goes, from each directory it may start in. */
 function ownDirectories(words: readonly Word[], directories: readonly string[]): readonly string[] {
-  if (words[0]?.literal !== true || baseName(words[0].text) !== "git") return directories;
-  return gitFolders(words).reduce(
+  const isGit = words[0]?.literal === true && baseName(words[0].text) === "git";
+  return isGit ? enterFolders(gitFolders(words), directories) : directories;
+}
+
+function enterFolders(folders: readonly Word[], directories: readonly string[]): readonly string[] {
+  return folders.reduce(
     (from, { path, pathKnown, literal }) =>
       from.map((directory) => {
         if (!pathKnown || !literal) return "unknown";
@@ -144,9 +149,12 @@ export function writtenText(words: readonly Word[]): string {
 /** Paths in each directory the command may run in; those that are no files are left out. */
 export function toOperands(paths: readonly UsedPath[], directories: readonly string[]): PathOperand[] {
   return paths.flatMap(({ word, use, below: reach }): PathOperand[] => {
-    const below = word.isBelow === true ? "all" : reach;
+    const own = word.printed === undefined ? "all" : "follow";
+    const below = word.isBelow === true ? own : reach;
     const rest = {
       use,
+      ...(word.printed === "split" && { isSplit: true as const }),
+      ...(word.names !== undefined && { names: word.names }),
       ...(below !== undefined && { below }),
       ...(word.isSelection === true && { isSelection: true as const }),
     };

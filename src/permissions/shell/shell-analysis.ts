@@ -40,6 +40,10 @@ export interface PathOperand {
   readonly below?: "all" | "visible" | "follow";
   /** Of what is below it, some files were chosen by their names or otherwise. */
   readonly isSelection?: true;
+  /** Of what is below it, only files whose names fit one of these patterns are used. */
+  readonly names?: readonly string[];
+  /** A name below it that holds a blank or a quote is taken for several. */
+  readonly isSplit?: true;
   /** Of what is below it, these are left out by the command itself. */
   readonly leavesOut?: readonly UnreadableName[];
 }

@@ -55,6 +55,13 @@ export interface Walk {
 }
 
 /** What surrounds one command. */
+/** What a search prints, one name each. */
+export interface FoundNames {
+  readonly places: readonly PathOperand[];
+  /** Each name ends in NUL, so that none can be taken for several. */
+  readonly isExact: boolean;
+}
+
 export interface Scene {
   readonly state: State;
   /** `sh` reads some of bash's syntax differently. */
@@ -70,6 +77,8 @@ export interface Scene {
   readonly settled?: boolean;
   /** It is in `$( )`, backticks or `<( )`. */
   readonly substituted?: true;
+  /** The names that come in by a pipe, where they are known to be of files below some places. */
+  readonly found?: FoundNames | undefined;
   /** It is only looked at for deny and ask rules; what is not understood in it makes nothing opaque. */
   readonly supposed?: true;
 }

@@ -21,7 +21,8 @@ import {
 } from "./create-authorize.ts";
 
 /** Everything an agent is made of besides its plan. */
-export interface AgentParts extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory"> {
+export interface AgentParts
+  extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory" | "acceptedFiles"> {
   readonly model: Model;
   readonly capabilities: readonly Capability[];
   /** Tools that the provider runs itself. */
@@ -50,11 +51,15 @@ export interface OpenAgent {
   readonly end: (stopped?: AbortSignal) => Promise<void>;
 }
 
+/** For what a context says whatever the call is. */
+const noCall = { callId: "", signal: new AbortController().signal, progress: () => undefined };
+
 /** An agent as its loop sees it, from its plan and a list of capabilities: main agent, child, forked skill, resumed agent. */
 export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
   const { capabilities } = parts;
   const stop = createStopMark(capabilities);
-  const own = createAuthorize({ ...parts, plan, ...foldAsking(capabilities) });
+  const searchPath = () => parts.toolContext(noCall).environment["PATH"];
+  const own = createAuthorize({ ...parts, plan, searchPath, ...foldAsking(capabilities) });
   const whole = capabilities.reduce((next, { beforeCall }) => beforeCall?.(next) ?? next, own);
   const authorize = stop.watch(whole);
   const ask = stop.watch(own);
