@@ -1,3 +1,4 @@
+// @io
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { type Database, isTransient } from "./database.ts";
 import { applicationName, applicationVersion, silentLogger, systemDatabaseUrl } from "./job-queue.ts";
