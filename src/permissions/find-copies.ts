@@ -1,5 +1,5 @@
 // @io
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, type Stats } from "node:fs";
 import { posix } from "node:path";
 import type { PathCopy } from "./call-facts.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
@@ -19,7 +19,8 @@ export function createCopyFinder(policy: CopyRules): CopyFinder {
   const trees = new Map<string, Tree | undefined>();
   const named = [...policy.deny, ...policy.ask].flatMap((rule) => namedPlace(rule, policy));
   const around = (folder: string): Tree | undefined => {
-    if (trees.has(folder)) return trees.get(folder);
+    const known = trees.get(folder);
+    if (known !== undefined || trees.has(folder)) return known;
     const parent = posix.dirname(folder);
     const found = readTree(folder) ?? (parent === folder ? undefined : around(parent));
     trees.set(folder, found);
@@ -59,7 +60,7 @@ function namedPlace(
 /** The working tree whose root a folder is, with the others of its repository. */
 function readTree(root: string): Tree | undefined {
   const place = posix.join(root, ".git");
-  const stats = lstatSync(place, { throwIfNoEntry: false });
+  const stats = statsOf(place);
   if (stats === undefined) return undefined;
   const link = stats.isFile() ? /^gitdir: (.+)$/m.exec(read(place) ?? "")?.[1]?.trim() : undefined;
   const own = link === undefined ? place : posix.resolve(root, link);
@@ -69,6 +70,15 @@ function readTree(root: string): Tree | undefined {
   const linked = linkedTrees(common).map((tree) => ({ root: tree, isMain: false }));
   const all = [...(main === undefined ? [] : [{ root: main, isMain: true }]), ...linked];
   return { root, main, others: all.filter((tree) => tree.root !== root) };
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    // A name that is too long names nothing.
+    return undefined;
+  }
 }
 
 /** A bare repository has linked trees, and no main one. */
