@@ -1,5 +1,5 @@
 // @io
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, type Stats } from "node:fs";
 import { posix } from "node:path";
 import type { PathCopy } from "./call-facts.ts";
 import { runOwnGitNow } from "./git/own-git.ts";
@@ -20,7 +20,8 @@ export function createCopyFinder(policy: CopyRules): CopyFinder {
   const trees = new Map<string, Tree | undefined>();
   const named = [...policy.deny, ...policy.ask].flatMap((rule) => namedPlace(rule, policy));
   const around = (folder: string): Tree | undefined => {
-    if (trees.has(folder)) return trees.get(folder);
+    const known = trees.get(folder);
+    if (known !== undefined || trees.has(folder)) return known;
     const parent = posix.dirname(folder);
     const found = readTree(folder, policy) ?? (parent === folder ? undefined : around(parent));
     trees.set(folder, found);
@@ -60,7 +61,7 @@ function namedPlace(
 /** The working tree whose root a folder is, with the others of its repository. */
 function readTree(root: string, policy: CopyRules): Tree | undefined {
   const place = posix.join(root, ".git");
-  const stats = lstatSync(place, { throwIfNoEntry: false });
+  const stats = statsOf(place);
   if (stats === undefined) return undefined;
   // A repository of the usual kind without linked trees has only this one.
   const isAlone =
@@ -104,6 +105,15 @@ function readTrees(root: string, place: string): readonly (string | undefined)[]
   const common = shared === undefined || shared === "" ? own : posix.resolve(own, shared);
   const main = common === own ? root : treeOf(common);
   return [main, ...linkedTrees(common)];
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    // A name that is too long names nothing.
+    return undefined;
+  }
 }
 
 /** A bare repository has linked trees, and no main one. */
