@@ -9,6 +9,7 @@ import {
   sdkSessionOptions,
 } from "../agent-sdk/agent-sdk-options.ts";
 import type { CliHost, CliInput } from "./cli-host.ts";
+import { debugLine } from "./debug-line.ts";
 import { exitCodeOf } from "./end-signal.ts";
 import {
   createNotice,
@@ -90,11 +91,29 @@ async function runSession(
     printFailure(host, request, error);
     throw error;
   }
-  const printer = createPrinter(host, request, session, reported);
+  const printer = writingDown(context, createPrinter(host, request, session, reported));
+  context.debug?.(`session ${session.plan.sessionId}, model ${session.plan.model.value}`);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);
   const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
   return { code, session };
+}
+
+/** With `--debug-file`, what happens goes there too. */
+function writingDown({ debug }: CommandContext, printer: Printer): Printer {
+  if (debug === undefined) return printer;
+  return {
+    ...printer,
+    show(event) {
+      const line = debugLine(event);
+      if (line !== undefined) debug(line);
+      printer.show(event);
+    },
+    end(ending) {
+      debug(debugLine({ type: "run-ended", ending }) ?? "");
+      printer.end(ending);
+    },
+  };
 }
 
 function reportStopped(
