@@ -22,7 +22,36 @@ if (major < 22 || (major === 22 && minor < 18)) {
   console.log(isClaude ? `${followedVersion} (retinue ${version})` : version);
 } else {
   // Taken this way, Node's own modules cost nothing that is not used; an import statement copies all their exports.
-  process.getBuiltinModule("node:module").enableCompileCache();
+  const cache = ownCacheFolder();
+  if (cache !== undefined) process.getBuiltinModule("node:module").enableCompileCache(cache);
   const { main } = await import("../dist/cli/main.js");
   process.exitCode = await main(words);
+}
+
+/**
+ * Node loads what it finds in its cache as code, and its own place for it is one that every user of the machine can write to.
+ * So this is a folder of the person's own; where it belongs to somebody else, there is no cache.
+ */
+function ownCacheFolder() {
+  const { lstatSync, mkdirSync } = process.getBuiltinModule("node:fs");
+  const { tmpdir } = process.getBuiltinModule("node:os");
+  if (process.getuid === undefined) return `${tmpdir()}/retinue-compile-cache`;
+  const user = process.getuid();
+  const parent = tmpdir();
+  const folder = `${parent}/retinue-compile-cache-${user}`;
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch {
+    // It is there already, or cannot be made; what counts is what is found now.
+  }
+  try {
+    const found = lstatSync(folder);
+    const around = lstatSync(parent);
+    const isOwn = found.isDirectory() && found.uid === user && (found.mode & 0o077) === 0;
+    const isOpen = (around.mode & 0o022) !== 0 && (around.mode & 0o1000) === 0;
+    const isTheirs = around.uid !== user && around.uid !== 0;
+    return isOwn && !isOpen && !isTheirs ? folder : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -170,6 +170,7 @@ const commandGroups: readonly ChunkGroup[] = [
       "src/apps/cli/commands/agents/agents-list.ts",
       "src/apps/cli/commands/mcp/mcp-list.ts",
       "src/apps/cli/commands/tasks/tasks.ts",
+      "src/runtime/project/project-teams.ts",
     ],
   },
   { name: "run", roots: printing },

@@ -1,4 +1,10 @@
 export type {
+  AgentDenial,
+  AgentEvent,
+  AgentTotals,
+  ModelTotals,
+} from "./conversation/agent-event.ts";
+export type {
   AssistantMessage,
   Message,
   TextBlock,
@@ -18,21 +24,26 @@ export type { Inspection } from "./inspection/inspection.ts";
 export type { Model } from "./model/model.ts";
 export type { ApprovalAnswer, ApprovalRequest, Approver } from "./permissions/approver.ts";
 export type { PermissionMode } from "./permissions/permission-policy.ts";
+export type { RunPlan } from "./planning/plan-tools.ts";
 export type { CanUseTool } from "./runtime/agent/create-authorize.ts";
 export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
 export type { LoopTool } from "./runtime/loop-tools/tools-for-loops.ts";
 export type {
+  AgentsInput,
+  HooksByEvent,
   McpServerConfig,
+  ModelInput,
   RunOptions,
   RuntimeOptions,
   SessionOptions,
+  ToolsInput,
 } from "./runtime/options/runtime-options.ts";
 export type { ChildOptions, SpawnOptions } from "./runtime/options/spawn-options.ts";
 export type { OutputSchema } from "./runtime/options/typed-output.ts";
 export type { AgentHandle, AgentResult, RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { Session } from "./runtime/session.ts";
 export type { TaskState } from "./tasks/drive-task.ts";
-export type { TaskManager } from "./tasks/task-manager.ts";
+export type { TaskEvent, TaskManager } from "./tasks/task-manager.ts";
 export type { ToolEffect } from "./tools/grants/builtin-tools.ts";
 export type { ToolHost } from "./tools/tool.ts";
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";

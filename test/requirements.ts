@@ -66,7 +66,10 @@ export const requirements: readonly Requirement[] = [
   ),
   built("MDL-2", "Aliases are a configured table that environment and settings override."),
   built("MDL-3", "Anthropic and any AI SDK provider work, also mixed in one tree."),
-  built("MDL-4", "Without a key and a local server an openly labelled offline model serves."),
+  built(
+    "MDL-4",
+    "An openly labelled offline model serves where it is named or a person takes the demo; a program without a key fails.",
+  ),
   built("MDL-5", "The scripted model for tests is public and injects errors."),
   built("MDL-6", "Retries obey the server, never repeat acted-on output, and share one cool-down."),
   built("MDL-7", "Prompts are cached and their order stays stable."),

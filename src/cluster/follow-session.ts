@@ -109,6 +109,8 @@ function createAnswering(
     if (approve === undefined) return;
     const { id, tool, input, reason, path, suggestedRules = [] } = approval.question;
     const answer = await approve({
+      sessionId: agent,
+      agentId: path.length > 1 ? approval.agent : "main",
       path: path.map((name) => ({ id: name, name })),
       callId: id,
       tool,

@@ -1,5 +1,5 @@
 export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
-export type { AgentStatus, Ending, Message, OpenCall } from "./agent-records.ts";
+export type { AgentStatus, DeadLetter, Ending, Message, OpenCall } from "./agent-records.ts";
 export { type FollowOptions, followSession } from "./follow-session.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { SetUpOptions } from "./postgres/set-up-postgres.ts";
@@ -14,6 +14,8 @@ export { setUpStore } from "./set-up-store.ts";
 export {
   type AgentReport,
   inspectAgent,
+  type ReportedStatus,
+  reviveAgent,
   type StartRequest,
   sendMessage,
   startAgent,
@@ -32,6 +34,7 @@ export {
 } from "./start-session.ts";
 export type {
   Activation,
+  ActivationOutcome,
   ActivationStatus,
   Bus,
   Engine,

@@ -155,17 +155,17 @@ describe("[SPN-3] care when looking at a repository", () => {
     git("init", "-b", "main");
     const folder = join(root, "bin");
     mkdirSync(folder);
-    writeFileSync(join(folder, "git"), "#!/bin/sh\nexec sleep 600\n");
+    writeFileSync(join(folder, "git"), "#!/bin/sh\nexec /bin/sleep 600\n");
     chmodSync(join(folder, "git"), 0o755);
-    const slow = { ...environment(), PATH: `${folder}:${process.env["PATH"]}` };
-    expect((await gather({ environment: slow, timeoutMs: 50 }))?.note).toContain("longer than 50 ms");
+    const slow = { ...environment(), PATH: folder };
+    expect((await gather({ environment: slow, timeoutMs: 50 }))?.note).toContain("takes too long");
   });
 
   it("an aborted look ends immediately", async () => {
     git("init", "-b", "main");
     expect(await gather({ signal: AbortSignal.abort() })).toMatchObject({
       branch: "main",
-      note: expect.stringContaining("failed"),
+      note: expect.stringContaining("stopped"),
     });
   });
 });

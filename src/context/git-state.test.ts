@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import { gitStateText, readHeadFile, readStatus } from "./build-system-prompt.ts";
-import { readUserName } from "./gather-git-state.ts";
 
 describe("reading git's short status", () => {
   it.each([
@@ -29,19 +28,6 @@ it.each([
   ["", undefined],
 ])("the HEAD file %j names the branch %j", (content, expected) => {
   expect(readHeadFile(content)).toBe(expected);
-});
-
-describe("the name in git's configuration", () => {
-  it.each([
-    ["[user]\n\tname = Ada Lovelace # me\n", [], "Ada Lovelace"],
-    ["", ["[user]\nname = A\n", '[core]\n[User]\nName = "B \\"x\\" C"\n'], 'B "x" C'],
-    ["[user]\nname = Own\n", ["[user]\nname = Mine\n"], "Own"],
-    ['[remote]\nname = no\n[user "x"]\nname = no\n', [], undefined],
-    ["", ['[user]\nname = A\n[includeIf "gitdir:~/work"]\npath = x\n'], undefined],
-    ["[user]\nname =\n", [], undefined],
-  ])("of %j and %j is %j", (repository, personal, expected) => {
-    expect(readUserName({ repository, personal })).toBe(expected);
-  });
 });
 
 it("[SPN-3] the text says that it does not follow the work, and a clean tree is called clean", () => {

@@ -59,6 +59,7 @@ export function createAgentFold(): AgentFold {
   };
   const seen = new Set<string>();
   let last: FoldedAgent | undefined;
+  let lastNow = 0;
   return {
     add(record) {
       const uuid = textField(record, "uuid");
@@ -70,8 +71,9 @@ export function createAgentFold(): AgentFold {
     },
     result(options) {
       // Only what runs changes with the time.
-      if (last === undefined || last.isLive !== options.isLive || last.state === "running")
-        last = resultOf(state, options);
+      const isOld = last?.state === "running" && options.now !== lastNow;
+      if (last === undefined || last.isLive !== options.isLive || isOld) last = resultOf(state, options);
+      lastNow = options.now;
       return last;
     },
   };

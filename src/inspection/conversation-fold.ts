@@ -40,7 +40,12 @@ export interface FileEdit {
 /** Folds the lines of one agent into its conversation. Total: any lines will do. */
 export interface ConversationFold {
   add(record: JsonRecord): void;
-  readonly entries: readonly ConversationEntry[];
+  /** How many entries there are, those that were forgotten too. */
+  readonly count: number;
+  /** The entry at a position; undefined where it was forgotten. */
+  entry(position: number): ConversationEntry | undefined;
+  /** Lets go of the entries before a position, but not of calls that still run. */
+  forget(before: number): void;
   /** The newest plan, as it was journaled. */
   readonly plan: JsonRecord | undefined;
   /** The positions of entries that were added or have changed since the last call. */
@@ -50,7 +55,8 @@ export interface ConversationFold {
 const maxText = 100_000;
 
 interface FoldState {
-  readonly entries: ConversationEntry[];
+  readonly entries: Map<number, ConversationEntry>;
+  count: number;
   readonly positions: Map<string, number>;
   readonly seen: Set<string>;
   changed: Set<number>;
@@ -59,9 +65,27 @@ interface FoldState {
 
 /** `isMain`: lines of children that other programs keep in the same file are left out. */
 export function createConversationFold({ isMain }: { readonly isMain: boolean }): ConversationFold {
-  const state: FoldState = { entries: [], positions: new Map(), seen: new Set(), changed: new Set() };
+  const state: FoldState = {
+    entries: new Map(),
+    count: 0,
+    positions: new Map(),
+    seen: new Set(),
+    changed: new Set(),
+  };
   return {
-    entries: state.entries,
+    get count() {
+      return state.count;
+    },
+    entry: (position) => state.entries.get(position),
+    forget(before) {
+      for (const [position, entry] of state.entries) {
+        if (position >= before) break;
+        if (entry.type === "call" && entry.outcome === "running") continue;
+        state.entries.delete(position);
+        state.changed.delete(position);
+        if (entry.type === "call") state.positions.delete(entry.callId);
+      }
+    },
     get plan() {
       return state.plan;
     },
@@ -96,7 +120,9 @@ function addRecord(state: FoldState, record: JsonRecord, uuid: string | undefine
 }
 
 function push(state: FoldState, entry: ConversationEntry): number {
-  const position = state.entries.push(entry) - 1;
+  const position = state.count;
+  state.count += 1;
+  state.entries.set(position, entry);
   state.changed.add(position);
   return position;
 }
@@ -140,12 +166,12 @@ function settle(
   { record, isAlone }: { readonly record: JsonRecord; readonly isAlone: boolean },
 ): void {
   const position = state.positions.get(block.tool_use_id);
-  const entry = position === undefined ? undefined : state.entries[position];
+  const entry = position === undefined ? undefined : state.entries.get(position);
   if (position === undefined || entry?.type !== "call") return;
   const { outcome: _outcome, input, edits, ...call } = entry;
   const settled = settleCall(call, block, { record, at: timeOf(record), isAlone });
   const result = cut(textOf(block));
-  state.entries[position] = defined({ ...settled, input, edits, result });
+  state.entries.set(position, defined({ ...settled, input, edits, result }));
   state.changed.add(position);
 }
 

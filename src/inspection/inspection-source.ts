@@ -126,9 +126,9 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
     foldOf(id);
   }
 
-  async function findChildren(): Promise<void> {
+  async function findChildren(facts: Parameters<AgentFold["result"]>[0]): Promise<void> {
     for (const { id, path } of await findChildFiles(files.subagents)) addChild(id, path);
-    const missing = startedBy(folds, options.now()).filter((id) => !children.has(id));
+    const missing = startedBy(folds, facts).filter((id) => !children.has(id));
     for (const { id, path } of await findOlderFiles(transcripts, missing)) addChild(id, path);
   }
 
@@ -139,7 +139,7 @@ export function createInspectionSource(options: InspectionOptions): InspectionSo
       // Asked before reading, so that what an owner writes before it leaves is read.
       const isMainLive = hasLiveOwner(files.transcript);
       await main.load(isMainLive);
-      await findChildren();
+      await findChildren({ isLive: isMainLive, now });
       const live = liveChildren(children);
       const notes: string[] = [];
       for (const [id, child] of children)
@@ -231,8 +231,11 @@ function partsOf(found: {
 }
 
 /** Children named by results, whose files may appear elsewhere. */
-function startedBy(folds: ReadonlyMap<string, AgentFold>, now: number): readonly string[] {
-  const { steps } = folds.get(mainId)?.result({ isLive: false, now }) ?? { steps: [] };
+function startedBy(
+  folds: ReadonlyMap<string, AgentFold>,
+  facts: Parameters<AgentFold["result"]>[0],
+): readonly string[] {
+  const { steps } = folds.get(mainId)?.result(facts) ?? { steps: [] };
   return steps.flatMap((step) =>
     step.type === "call" && step.agentId !== undefined && isAgentId(step.agentId) ? [step.agentId] : [],
   );

@@ -78,7 +78,14 @@ export function createStepList(): StepList {
     hasOpenCalls: () => lastOpen().length > 0,
     openCalls: () => lastOpen().flatMap(([id, { call }]) => (early.has(id) ? [] : [call])),
     lastText: () => state.said.text,
-    steps: (last) => entries.flatMap((entry) => stepsOf(state, entry, last)),
+    steps(last) {
+      const steps: Step[] = [];
+      for (const entry of entries) {
+        const step = stepOf(state, entry, last);
+        if (step !== undefined) steps.push(step);
+      }
+      return steps;
+    },
   };
 }
 
@@ -140,18 +147,18 @@ function addOutcome({ open, early }: ListState, record: JsonRecord): void {
   early.set(block.tool_use_id, settleCall(call, block, { record, at: timeOf(record), isAlone: false }));
 }
 
-function stepsOf(
+function stepOf(
   { turns, open, settled, early, lastTurn }: ListState,
   entry: Entry,
   last: Parameters<StepList["steps"]>[0],
-): readonly Step[] {
-  if (entry.type === "step") return [entry.step];
-  if (entry.type === "turn") return [turns.get(entry.key) ?? []].flat();
+): Step | undefined {
+  if (entry.type === "step") return entry.step;
+  if (entry.type === "turn") return turns.get(entry.key);
   const done = settled.get(entry.id) ?? early.get(entry.id);
-  if (done !== undefined) return [done];
+  if (done !== undefined) return done;
   const waiting = open.get(entry.id);
-  if (waiting === undefined) return [];
-  return [{ ...waiting.call, outcome: waiting.turn === lastTurn ? last : "unanswered" }];
+  if (waiting === undefined) return undefined;
+  return { ...waiting.call, outcome: waiting.turn === lastTurn ? last : "unanswered" };
 }
 
 function turnOf(

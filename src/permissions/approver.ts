@@ -6,6 +6,9 @@ export interface AskingAgent {
 
 /** A call that rules leave open, as a person is to see it. */
 export interface ApprovalRequest {
+  readonly sessionId: string;
+  /** The agent whose call it is: the last of the path. */
+  readonly agentId: string;
   /** From the main agent to the one whose call it is; never empty. */
   readonly path: readonly AskingAgent[];
   readonly callId: string;

@@ -3,6 +3,8 @@ import { type ApprovalAnswer, type ApprovalRequest, type Approver, describeAskin
 import { createAskQueue } from "./ask-queue.ts";
 
 const requestOf = (agent: string, callId: string): ApprovalRequest => ({
+  sessionId: "s1",
+  agentId: agent,
   path: [
     { id: "main", name: "main" },
     { id: agent, name: agent },

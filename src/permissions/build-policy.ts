@@ -25,6 +25,7 @@ export interface PolicyFacts {
   readonly home: string;
   readonly platform: string;
   readonly trusted: boolean;
+  readonly walled?: boolean;
   readonly sandbox?: SandboxRights;
   readonly switches?: RestrictingSwitches;
 }
@@ -47,6 +48,7 @@ export function buildPolicy(facts: PolicyFacts, mode: PermissionMode): Permissio
     home: facts.home,
     platform: facts.platform,
     trusted: facts.trusted,
+    ...(facts.walled === true ? { walled: true } : {}),
     ...(facts.sandbox === undefined ? {} : { sandbox: facts.sandbox }),
     ...(Object.keys(confinement).length === 0 ? {} : { confinement }),
     ...(switches.denyInsteadOfPrompting === true ? { deniesInsteadOfAsking: true } : {}),

@@ -36,6 +36,12 @@ export interface PathFact {
   readonly isSelection?: boolean;
   /** It is part of what git would take for a repository. */
   readonly isRepositoryPart?: boolean;
+  /** What is written is a folder. */
+  readonly isFolder?: boolean;
+  /** The file that is written may be executed, and names its interpreter. */
+  readonly isProgram?: boolean;
+  /** Git runs it, or what is below it, as a hook. */
+  readonly isHook?: boolean;
 }
 
 /** What one simple command of a shell call touches; is beside the analysis's unit of the same index. */
@@ -49,10 +55,16 @@ export interface UnitFacts {
   readonly elsewhere?: string;
   /** The folder it runs in, where that is not the session's own. */
   readonly movedTo?: string;
+  /** That folder is a plain one of the session's own repository. */
+  readonly isPartOfProject?: true;
   /** Why the repository that git would find is not the session's own. */
   readonly repository?: string;
   /** Why git is asked about although it only reads: a setting of the repository. */
   readonly configuration?: string;
+  /** Why git is asked about whatever rules say: it would run what a repository on this machine names. */
+  readonly transport?: string;
+  /** Why it is asked about although it only reads: the program of its name is not known to be that program. */
+  readonly program?: string;
 }
 
 export interface ShellFacts {

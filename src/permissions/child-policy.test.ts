@@ -141,7 +141,7 @@ describe("[PRM-4, PRM-5] the rights of a child", () => {
     const policy = childPolicy({ ...open, mode: "acceptEdits" }, { background: true });
     const judge = async (call: CallToJudge) =>
       decide(await gatherCallFacts(call, { policy, directory: "/p" }), policy).type;
-    expect(await judge({ tool: "Edit", effect: "edit", input: { file_path: "/p/a" } })).toBe("allow");
+    expect(await judge({ tool: "Edit", effect: "edit", input: { file_path: "/p/a.ts" } })).toBe("allow");
     expect(await judge({ tool: "Bash", effect: "execute", input: { command: "npm publish" } })).toBe("deny");
   });
 });

@@ -470,3 +470,44 @@ describe("settings that confine calls to the working directories [PRM-8, PRM-10]
     expect((await judge(calls.readInside, policy)).type).toBe("allow");
   });
 });
+
+describe("accepting edits", () => {
+  const policy = { ...open, mode: "acceptEdits" as const };
+  const edit = (path: string, over: Partial<PermissionPolicy> = {}) =>
+    decide(
+      { tool: "Write", effect: "edit", paths: [path], input: { file_path: path } },
+      { ...policy, ...over },
+    );
+
+  test("a file that steers programs is asked about, by its name and why [PRM-1]", () => {
+    expect(edit("/p/src/a.ts").type).toBe("allow");
+    expect(edit("/p/package.json")).toMatchObject({
+      type: "ask",
+      reason: expect.stringMatching(/^accepting edits does not cover \/p\/package\.json: /),
+      steering: ["/p/package.json"],
+    });
+  });
+
+  test("what somebody has allowed in the session is allowed again, and nothing else [PRM-1]", () => {
+    const acceptedFiles = ["/p/package.json"];
+    expect(edit("/p/package.json", { acceptedFiles }).type).toBe("allow");
+    expect(edit("/p/packages/a/package.json", { acceptedFiles }).type).toBe("ask");
+    expect(edit("/p/package.json", { acceptedFiles, mode: "default" }).type).toBe("ask");
+    expect(edit("/p/.git/config", { acceptedFiles: ["/p/.git/config"] }).type).toBe("ask");
+    expect(edit("/p/package.json", { acceptedFiles, deny: rules("deny", "Edit(package.json)") }).type).toBe(
+      "deny",
+    );
+  });
+
+  test("a rule for the file decides, but not for a protected one [PRM-1]", () => {
+    expect(edit("/p/package.json", { allow: rules("allow", "Edit(./package.json)") }).type).toBe("allow");
+    expect(edit("/p/.github/pflows/ci.yml", { allow: rules("allow", "Edit(.github/**)") }).type).toBe(
+      "allow",
+    );
+    expect(edit("/p/.husky/pre-commit", { allow: rules("allow", "Edit(.husky/**)") }).type).toBe("ask");
+  });
+
+  test("a protected file is not one that is asked about once [PRM-1]", () => {
+    expect(edit("/p/.git/hooks/pre-commit").steering).toBeUndefined();
+  });
+});

@@ -6,10 +6,17 @@ import {
   type PathFact,
   type PermissionRequest,
   readMcpName,
+  touchedPaths,
   withFacts,
 } from "./call-facts.ts";
 import { type CallGuards, guardCall } from "./guard-call.ts";
-import { grantShell, isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
+import {
+  grantShell,
+  isInside,
+  type PermissionPolicy,
+  type PolicyRule,
+  whyNotAccepted,
+} from "./permission-policy.ts";
 import { matchesText } from "./rules/grants-unit.ts";
 import {
   findRestrictions,
@@ -49,6 +56,8 @@ export interface Decision {
   readonly rule?: PolicyRule;
   /** What runs in place of the command that was given: the command as it was judged. */
   readonly run?: JudgedCommand;
+  /** It is asked about for these files alone, which steer programs: a yes holds for them as long as the session lasts. */
+  readonly steering?: readonly string[];
 }
 
 export interface JudgedCommand {
@@ -87,7 +96,8 @@ export function decide(
     const above = silence(decideIn({ ...policy, mode }, judging), { ...policy, mode });
     if (above.type === "deny") return above;
   }
-  const decision = withCommand(silence(decideIn(policy, judging), policy), call, policy);
+  const judged = withSteering(decideIn(policy, judging), judging, policy);
+  const decision = withCommand(silence(judged, policy), call, policy);
   const isAlone = policy.background === true && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
   return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
@@ -101,6 +111,25 @@ interface Judging {
   readonly denied: PolicyRule | undefined;
   readonly asked: PolicyRule | undefined;
   readonly options: DecideOptions;
+}
+
+/** Names the files because of which `acceptEdits` asks, where it would allow the call but for them. */
+function withSteering(decision: Decision, judging: Judging, policy: PermissionPolicy): Decision {
+  if (decision.type !== "ask" || policy.mode !== "acceptEdits") return decision;
+  const files = touchedPaths(judging.call.facts).flatMap((path) => {
+    const why = path.use === "read" || !isWithin(path, policy) ? undefined : whyNotAccepted(path, policy);
+    return why === undefined ? [] : [{ path, why }];
+  });
+  const [first] = files;
+  if (first === undefined) return decision;
+  const steering = [...new Set(files.flatMap(({ path: { forms } }) => forms))];
+  const acceptedFiles = [...(policy.acceptedFiles ?? []), ...steering];
+  if (decideIn({ ...policy, acceptedFiles }, judging).type !== "allow") return decision;
+  return {
+    ...decision,
+    reason: `accepting edits does not cover ${first.path.forms[0]}: ${first.why}`,
+    steering,
+  };
 }
 
 /** What was judged is what runs; only where nothing restricts commands, there was nothing to judge. */
@@ -201,7 +230,9 @@ function grantByNature(request: KnownCall, policy: PermissionPolicy): Decision |
       : undefined;
   if (effect === "read" && isLocal) return allow("read-only", "it reads inside the working directories");
   const accepts = policy.mode === "acceptEdits" && effect === "edit" && paths.length > 0;
-  return accepts && isLocal ? allow("mode", "edits inside the working directories are accepted") : undefined;
+  return accepts && isLocal && paths.every((path) => whyNotAccepted(path, policy) === undefined)
+    ? allow("mode", "edits inside the working directories are accepted")
+    : undefined;
 }
 
 function allow(allowedBy: AllowedBy, reason: string): Decision {
@@ -209,7 +240,9 @@ function allow(allowedBy: AllowedBy, reason: string): Decision {
 }
 
 function mayUse(path: PathFact, { effect }: KnownCall, policy: PermissionPolicy): boolean {
-  const isOpen = effect === "read" || (effect === "edit" && policy.mode === "acceptEdits");
+  const isAccepted =
+    effect === "edit" && policy.mode === "acceptEdits" && whyNotAccepted(path, policy) === undefined;
+  const isOpen = effect === "read" || isAccepted;
   if (isOpen && isWithin(path, policy)) return true;
   return (
     (effect === "read" || effect === "edit") &&

@@ -103,11 +103,11 @@ describe("[PRM-10] links that a command of the same call makes", () => {
   });
 
   test.each([
-    "ln -s src/a.ts foo",
-    "ln -s src/a.ts foo && ls -l src",
+    "ln -s src/a.ts foo.ts",
+    "ln -s src/a.ts foo.ts && ls -l src",
     "ln -s src foo; echo x > words.txt",
     "mkdir foo && cp words.txt foo/ && cat foo/words.txt",
-    "mv words.txt foo && cat foo",
+    "mv words.txt foo.txt && cat foo.txt",
   ])("other paths of the call are allowed as without it: %s", async (command) => {
     expect(await judge(command)).toBe("allow");
   });
@@ -120,15 +120,15 @@ describe("[PRM-10] links that a command of the same call makes", () => {
 
 test.each([
   "tar xf a.tar -C src; cat src/l",
-  "git clone /srv/x made; cat made/l",
-  "git clone /srv/x made && cd made && head l",
+  "git clone https://host.invalid/x made; cat made/l",
+  "git clone https://host.invalid/x made && cd made && head l",
 ])("[PRM-10] %s: what was just unpacked may be a link, so it is read in a call of its own", async (command) => {
   expect(await judge(command, { allow: ["Bash(tar:*)", "Bash(git:*)"] })).toBe("ask");
 });
 
 test.each([
   "tar xf a.tar -C src; ls src",
-  "git clone /srv/x made && cd made && ls",
+  "git clone https://host.invalid/x made && cd made && ls",
 ])("%s: the folder itself can be listed", async (command) => {
   expect(await judge(command, { allow: ["Bash(tar:*)", "Bash(git:*)"] })).toBe("allow");
 });

@@ -26,6 +26,8 @@ export interface GatherOptions {
   readonly policy: PathEnvironment["policy"];
   /** The folder the call starts in; absolute and real. */
   readonly directory: string;
+  /** Where its commands look for programs; absent means that of this process. */
+  readonly searchPath?: string | undefined;
 }
 
 /** Finds out what a call would touch; what is wrong with its input is a fact like any other. Never throws. */
@@ -40,6 +42,7 @@ export async function gatherCallFacts(call: CallToJudge, options: GatherOptions)
     home: options.policy.home,
     platform: options.policy.platform ?? "linux",
     policy: options.policy,
+    searchPath: options.searchPath,
   };
   const facts = await gather({ ...call, declared }, input, environment);
   const command = isShell(declared) ? input["command"] : undefined;

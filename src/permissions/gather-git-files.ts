@@ -1,19 +1,19 @@
 // @io
 import { posix } from "node:path";
-import { runProcess } from "../foundation/run-process.ts";
-import { searchPathOutside } from "../foundation/search-path-outside.ts";
+import { toolFacts } from "../foundation/tool-table.ts";
 import type { PathFact } from "./call-facts.ts";
 import type { PathEnvironment } from "./gather-path-facts.ts";
+import { type RepositoryFacts, valuesOf } from "./git/ask-repository.ts";
+import { runOwnGit } from "./git/own-git.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import { hardenedGit } from "./shell/programs/hardened-git.ts";
 import type { TreeStep } from "./shell/programs/tree-steps.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 
 export interface GitContext {
   readonly environment: PathEnvironment;
-  /** The folder of the session's repository. */
-  readonly repository: string | undefined;
+  /** What git says about the session's repository. */
+  readonly repository: RepositoryFacts | undefined;
   readonly analysis: Pick<ShellAnalysis, "units" | "redirects">;
 }
 
@@ -31,9 +31,10 @@ const maxFacts = 8;
 
 /** The files that a git command would change or take up, as git itself lists them. */
 export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Promise<GitFiles> {
-  const { environment, repository } = context;
+  const { environment, repository: own = { type: "none" } } = context;
   const steps = (unit.tree ?? []).filter((step) => mayMatter(step, environment));
-  if (steps.length === 0 || repository === undefined) return { facts: [], replaced: [] };
+  if (steps.length === 0 || own.type === "none") return { facts: [], replaced: [] };
+  const repository = own.type === "repository" ? (own.top ?? own.gitDirectory) : environment.directory;
   const unlistedFact = (use: PathFact["use"], reason: string): readonly PathFact[] => [
     { forms: [repository], use, unknown: reason, isUnlisted: true },
   ];
@@ -47,12 +48,19 @@ export async function gatherGitFiles(unit: ShellUnit, context: GitContext): Prom
     return unlisted(use, "the folder that git runs in is not known");
   if (environment.policy.trusted !== true)
     return unlisted(use, "git does not list files in a folder that is not trusted");
-  const list = createLister(posix.resolve(environment.directory, directory), environment);
+  if (own.type === "unclear") return unlisted(use, `git does not say what is here: ${own.reason}`);
+  if (own.steering !== undefined)
+    return unlisted(
+      use,
+      `git does not list files by itself where the setting ${own.steering} may start programs`,
+    );
+  const list = createLister(posix.resolve(environment.directory, directory), environment, own.filters);
   const found: PathFact[] = [];
   const replaced: string[] = [];
   for (const step of steps) {
     const blocked = blockedBy(step, unit, context);
-    const paths = blocked === undefined ? await pathsOf(step, { list, context }) : undefined;
+    const paths =
+      blocked === undefined ? await pathsOf(step, { list, environment, repository, own }) : undefined;
     const written = step.type === "list" ? step.use : "write";
     if (written !== "read") replaced.push(...(paths ?? []).map((path) => posix.join(repository, path)));
     found.push(
@@ -115,21 +123,20 @@ function writesFile({ use, path }: PathOperand): boolean {
 /** Paths from the root of the repository; undefined where git cannot list them. */
 type Lister = (words: readonly string[]) => Promise<readonly string[] | undefined>;
 
-function createLister(directory: string, { home, policy }: PathEnvironment): Lister {
+function createLister(
+  directory: string,
+  { home, policy, searchPath = process.env["PATH"] }: PathEnvironment,
+  filters: readonly string[],
+): Lister {
   return async (words) => {
-    const result = await runProcess({
-      file: "git",
-      arguments: [...hardenedGit, "-c", "diff.relative=false", "-c", "diff.orderFile=/dev/null", ...words],
+    const result = await runOwnGit({
       directory,
-      environment: {
-        PATH: searchPathOutside(process.env["PATH"], policy.workingDirectories),
-        HOME: home,
-        LC_ALL: "C",
-        GIT_OPTIONAL_LOCKS: "0",
-        GIT_NO_LAZY_FETCH: "1",
-        GIT_TERMINAL_PROMPT: "0",
-      },
-      signal: AbortSignal.timeout(timeLimitMs),
+      words,
+      environment: { PATH: searchPath, HOME: home },
+      folders: policy.workingDirectories,
+      filters,
+      settings: ["diff.relative=false", "diff.orderFile=/dev/null"],
+      timeLimitMs,
       maxBytes,
     });
     if (result.notStarted !== undefined || result.exitCode !== 0 || result.truncated) return undefined;
@@ -139,7 +146,9 @@ function createLister(directory: string, { home, policy }: PathEnvironment): Lis
 
 interface Listing {
   readonly list: Lister;
-  readonly context: GitContext;
+  readonly environment: PathEnvironment;
+  readonly repository: string;
+  readonly own: RepositoryFacts;
 }
 
 async function pathsOf(step: TreeStep, listing: Listing): Promise<readonly string[] | undefined> {
@@ -158,7 +167,7 @@ async function pathsOf(step: TreeStep, listing: Listing): Promise<readonly strin
     case "patch":
       return patchedPaths(step, listing);
     case "pull":
-      return (await pullsFromKnownRemote(step, listing)) ? [] : undefined;
+      return pullsPlainly(step, listing) ? [] : undefined;
     default:
       return undefined;
   }
@@ -210,7 +219,7 @@ async function replayedPaths(
 /** The names that a patch has for its files, before and after it, from the root and from the folder git runs in. */
 async function patchedPaths(
   { files, options }: Extract<TreeStep, { type: "patch" }>,
-  { list, context: { environment, repository = "" } }: Listing,
+  { list, environment, repository }: Listing,
 ): Promise<readonly string[] | undefined> {
   const counted = [
     await list(["apply", "--numstat", "-z", ...options, "--", ...files]),
@@ -224,30 +233,16 @@ async function patchedPaths(
   return names.flatMap((name) => [name, posix.join(here, name)]);
 }
 
-const networkAddress = /^(?:(?:https?|ssh|git):\/\/|[\w.-]+@[\w.-]+:(?!:))/i;
-
-/** Whether a pull asks another machine that the configuration names: a local one may hold what was just put there. */
-async function pullsFromKnownRemote(
+/** Whether a pull asks a remote that the repository has, and no rule keeps files from being written. */
+function pullsPlainly(
   { remote }: Extract<TreeStep, { type: "pull" }>,
-  { list, context: { environment } }: Listing,
-): Promise<boolean> {
-  const { deny, ask } = environment.policy;
-  if ([...deny, ...ask].some(({ rule }) => rule.specifier.type === "path")) return false;
-  const settings = await list([
-    "config",
-    "-z",
-    "--get-regexp",
-    "^(remote|branch|url)\\..*\\.(url|remote|insteadof)$",
-  ]);
-  const entries = (settings ?? []).map((entry) => entry.split("\n", 2));
-  const addresses = entries.flatMap(([key = "", value = ""]) => {
-    const [, section, name = ""] = /^(remote|branch|url)\.(.*)\.\w+$/.exec(key) ?? [];
-    if (section === "url") return [name];
-    if (section === "remote") return remote === undefined || remote === name ? [value] : [];
-    return remote === undefined && !entries.some(([other]) => other === `remote.${value}.url`) ? [value] : [];
-  });
-  const isConfigured = remote === undefined || entries.some(([key]) => key === `remote.${remote}.url`);
-  return isConfigured && addresses.length > 0 && addresses.every((address) => networkAddress.test(address));
+  { environment: { policy }, own }: Listing,
+): boolean {
+  const keepsFiles = [...policy.deny, ...policy.ask].some(
+    ({ rule }) =>
+      rule.specifier.type === "path" && toolFacts.get(rule.canonicalTool)?.restrictsUse === "write",
+  );
+  return !keepsFiles && (remote === undefined || valuesOf(own, `remote.${remote}.url`).length > 0);
 }
 
 /** The files that rules or guards speak of. */

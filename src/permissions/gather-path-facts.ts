@@ -1,9 +1,19 @@
 // @io
-import { lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import {
+  closeSync,
+  lstatSync,
+  openSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { posix } from "node:path";
 import type { PathFact, PathUse } from "./call-facts.ts";
 import { type CopyFinder, createCopyFinder } from "./find-copies.ts";
 import { passedBy } from "./follow-made-links.ts";
+import { findHooksFolder, type HooksFolder, isHook } from "./git/find-hooks-folder.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 
 /** Where paths of a call start, and what is compared with them. */
@@ -12,6 +22,8 @@ export interface PathEnvironment {
   readonly directory: string;
   readonly home: string;
   readonly platform: string;
+  /** Where commands look for programs; absent means that of this process. */
+  readonly searchPath?: string | undefined;
   /** Its rules speak of files that must also be known under their other names. */
   readonly policy: Pick<
     PermissionPolicy,
@@ -41,6 +53,9 @@ export async function gatherPathFact(written: WrittenPath, environment: PathEnvi
   const forms = [lexical, walked, real, ...aliases(lexical, environment), ...other.names].filter(
     (form) => form !== undefined,
   );
+  const isRun =
+    written.use !== "read" &&
+    (await isHookOf(environment, forms, written.use === "remove" ? lexical : undefined));
   const copies = forms.flatMap((form) => copyFinderOf(environment).of(form));
   return {
     forms: [...new Set(forms)],
@@ -50,7 +65,63 @@ export async function gatherPathFact(written: WrittenPath, environment: PathEnvi
     ...(unknown === undefined ? {} : { unknown }),
     ...(other.isUnclear ? { hasOtherNames: true } : {}),
     ...(isPart ? { isRepositoryPart: true } : {}),
+    ...(written.use === "read" ? {} : kindOf(lexical)),
+    ...(isRun ? { isHook: true } : {}),
   };
+}
+
+/** Whether git runs one of these as a hook, or one below a folder that is removed. */
+async function isHookOf(
+  environment: PathEnvironment,
+  forms: readonly string[],
+  removed: string | undefined,
+): Promise<boolean> {
+  const found = await hooksFolderOf(environment);
+  if (found === undefined) return false;
+  return (
+    forms.some((form) => isHook(form, found)) ||
+    (removed !== undefined && found.folder.startsWith(`${removed}/`))
+  );
+}
+
+/** Asked once for all paths of a call. */
+export function hooksFolderOf(environment: PathEnvironment): Promise<HooksFolder | undefined> {
+  const { home, policy, searchPath = process.env["PATH"], directory } = environment;
+  const [root = directory] = policy.workingDirectories;
+  const known =
+    hooksFolders.get(environment) ??
+    findHooksFolder({
+      directory: root,
+      environment: { PATH: searchPath, HOME: home },
+      folders: policy.workingDirectories,
+    });
+  hooksFolders.set(environment, known);
+  return known;
+}
+
+const hooksFolders = new WeakMap<PathEnvironment, Promise<HooksFolder | undefined>>();
+
+/** What a path that is changed is now. */
+export function kindOf(path: string): Pick<PathFact, "isFolder" | "isProgram"> {
+  const stats = statOf(path);
+  if (stats?.isDirectory() === true) return { isFolder: true };
+  const isExecutable = stats?.isFile() === true && (stats.mode & 0o111) !== 0;
+  return isExecutable && namesInterpreter(path) ? { isProgram: true } : {};
+}
+
+function namesInterpreter(path: string): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, "r");
+    const start = Buffer.alloc(2);
+    readSync(file, start, 0, 2, 0);
+    return start.toString("latin1") === "#!";
+  } catch {
+    // What cannot be looked into may name one.
+    return true;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
 }
 
 /** One for all paths of a call. */

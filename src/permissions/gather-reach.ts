@@ -1,10 +1,19 @@
 // @io
-import { type Dirent, statSync } from "node:fs";
+import { type Dirent, lstatSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { posix } from "node:path";
 import type { PathFact } from "./call-facts.ts";
-import { copyFinderOf, gatherPathFact, literalPath, type PathEnvironment } from "./gather-path-facts.ts";
-import { isInside, type PolicyRule } from "./permission-policy.ts";
+import { matchesName } from "./covers-path.ts";
+import {
+  copyFinderOf,
+  gatherPathFact,
+  hooksFolderOf,
+  kindOf,
+  literalPath,
+  type PathEnvironment,
+} from "./gather-path-facts.ts";
+import { isHook } from "./git/find-hooks-folder.ts";
+import { isInside, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
@@ -16,27 +25,56 @@ const packages = ["node_modules"];
 
 /**
  * What lies below a folder that a command uses whole and that rules or guards speak of: one file for each kind, or a
- * path that is not known where there is too much to look at. `to` is where a copy brings it.
+ * path that is not known where there is too much to look at. `to` is where a copy brings it; of files with other names than
+ * `names` nothing is used.
  */
 export async function gatherReach(
   fact: PathFact,
-  below: PathOperand["below"],
+  { below, leavesOut }: Pick<PathOperand, "below" | "leavesOut">,
   environment: PathEnvironment,
-  to?: string,
+  { to, names }: { readonly to?: string; readonly names?: readonly string[] | undefined } = {},
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
   const visible = below === "visible";
   const links =
-    below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to }) : [];
-  const reached = to === undefined ? await findForbidden(fact, folder, { environment, visible }) : [];
+    below === "follow" || to !== undefined ? await findLinks(fact, folder, { environment, to, names }) : [];
+  const onlyShared = fact.use === "read" && areLeftOut(fact, leavesOut);
+  const reached =
+    to === undefined ? await findForbidden(fact, folder, { environment, visible, onlyShared, names }) : [];
   const changes = fact.use !== "read" || to !== undefined;
   if (!changes) return [...links, ...reached];
   const copied =
     to === undefined
       ? []
       : await findForbidden({ ...fact, use: "write" }, folder, { environment, visible, to });
-  return [...links, ...reached, ...copied, ...(await findProtected(folder, environment, to))];
+  return [...links, ...reached, ...copied, ...(await findProtected(folder, environment, { to, names }))];
+}
+
+/** A name below a folder that is taken for several when it is printed and read again; what comes of it is not known. */
+export async function findSplitName(facts: readonly PathFact[]): Promise<readonly PathFact[]> {
+  const found = await Promise.all(
+    facts.map(async (fact): Promise<readonly PathFact[]> => {
+      const isOdd = (path: string): boolean => /[\s'"\\]/.test(path);
+      const [folder = ""] = fact.forms;
+      const { found: name, isIncomplete } = await findBelow(folder, {
+        maxEntries,
+        matches: (path) => isOdd(posix.relative(folder, path)),
+      });
+      if (name === undefined && isIncomplete !== true) return [];
+      return [{ ...fact, unknown: "names of files below it may be taken for several" }];
+    }),
+  );
+  return found.flat();
+}
+
+/** Whether a command leaves out all that rules forbid, by names; it does not leave out the folder that it begins in. */
+function areLeftOut({ forms }: PathFact, leavesOut: PathOperand["leavesOut"]): boolean {
+  if (leavesOut === undefined) return false;
+  const names = forms.flatMap((form) => form.split("/"));
+  return !leavesOut.some(
+    ({ name, isFolder }) => isFolder === true && names.some((own) => matchesName(name, own)),
+  );
 }
 
 /** Folders of which a command with a file pattern removes everything that shows, or everything that does not: `rm -rf *`. */
@@ -93,6 +131,15 @@ function isFolder(path: string): boolean {
   }
 }
 
+function hasOneName(path: string): boolean {
+  try {
+    const entry = lstatSync(path);
+    return !entry.isFile() || entry.nlink === 1;
+  } catch {
+    return false;
+  }
+}
+
 async function findForbidden(
   { use }: PathFact,
   folder: string,
@@ -100,7 +147,16 @@ async function findForbidden(
     environment,
     visible,
     to,
-  }: { readonly environment: PathEnvironment; readonly visible: boolean; readonly to?: string },
+    names,
+    onlyShared = false,
+  }: {
+    readonly environment: PathEnvironment;
+    readonly visible: boolean;
+    readonly to?: string;
+    readonly names?: readonly string[] | undefined;
+    /** The command leaves out what is forbidden by its name, so that only files with other names are left to find. */
+    readonly onlyShared?: boolean;
+  },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
   const placed = (path: string): PathFact => ({
@@ -116,12 +172,14 @@ async function findForbidden(
     visible,
     maxEntries,
     matches: (path) =>
+      isNamed(path, names) &&
       rules.some((rule) =>
         matchesPath(rule, placed(place(path)), { use: "restrict", policy: environment.policy }),
-      ),
+      ) &&
+      !(onlyShared && hasOneName(path)),
   });
   if (found !== undefined) return [placed(place(found))];
-  return isIncomplete === true
+  return isIncomplete === true && !onlyShared
     ? [
         {
           forms: [to ?? folder],
@@ -136,13 +194,21 @@ async function findForbidden(
 async function findLinks(
   { use }: PathFact,
   folder: string,
-  { environment, to }: { readonly environment: PathEnvironment; readonly to: string | undefined },
+  {
+    environment,
+    to,
+    names,
+  }: {
+    readonly environment: PathEnvironment;
+    readonly to: string | undefined;
+    readonly names: readonly string[] | undefined;
+  },
 ): Promise<readonly PathFact[]> {
   const links: string[] = [];
   const { isIncomplete } = await findBelow(folder, {
     maxEntries,
     matches: (path, isLink) => {
-      if (isLink) links.push(path);
+      if (isLink && isNamed(path, names)) links.push(path);
       return links.length > maxLinks;
     },
   });
@@ -153,6 +219,11 @@ async function findLinks(
   return Promise.all(links.map((path) => gatherPathFact({ path, use }, environment)));
 }
 
+function isNamed(path: string, names: readonly string[] | undefined): boolean {
+  const name = posix.basename(path).toLowerCase();
+  return names === undefined || names.some((pattern) => matchesName(pattern.toLowerCase(), name));
+}
+
 /** Where a copy brings what lies below a folder. */
 function placeOf(path: string, folder: string, to: string | undefined): string {
   return to === undefined ? path : posix.join(to, posix.relative(folder, path));
@@ -161,15 +232,36 @@ function placeOf(path: string, folder: string, to: string | undefined): string {
 async function findProtected(
   folder: string,
   environment: PathEnvironment,
-  to: string | undefined,
+  { to, names }: { readonly to: string | undefined; readonly names: readonly string[] | undefined },
 ): Promise<readonly PathFact[]> {
   const place = (path: string): string => placeOf(path, folder, to);
+  const hooks = await hooksFolderOf(environment);
+  const isRun = (path: string): boolean => hooks !== undefined && isHook(path, hooks);
+  let steering: PathFact | undefined;
   const { found, isIncomplete } = await findBelow(folder, {
     maxEntries,
     skip: packages,
-    matches: (path) => protectionOf(place(path), environment.policy) !== undefined,
+    matches: (path, isLink, isDirectory) => {
+      const brought: PathFact = {
+        forms: [place(path)],
+        use: "write",
+        ...(isDirectory ? { isFolder: true } : kindOf(path)),
+      };
+      // What a copy brings counts as written where it lands.
+      if (
+        to !== undefined &&
+        steering === undefined &&
+        !isLink &&
+        whyNotAccepted(brought, environment.policy) !== undefined
+      )
+        steering = brought;
+      const isGuarded = protectionOf(place(path), environment.policy) !== undefined || isRun(place(path));
+      return isNamed(path, names) && isGuarded;
+    },
   });
-  if (found !== undefined) return [{ forms: [place(found)], use: "write" }];
+  if (found !== undefined)
+    return [{ forms: [place(found)], use: "write", ...(isRun(place(found)) && { isHook: true }) }];
+  if (steering !== undefined) return [steering];
   return isIncomplete === true
     ? [{ forms: [to ?? folder], use: "write", unknown: "there are too many files below it to look at" }]
     : [];
@@ -218,7 +310,7 @@ function isBelow(path: string, folder: string): boolean {
 
 interface BelowOptions {
   /** Whether an entry is one that is looked for. */
-  readonly matches: (path: string, isLink: boolean) => boolean;
+  readonly matches: (path: string, isLink: boolean, isDirectory: boolean) => boolean;
   /** Names that begin with a dot are left out. */
   readonly visible?: boolean;
   /** Folders of these names are not entered. */
@@ -244,7 +336,7 @@ async function findBelow(folder: string, options: BelowOptions): Promise<Below> 
       if (seen > maxEntries) return { isIncomplete: true };
       if (visible && entry.name.startsWith(".")) continue;
       const path = posix.join(at, entry.name);
-      if (matches(path, entry.isSymbolicLink())) return { found: path };
+      if (matches(path, entry.isSymbolicLink(), entry.isDirectory())) return { found: path };
       if (entry.isDirectory() && !skip.includes(entry.name)) waiting.push(path);
     }
   }

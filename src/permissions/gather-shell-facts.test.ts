@@ -95,7 +95,7 @@ describe("[PRM-8] rules with names, and files that lists name", () => {
     const path = join(added, "secret.txt");
     expect(await judge({ tool: "Read", effect: "read", input: { file_path: path } }, deny)).toBe("deny");
     expect(await judge("cat ../added/secret.txt", deny)).toBe("deny");
-    expect(await judge("grep -r x ../added", deny)).toBe("deny");
+    expect(await judge("grep -r x ../added/secret.txt", deny)).toBe("deny");
     const write = { tool: "Write", effect: "edit", input: { file_path: join(added, "src/x"), content: "" } };
     expect(await judge(write, { allow: ["Edit(src/**)"] }, "default")).toBe("ask");
   });

@@ -1,6 +1,8 @@
 // @io
-import { lstatSync, readFileSync, statSync } from "node:fs";
+import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
+import { resolveProgram } from "../foundation/resolve-program.ts";
+import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";
@@ -12,22 +14,36 @@ import {
   gatherPathFact,
   type PathEnvironment,
 } from "./gather-path-facts.ts";
-import { emptiedByFind, findEmptied, gatherReach } from "./gather-reach.ts";
-import { gitExclusions } from "./git-exclusions.ts";
+import { emptiedByFind, findEmptied, findSplitName, gatherReach } from "./gather-reach.ts";
+import { askRepository, type Repository, type RepositoryFacts } from "./git/ask-repository.ts";
+import { runOwnGit } from "./git/own-git.ts";
+import { transportReason } from "./git/transport-reason.ts";
+import { gitExclusions, unreadableNames } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
-import { loadAnalysis } from "./shell/load-analysis.ts";
+import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";
+import { isBuiltin } from "./shell/programs/judge-builtin.ts";
 import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
+import { steersPrograms } from "./steers-programs.ts";
 
 /** Looks up what the commands of a shell call would touch. */
 export async function gatherShellFacts(command: string, environment: PathEnvironment): Promise<ShellFacts> {
-  const repositories = createRepositories();
+  const repositories = createRepositories(environment);
   const [root = environment.directory] = environment.policy.workingDirectories;
-  const tracked = hasReadRules(environment) ? trackedPaths(root, repositories, environment) : undefined;
-  const analysis = await loadAnalysis(command, {
+  const unreadable = unreadableNames(environment.policy);
+  const place: ShellPlace = {
     home: environment.home,
     directory: environment.directory,
-    ...tracked,
-  });
+    ...(unreadable.length > 0 && { unreadable }),
+  };
+  const first = await loadAnalysis(command, place);
+  const own = first.units.some(isGit) ? await repositories.find(root) : undefined;
+  const repository = own?.type === "repository" ? own : undefined;
+  const tracked = hasReadRules(environment) ? trackedPaths(repository, environment) : undefined;
+  const filters = repository?.filters ?? [];
+  const analysis =
+    tracked === undefined && filters.length === 0
+      ? first
+      : await loadAnalysis(command, { ...place, ...tracked, filters });
   const [units, redirects, listed] = await Promise.all([
     Promise.all(
       analysis.units.map((unit) => gatherUnit(unit, { environment, root, repositories, analysis })),
@@ -55,6 +71,10 @@ export async function gatherShellFacts(command: string, environment: PathEnviron
   };
 }
 
+function isGit({ words }: ShellUnit): boolean {
+  return basename(words[0]?.text ?? "") === "git";
+}
+
 function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {
   return [...deny, ...ask].some(
     ({ rule }) => rule.canonicalTool === "Read" && rule.specifier.type === "path",
@@ -63,11 +83,10 @@ function hasReadRules({ policy: { deny, ask } }: PathEnvironment): boolean {
 
 /** The paths that rules keep from being read in the session's repository, if there are any. */
 function trackedPaths(
-  root: string,
-  repositories: Repositories,
+  own: Repository | undefined,
   environment: PathEnvironment,
 ): { readonly repository: string; readonly exclusions: readonly string[] } | undefined {
-  const repository = repositories.find(root);
+  const repository = own?.top ?? own?.gitDirectory;
   if (repository === undefined) return undefined;
   const trees = copyFinderOf(environment).of(posix.join(repository, ".git"));
   const exclusions = gitExclusions(
@@ -98,23 +117,46 @@ async function gatherUnit(unit: ShellUnit, context: UnitContext): Promise<Gather
     unit.operands.map((operand) => gatherOperand(operand, sources, environment)),
   );
   const { root, repositories, analysis } = context;
-  const repository = unit.tree === undefined ? undefined : repositories.find(root);
-  const [texts, named, listed, program, place] = await Promise.all([
+  const repository = unit.tree === undefined ? undefined : await repositories.find(root);
+  const [texts, named, listed, program, place, transport] = await Promise.all([
     gatherTexts(unit, environment),
     gatherNamedFiles(unit, environment),
     gatherGitFiles(unit, { environment, repository, analysis }),
     gatherProgram(unit, environment),
     gatherPlace(unit, context),
+    gatherTransport(unit, context),
   ]);
-  const paths = [...operands.flat(), ...texts, ...named, ...listed.facts];
+  const made = basename(unit.words[0]?.text ?? "") === "mkdir" ? { isFolder: true } : {};
+  const paths = [
+    ...operands.flat().map((path) => ({ ...path, ...made })),
+    ...texts,
+    ...named,
+    ...listed.facts,
+  ];
   const emptied = emptiedByFind(unit, paths, environment);
-  const facts = { paths: [...paths, ...emptied], ...program, ...place };
+  const facts = { paths: [...paths, ...emptied], ...program, ...place, ...transport };
   return { facts, replaced: listed.replaced };
+}
+
+/** Where a git command that exchanges commits leads, as git itself reads its settings. */
+async function gatherTransport(
+  { transport, directories: [directory = ""] }: ShellUnit,
+  { environment, root, repositories }: UnitContext,
+): Promise<Pick<UnitFacts, "transport">> {
+  if (transport === undefined) return {};
+  const place = absolutePath({ path: directory === "" ? "." : directory, use: "read" }, environment);
+  const repository = await repositories.find(directory === "" ? root : place);
+  const reason = await transportReason(transport, {
+    repository,
+    isThere: (path) => exists(posix.resolve(place, path)),
+    submodules: () => repositories.submodules(repository),
+  });
+  return reason === undefined ? {} : { transport: reason };
 }
 
 /** What a program that is not known to read files is given may still be a file that rules forbid. */
 async function gatherTexts(
-  { words, operands, readOnly, namesFiles }: ShellUnit,
+  { words, operands, readOnly, namesFiles, urls, exactOnly }: ShellUnit,
   environment: PathEnvironment,
 ): Promise<readonly PathFact[]> {
   const [program, ...rest] = words;
@@ -124,8 +166,22 @@ async function gatherTexts(
     !environment.policy.deny.some(({ rule }) => rule.specifier.type === "path")
   )
     return [];
+  // Where every option is known, so are the files.
+  if (urls !== undefined && exactOnly === undefined) return [];
   const named = rest.filter(({ text, literal }) => literal && text !== "" && !text.startsWith("-"));
-  return Promise.all(named.map(({ text }) => gatherPathFact({ path: text, use: "read" }, environment)));
+  const paths = named.flatMap(({ text }) => pathsIn(text, environment));
+  return Promise.all(paths.map((path) => gatherPathFact({ path, use: "read" }, environment)));
+}
+
+/** A word with a scheme is an address: a file only with that of files, or where there is a folder of its name. */
+function pathsIn(text: string, { directory }: PathEnvironment): readonly string[] {
+  const [, scheme, rest = ""] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? [];
+  if (scheme === undefined) return [text];
+  if (scheme.toLowerCase() !== "file") return exists(posix.join(directory, `${scheme}:`)) ? [text] : [];
+  const decoded = rest.replace(/%[0-9a-f]{2}/gi, (code) =>
+    String.fromCharCode(Number.parseInt(code.slice(1), 16)),
+  );
+  return [text, decoded, decoded.replace(/^[^/]*/, "")].filter((path) => path !== "");
 }
 
 /** Commands whose words are more often texts than files. */
@@ -142,32 +198,42 @@ async function gatherOperand(
     const found = await gatherPaths(operand, use, environment);
     const facts =
       operand.isSelection === true ? found.map((fact) => ({ ...fact, isSelection: true })) : found;
-    const reached = await Promise.all(facts.map((fact) => gatherReach(fact, operand.below, environment)));
-    return [...facts, ...reached.flat()];
+    const reached = await Promise.all(
+      facts.map((fact) => gatherReach(fact, operand, environment, { names: operand.names })),
+    );
+    const split = operand.isSplit === true ? await findSplitName(facts) : [];
+    return [...facts, ...reached.flat(), ...split];
   }
   const targets = await gatherPaths(operand, "write", environment);
-  const isFolder = targets.map(({ forms }) => isDirectory(forms.at(-1)));
+  const origins = await Promise.all(
+    sources.map(async (source) => {
+      const [from] = await gatherPaths(source, "read", environment);
+      return { source, from, kind: isDirectory(from?.forms.at(-1)) ? { isFolder: true } : {} };
+    }),
+  );
   const facts = await Promise.all(
-    targets.map(async (target, at) => {
-      const into =
-        isFolder[at] === true ? sources.map(({ path }) => `${target.forms[0]}/${posix.basename(path)}`) : [];
+    targets.map(async (target) => {
+      const isFolder = operand.path.endsWith("/") || isDirectory(target.forms.at(-1));
+      const arriving = isFolder ? origins : [];
       const joined = await Promise.all(
-        into.map((path) => gatherPathFact({ path, use: "write" }, environment)),
+        arriving.map(async ({ source, kind }) => {
+          const path = `${target.forms[0]}/${posix.basename(source.path)}`;
+          return { ...(await gatherPathFact({ path, use: "write" }, environment)), ...kind };
+        }),
       );
       const copied = await Promise.all(
-        sources.map(async (source) => {
-          const [from] = await gatherPaths(source, "read", environment);
+        origins.map(async ({ source, from }) => {
           // Only a move leaves a link a link; a copy of one file takes what it leads to.
           if (isLink(from?.forms[0]) && operand.below !== undefined)
             return [{ ...target, unknown: "a link that is moved may lead elsewhere" }];
-          const to =
-            isFolder[at] === true ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
+          const to = isFolder ? `${target.forms[0]}/${posix.basename(source.path)}` : target.forms[0];
           return from === undefined || to === undefined || source.below === undefined
             ? []
-            : gatherReach(from, source.below, environment, to);
+            : gatherReach(from, source, environment, { to });
         }),
       );
-      return [target, ...joined, ...copied.flat()];
+      const own = isFolder ? { isFolder } : (origins[0]?.kind ?? {});
+      return [{ ...target, ...own }, ...joined, ...copied.flat()];
     }),
   );
   return facts.flat();
@@ -244,9 +310,10 @@ async function guess(
 async function gatherProgram(
   unit: ShellUnit,
   environment: PathEnvironment,
-): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown">> {
+): Promise<Pick<UnitFacts, "otherTexts" | "programUnknown" | "program">> {
   const [program, ...rest] = unit.words;
-  if (program === undefined || !program.text.includes("/")) return { otherTexts: [] };
+  if (program === undefined) return { otherTexts: [] };
+  if (!program.text.includes("/")) return { otherTexts: [], ...doubtfulProgram(unit, environment) };
   const path = absolutePath({ path: program.text, use: "read" }, environment);
   const real = await findRealLocation(path);
   const isThere = exists(path);
@@ -256,13 +323,27 @@ async function gatherProgram(
   return { otherTexts: [[basename(real), ...rest.map(({ text }) => text)].join(" ")], ...isUnknown };
 }
 
+type Place = Pick<UnitFacts, "elsewhere" | "movedTo" | "isPartOfProject" | "repository" | "configuration">;
+
+/** Whether a program that needs no question is what its name says, on the search path that it gets. */
+function doubtfulProgram(
+  { words, readOnly }: ShellUnit,
+  { policy: { workingDirectories }, searchPath: given = process.env["PATH"] }: PathEnvironment,
+): Pick<UnitFacts, "program"> {
+  const name = words[0]?.text ?? "";
+  if (!readOnly || isBuiltin(name)) return {};
+  const searchPath = searchPathOutside(given, workingDirectories);
+  const found = resolveProgram(name, { searchPath, folders: workingDirectories });
+  return found.type === "unsure" ? { program: found.reason } : {};
+}
+
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 
 /** Where a command runs: programs act by the files of the folder they are in, git by the repository around it. */
 async function gatherPlace(
   unit: ShellUnit,
   { environment, root, repositories, analysis }: UnitContext,
-): Promise<Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration">> {
+): Promise<Place> {
   const { words, directories } = unit;
   const name = basename(words[0]?.text ?? "");
   if (movers.has(name)) return {};
@@ -274,7 +355,8 @@ async function gatherPlace(
       movedTo: "a folder that is not known",
       ...(name === "git" && { repository: "git would run in a folder that is not known" }),
     };
-  let place: Pick<UnitFacts, "elsewhere" | "movedTo" | "repository" | "configuration"> = {};
+  let place: Place = {};
+  let isPart = true;
   for (const directory of directories) {
     const isStart = directory === "";
     const fact = isStart ? undefined : await gatherPathFact({ path: directory, use: "read" }, environment);
@@ -283,43 +365,73 @@ async function gatherPlace(
     if (outside !== undefined)
       place = { ...place, elsewhere: `commands would run in ${outside}, outside the working directories` };
     if (real !== root) place = { ...place, movedTo: real };
+    isPart &&= real === root || (await isPartOf(root, real, repositories));
     if (name === "git" && !isStart && isChanging)
       place = { ...place, repository: "git would run in a folder that the same call may change" };
-    if (name === "git" && repositories.find(real) !== repositories.find(root))
+    if (name === "git" && !isSame(await repositories.find(real), await repositories.find(root)))
       place = { ...place, repository: "git would run in another repository, by its settings" };
   }
-  const own = name === "git" ? repositories.find(root) : undefined;
-  const steering = own === undefined ? undefined : findSteeringSetting(own);
-  if (steering !== undefined)
-    place = {
-      ...place,
-      configuration: `the setting ${steering} of this repository may start programs or read files`,
-    };
-  return place;
+  if (isPart && place.movedTo !== undefined) place = { ...place, isPartOfProject: true };
+  const steering = name === "git" ? steeringOf(await repositories.find(root)) : undefined;
+  return steering === undefined ? place : { ...place, configuration: steering };
+}
+
+/** Why git may not be let read a repository without a question. */
+export function steeringOf(facts: RepositoryFacts): string | undefined {
+  if (facts.type === "unclear") return `git does not say what this repository configures: ${facts.reason}`;
+  return facts.type === "none" || facts.steering === undefined
+    ? undefined
+    : `the setting ${facts.steering} of this repository may start programs or read files`;
+}
+
+function isSame(left: RepositoryFacts, right: RepositoryFacts): boolean {
+  if (left.type !== "repository" || right.type !== "repository")
+    return left === right || (left.type === "none" && right.type === "none");
+  return left.gitDirectory === right.gitDirectory && left.top === right.top;
+}
+
+/** Whether a folder that is there belongs to the same repository as another, and holds no programs of others. */
+async function isPartOf(root: string, folder: string, repositories: Repositories): Promise<boolean> {
+  const isPlain =
+    isInside(folder, [root]) &&
+    isDirectory(folder) &&
+    steersPrograms(posix.relative(root, folder), { isFolder: true }) === undefined;
+  if (!isPlain) return false;
+  const own = await repositories.find(root);
+  return own.type === "repository" && isSame(own, await repositories.find(folder));
 }
 
 interface Repositories {
-  /** The folder of the repository around a place, bare ones too. */
-  readonly find: (folder: string) => string | undefined;
+  /** What git says about a folder, asked once. */
+  readonly find: (folder: string) => Promise<RepositoryFacts>;
+  /** The addresses of its submodules; undefined where git cannot read them. */
+  readonly submodules: (facts: RepositoryFacts) => Promise<readonly string[] | undefined>;
 }
 
-function createRepositories(): Repositories {
-  const known = new Map<string, string | undefined>();
+function createRepositories({
+  home,
+  policy,
+  searchPath = process.env["PATH"],
+}: PathEnvironment): Repositories {
+  const known = new Map<string, Promise<RepositoryFacts>>();
+  const asking = {
+    environment: { PATH: searchPath, HOME: home },
+    folders: policy.workingDirectories,
+  };
   return {
     find(folder) {
-      const found = known.has(folder) ? known.get(folder) : findRepository(folder);
+      const found = known.get(folder) ?? askRepository(folder, asking);
       known.set(folder, found);
       return found;
     },
+    async submodules(facts) {
+      if (facts.type !== "repository" || facts.top === undefined) return undefined;
+      const words = ["config", "--file", ".gitmodules", "-z", "--get-regexp", "^submodule\\..*\\.url$"];
+      const { stdout, exitCode } = await runOwnGit({ ...asking, directory: facts.top, words });
+      if (exitCode !== 0) return exitCode === 1 ? [] : undefined;
+      return stdout.split("\0").flatMap((entry) => entry.split("\n").slice(1, 2));
+    },
   };
-}
-
-function findRepository(folder: string): string | undefined {
-  for (let at = folder; ; at = posix.dirname(at)) {
-    if (exists(posix.join(at, ".git"))) return at;
-    if (exists(posix.join(at, "HEAD")) && exists(posix.join(at, "objects"))) return at;
-    if (at === posix.dirname(at)) return undefined;
-  }
 }
 
 function exists(path: string): boolean {
@@ -328,72 +440,4 @@ function exists(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/**
- * Settings of a repository that do nothing when git only reads: plain data, or programs that are switched off for such
- * calls. Compared in lower case, without subsections.
- */
-const permittedSettings: readonly RegExp[] = [
-  /^core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|autocrlf|eol|symlinks|quotepath|hookspath|fsmonitor|pager|editor|sshcommand|askpass|untrackedcache|preloadindex|fscache|longpaths|protecthfs|protectntfs|splitindex|compression|bigfilethreshold|abbrev|commentchar|safecrlf|whitespace|trustctime|checkstat|multipackindex|commitgraph|sparsecheckout|sparsecheckoutcone)$/,
-  /^(?:remote|branch|user|author|committer|submodule|init|pull|push|fetch|rebase|commit|tag|color|lfs|http|url|gui|extensions|gc|maintenance|advice|feature|index|pack|receive|credential|gpg|alias|log|status|rerere|column|stash|worktree|checkout|clone|svn-remote|github|gitlab|hub|vscode-merge-base)\./,
-  /^merge\.(?:conflictstyle|ff|tool|stat|renames|log|verbosity|autostash)$/,
-  /^diff\.(?:renames|algorithm|colormoved|colormovedws|mnemonicprefix|noprefix|context|interhunkcontext|renamelimit|suppressblankempty|tool|textconv|command|xfuncname|binary|cachetextconv|wordregex|external|guitool|statgraphwidth|indentheuristic)$/,
-];
-
-/** The first setting of a repository's own configuration that is not known to be harmless, if there is one. */
-export function findSteeringSetting(repository: string): string | undefined {
-  const directory = findGitDirectory(repository);
-  if (directory === undefined) return undefined;
-  const common = read(posix.join(directory, "commondir"))?.trim();
-  const shared = common === undefined || common === "" ? directory : posix.resolve(directory, common);
-  const files = [posix.join(shared, "config"), posix.join(directory, "config.worktree")];
-  for (const file of files) {
-    const found = settingsIn(read(file) ?? "").find(
-      (name) => !permittedSettings.some((pattern) => pattern.test(name)),
-    );
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-/** The same for the repository around a folder. */
-export function findSteeringSettingAround(folder: string): string | undefined {
-  const repository = findRepository(folder);
-  return repository === undefined ? undefined : findSteeringSetting(repository);
-}
-
-function findGitDirectory(repository: string): string | undefined {
-  const place = posix.join(repository, ".git");
-  // A bare one, or git's own folder.
-  if (!exists(place)) return repository;
-  const link = read(place);
-  if (link === undefined) return place;
-  const target = /^gitdir: (.+)$/m.exec(link)?.[1]?.trim();
-  return target === undefined ? undefined : posix.resolve(repository, target);
-}
-
-function read(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined;
-  }
-}
-
-/** The names of all settings, as `section.key`; a line that is not understood is a name that no one knows. */
-function settingsIn(text: string): readonly string[] {
-  let section = "";
-  const names: string[] = [];
-  for (const line of text.replaceAll("\\\n", " ").split("\n")) {
-    const trimmed = line.trim();
-    if (trimmed === "" || /^[#;]/.test(trimmed)) continue;
-    const header = /^\[\s*([\w.-]+)\s*(?:"(?:[^"\\]|\\.)*")?\s*\]\s*(.*)$/.exec(trimmed);
-    const rest = header === null ? trimmed : (header[2] ?? "");
-    if (header !== null) section = (header[1] ?? "").split(".")[0]?.toLowerCase() ?? "";
-    if (rest === "" || /^[#;]/.test(rest)) continue;
-    const key = /^([A-Za-z][\w-]*)\s*(?:=|$|[#;])/.exec(rest)?.[1];
-    names.push(key === undefined ? `${section}.?` : `${section}.${key.toLowerCase()}`);
-  }
-  return names;
 }

@@ -1,6 +1,7 @@
 import { posix } from "node:path";
 import { matchesName } from "./covers-path.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
+import type { UnreadableName } from "./shell/walk.ts";
 
 /**
  * The paths that rules keep from being read, as pathspecs that leave them out of what git shows of a repository.
@@ -21,6 +22,29 @@ export function gitExclusions(
     ...otherTrees.flatMap((tree) => patternsIn(rule, policy, tree).filter((pattern) => pattern !== "**")),
   ]);
   return [...new Set(patterns)].flatMap((pattern) => [`:(${magic})${pattern}`, `:(${magic})${pattern}/**`]);
+}
+
+/**
+ * The names by which everything that rules keep from being read can be left out of a search, at any depth and so perhaps
+ * more than the rules speak of. Empty where there are no such rules, or where one of them cannot be said by names.
+ */
+export function unreadableNames({
+  deny,
+  ask,
+  platform,
+}: Pick<PermissionPolicy, "deny" | "ask" | "platform">): readonly UnreadableName[] {
+  // Programs compare names letter by letter, and here two names may be one file.
+  if (platform === "darwin" || platform === "win32") return [];
+  const names: UnreadableName[] = [];
+  for (const { rule } of [...deny, ...ask]) {
+    if (rule.canonicalTool !== "Read" || rule.specifier.type !== "path") continue;
+    const segments = rule.specifier.pattern.split("/").filter((segment) => segment !== "" && segment !== ".");
+    const last = segments.findLastIndex((segment) => !/^\*+$/.test(segment));
+    const name = segments[last];
+    if (name === undefined || !/^[\w.@%+=,~*?-]+$/.test(name) || name === "..") return [];
+    names.push({ name, ...(last < segments.length - 1 && { isFolder: true as const }) });
+  }
+  return names;
 }
 
 function patternsIn(

@@ -191,3 +191,45 @@ describe("[PRM-1] commands inside the sandbox", () => {
     expect(await judge(command, { ...policy, sandbox })).toBe(expected);
   });
 });
+
+describe("in a folder that no one has accepted [PRM-9]", () => {
+  const steerable = [
+    "rg x src",
+    "jq . a.json",
+    "node --version",
+    "tree src",
+    "cat a.txt | jq .",
+    "fd x",
+    "./cat a.txt",
+    "/opt/bin/cat a.txt",
+  ];
+  const plain = [
+    "cat a.txt",
+    "grep -r x src | head -3",
+    "ls -la && pwd",
+    "find . -name '*.ts' | sort | uniq -c",
+  ];
+
+  test.each(plain)("without a wall, %s runs", async (command) => {
+    expect(await judge(command, { trusted: false })).toBe("allow");
+  });
+
+  test.each(steerable)("without a wall, %s is asked about", async (command) => {
+    expect(await judge(command, { trusted: false })).toBe("ask");
+  });
+
+  test.each([
+    "rg x src",
+    "jq . a.json",
+    "tree src",
+  ])("%s runs behind a wall, by a rule, and where the folder is trusted", async (command) => {
+    expect(await judge(command, { trusted: false, walled: true })).toBe("allow");
+    expect(await judge(command, { trusted: true })).toBe("allow");
+    const allow = rules("allow", [`Bash(${command})`]);
+    expect(await judge(command, { trusted: false, allow })).toBe("allow");
+  });
+
+  test("git is asked about also behind a wall", async () => {
+    expect(await judge("git status", { trusted: false, walled: true })).toBe("ask");
+  });
+});

@@ -156,25 +156,42 @@ function asksDespiteRules(facts: TouchedFacts, policy: PermissionPolicy): string
     if (path.isBehindLink === true) return `${path.forms[0]} is not known: ${path.unknown}`;
     if (path.isRepositoryPart === true)
       return `${path.forms[0]} is protected: git takes its folder for a repository and obeys it`;
+    if (path.isHook === true) return `${path.forms[0]} is protected: git runs it as a hook (core.hooksPath)`;
     if (path.hasOtherNames === true)
       return `${path.forms[0]} has other names, and writing to it changes those too`;
   }
-  return trackedRead(facts) ?? linkedRead(facts, policy) ?? namedProtected(facts, policy);
+  return (
+    reachedRepository(facts, policy) ??
+    trackedRead(facts) ??
+    linkedRead(facts, policy) ??
+    namedProtected(facts, policy)
+  );
+}
+
+/** A repository on this machine may have been laid out so that git runs what is in it; only a rule that names it says yes. */
+function reachedRepository({ shell }: CallFacts, policy: PermissionPolicy): string | undefined {
+  for (const [at, unit] of (shell?.analysis.units ?? []).entries()) {
+    const reason = shell?.units[at]?.transport;
+    if (reason !== undefined && !isNamedExactly(unit, shell, policy)) return reason;
+  }
+  return undefined;
+}
+
+/** Whether a rule without a star says this command, or the whole call. */
+function isNamedExactly(unit: ShellUnit, shell: CallFacts["shell"], { allow }: PermissionPolicy): boolean {
+  return allow.some(
+    ({ rule: { specifier } }) =>
+      specifier.type === "command" &&
+      specifier.match === "exact" &&
+      (grantsUnit(specifier, unit) || specifier.text === shell?.analysis.exactText),
+  );
 }
 
 /** A program whose use of files is not known may write one that is protected, or that a rule keeps from being edited. */
 function namedProtected({ shell }: CallFacts, policy: PermissionPolicy): string | undefined {
   for (const [at, unit] of (shell?.analysis.units ?? []).entries()) {
     const guesses = (shell?.units[at]?.paths ?? []).filter(({ isGuess }) => isGuess !== undefined);
-    const isNamed =
-      guesses.length > 0 &&
-      policy.allow.some(
-        ({ rule: { specifier } }) =>
-          specifier.type === "command" &&
-          specifier.match === "exact" &&
-          (grantsUnit(specifier, unit) || specifier.text === shell?.analysis.exactText),
-      );
-    if (isNamed) continue;
+    if (guesses.length > 0 && isNamedExactly(unit, shell, policy)) continue;
     const program = unit.words[0]?.text;
     for (const { forms, isGuess } of guesses) {
       const why = forms

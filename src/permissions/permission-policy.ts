@@ -13,6 +13,7 @@ import { grantsUnit, matchesText, saysWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import { type PermissionRule, parseRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/shell-analysis.ts";
+import { steersPrograms } from "./steers-programs.ts";
 
 export { type PermissionMode, parsePermissionMode, permissionModes } from "../foundation/option-words.ts";
 
@@ -96,6 +97,8 @@ export interface PermissionPolicy {
   readonly confinement?: Confinement;
   /** What would have to be asked is denied. */
   readonly deniesInsteadOfAsking?: boolean;
+  /** Files that \`acceptEdits\` does not cover by what they are, and whose change somebody has allowed in this session. */
+  readonly acceptedFiles?: readonly string[];
 }
 
 type ShellGrant =
@@ -193,6 +196,7 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     const by = basename(unit.words[0]?.text ?? "") === "ln" ? "linking" : "granted";
     return touches(by) ?? { type: "granted", by: "rule", reason: "", rule };
   }
+  if (unit.readOnly && facts.program !== undefined) return open(facts.program);
   if (unit.readOnly)
     return (
       touches("reading") ?? {
@@ -203,9 +207,19 @@ function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGr
     );
   const { paths } = facts;
   if (isFileCommand(unit) && context.policy.mode === "acceptEdits" && paths.length > 0) {
+    const isOpen = (path: PathFact): boolean =>
+      path.use === "read" ||
+      whyNotAccepted(path, context.policy) === undefined ||
+      context.policy.allow.some((candidate) =>
+        matchesPath(candidate, path, { use: "grant", policy: context.policy, homes: context.homes }),
+      );
     if (
       paths.every(
-        (path) => path.unknown === undefined && isWithin(path, context.policy) && mayEdit(path, context),
+        (path) =>
+          path.unknown === undefined &&
+          isWithin(path, context.policy) &&
+          mayEdit(path, context) &&
+          isOpen(path),
       )
     )
       return {
@@ -224,7 +238,7 @@ function isExactRule({ rule: { specifier } }: PolicyRule): boolean {
 /** Why a command is asked about because of where it would run. */
 function misplacedReason(
   unit: ShellUnit,
-  { elsewhere, movedTo, repository, configuration }: UnitFacts,
+  { elsewhere, movedTo, isPartOfProject, repository, configuration }: UnitFacts,
   { policy, commands, exact }: Context,
   rule: PolicyRule | undefined,
 ): string | undefined {
@@ -237,7 +251,11 @@ function misplacedReason(
   const isGit = basename(unit.words[0]?.text ?? "") === "git";
   if (isGit && rule === undefined && unit.readOnly && policy.trusted !== true)
     return "git obeys the configuration of this folder, and the folder is not trusted";
+  const isSteerable = rule === undefined && unit.readOnly && !isUnsteerable(unit);
+  if (isSteerable && policy.trusted !== true && policy.walled !== true)
+    return `${unit.words[0]?.text} may obey files of this folder, the folder is not trusted, and nothing here isolates the command`;
   if (rule === undefined || movedTo === undefined || isGit || !unit.obeysDirectory) return undefined;
+  if (isPartOfProject === true) return undefined;
   const [root = ""] = policy.workingDirectories;
   const targets = [posix.relative(root, movedTo), movedTo].map((path) => `cd ${path}`);
   const isFollowed = commands.some(
@@ -249,6 +267,20 @@ function misplacedReason(
     : `${unit.words[0]?.text} obeys the files of ${movedTo}, and its rule holds for ${root}`;
 }
 
+/** Whether a command does the same whatever files are around it: no settings, ignore lists or plug-ins of a folder. */
+function isUnsteerable({ words: [program] }: ShellUnit): boolean {
+  const text = program?.text ?? "";
+  return unsteerable.has(/^(?:\/usr)?\/bin\/[^/]+$/.test(text) ? basename(text) : text);
+}
+
+const unsteerable: ReadonlySet<string> = new Set(
+  `: [ [[ (( true false test echo printf pwd cd exit return break continue shift let read local declare export unset type wait
+  cat tac head tail nl wc sort uniq cut tr paste join comm fold fmt expand unexpand rev column cmp diff grep egrep fgrep sed awk
+  ls find stat du df basename dirname realpath readlink cksum sum md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum
+  base64 base32 od xxd hexdump strings seq expr factor date cal whoami id groups uname hostname arch nproc uptime tty
+  sleep yes env printenv`.split(/\s+/),
+);
+
 const verbs = { read: "read", write: "write", remove: "remove" } as const;
 
 type Occasion = "granted" | "linking" | "reading" | "redirect";
@@ -259,7 +291,9 @@ function mayTouch(path: PathFact, context: Context, by: Occasion): boolean {
   if (path.use === "read" && by === "granted" && path.isGuess === undefined) return true;
   if (path.unknown === undefined && isWithin(path, context.policy)) {
     if (path.use === "read" || by === "granted" || by === "linking") return true;
-    if (context.policy.mode === "acceptEdits" && mayEdit(path, context)) return true;
+    const isAccepted =
+      context.policy.mode === "acceptEdits" && whyNotAccepted(path, context.policy) === undefined;
+    if (isAccepted && mayEdit(path, context)) return true;
   }
   if ((by === "redirect" || by === "reading") && !mayEdit(path, context)) return false;
   const uses = path.isGuess === undefined ? [path] : [path, { ...path, use: "write" as const }];
@@ -317,6 +351,22 @@ function isFileCommand({ words, grantText, exactOnly }: ShellUnit): boolean {
 }
 
 const fileCommands: ReadonlySet<string> = new Set("mkdir touch mv cp rm rmdir ln".split(" "));
+
+/** Why `acceptEdits` does not cover a change of a file in the working directories by what the file is. */
+export function whyNotAccepted(
+  { forms, use, isFolder, isProgram }: PathFact,
+  { workingDirectories, acceptedFiles = [] }: Pick<PermissionPolicy, "workingDirectories" | "acceptedFiles">,
+): string | undefined {
+  if (forms.every((form) => acceptedFiles.includes(form))) return undefined;
+  const file = { isFolder: isFolder === true, isProgram: isProgram === true, isRemoved: use === "remove" };
+  for (const form of forms) {
+    const roots = workingDirectories.filter((directory) => isInside(form, [directory]));
+    const [root = ""] = roots.sort((a, b) => b.length - a.length);
+    const why = steersPrograms(posix.relative(root, form), file);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
 
 /** Whether a path is one of the directories or below one; compared by whole names. */
 export function isInside(path: string, directories: readonly string[]): boolean {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../permissions/approver.ts";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
 
@@ -93,6 +94,16 @@ describe("the approver of a runtime", () => {
 });
 
 describe("the sandbox of a runtime", () => {
+  it("ends the start where settings want nothing without it and there is none [PRM-11]", async () => {
+    await using sample = await createSampleRuntime(["Done."], { trusted: true });
+    const sandbox = { enabled: true, failIfUnavailable: true };
+    await sample.workspace.write(".claude/settings.json", JSON.stringify({ sandbox }));
+    const there = await sample.runtime.run("Go.").result.catch((error: unknown) => error);
+    if (isRetinueError(there)) expect(there.code).toBe("sandbox-unavailable");
+    else expect(there).toMatchObject({ text: "Done." });
+    expect(sample.requests).toHaveLength(isRetinueError(there) ? 0 : 1);
+  });
+
   it("keeps an allowed command inside the work, or refuses it where there is no sandbox", async () => {
     const call = { name: "Bash", input: { command: "echo x > ../made; echo x > made" } };
     await using sample = await createSampleRuntime([{ calls: [call] }, "Done."]);

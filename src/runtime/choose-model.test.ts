@@ -85,11 +85,17 @@ describe("[MDL-4] with no key and no model named", () => {
 
   test.each<[string, RuntimeOptions["env"], string | undefined]>([
     ["RETINUE_LOCAL_MODELS is 0", { RETINUE_LOCAL_MODELS: "0" }, undefined],
-    ["the offline model is named", {}, "offline"],
     ["the variable names one", { ANTHROPIC_MODEL: "opus" }, undefined],
   ])("it is not looked for when %s", async (_, environment, model) => {
     const { runtime } = await createStage([], environment === undefined ? {} : { env: environment });
-    await using session = await runtime.open(model === undefined ? {} : { model });
+    await expect(runtime.open(model === undefined ? {} : { model })).rejects.toMatchObject({
+      code: "no-credentials",
+    });
+  });
+
+  test("it is not looked for when the offline model is named, which then answers", async () => {
+    const { runtime } = await createStage([]);
+    await using session = await runtime.open({ model: "offline" });
     expect(session.model.provider).toBe("offline");
     expect(session.plan.notes).toEqual([]);
   });
@@ -130,11 +136,12 @@ describe("[MDL-4] with no key and no model named", () => {
     expect(asked).toBe(0);
   });
 
-  test("a found model that settings deny leaves the offline model, and it is said", async () => {
+  test("a found model that settings deny does not answer, and a person who tries the demo is told", async () => {
     const { runtime } = await createStage([], {
       settings: JSON.stringify({ deniedModels: ["lmstudio/scripted"] }),
     });
-    await using session = await runtime.open();
+    await expect(runtime.open()).rejects.toMatchObject({ code: "no-credentials" });
+    await using session = await runtime.open({ offlineDemo: true });
     expect(session.model.provider).toBe("offline");
     expect(session.plan.notes).toEqual([expect.stringContaining("but the offline model answers")]);
   });
@@ -160,9 +167,19 @@ describe("[MDL-4] with no key and no model named", () => {
     ]);
   });
 
-  test("without a server the offline model answers as before", async () => {
+  test("without a server a run, its text, its events and a child fail with one sentence, and nothing answers", async () => {
     const { runtime } = await createStage([], { env: { LMSTUDIO_BASE_URL: nowhere } });
-    const { text } = await runtime.run("what is here").result;
+    const refused = { code: "no-credentials", message: "There is no key for a model." };
+    const run = runtime.run("what is here");
+    await expect(run.result).rejects.toMatchObject(refused);
+    await expect(run.text).rejects.toMatchObject(refused);
+    await expect(runtime.spawn("Explore", "what is here").result).rejects.toMatchObject(refused);
+    await expect(runtime.open()).rejects.toMatchObject(refused);
+  });
+
+  test("the offline model answers where it is named, and every answer says what it is", async () => {
+    const { runtime } = await createStage([], { env: { LMSTUDIO_BASE_URL: nowhere } });
+    const text = await runtime.run("what is here", { model: "offline" }).text;
     expect(text.startsWith(offlineLabel)).toBe(true);
   });
 });

@@ -15,6 +15,7 @@ import { compactNow } from "../loop/compact-now.ts";
 import { isLimitError, type LoopInput } from "../loop/loop-ports.ts";
 import { runAgentLoop } from "../loop/run-agent-loop.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
+import { hasEnded } from "../tasks/drive-task.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { MainControl } from "../tasks/watch-control.ts";
 import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
@@ -50,6 +51,8 @@ export interface SessionParts {
   readonly moveCommands: () => readonly string[];
   /** What the model of an agent has said of the answer that it is giving. */
   readonly partialText: (agentId: string) => string;
+  /** Whether agents that work in the background are stopped at the end of a run. */
+  readonly stopsBackground: boolean;
   /** Whether `/name` in a prompt calls a skill. */
   readonly slashCommands: boolean;
   /** Whether files that a prompt names as `@path` are attached to it. */
@@ -210,6 +213,7 @@ async function* events(
       follow(live, event);
       yield event;
     }
+    if (live.parts.stopsBackground) await stopRunning(tasks);
     const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
     if (isMissing && ending.reason !== "output_given") output.miss();
     const limit = isMissing && !output.hasGivenUp() ? live.limits.reached(ending) : undefined;
@@ -225,6 +229,11 @@ async function* events(
     sum = ending;
     next = { role: "user", content: [{ type: "text", text: outputReminder }] };
   }
+}
+
+async function stopRunning(tasks: TaskManager): Promise<void> {
+  const running = tasks.list().filter((task) => !hasEnded(task));
+  await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
 }
 
 /** One part of working on a prompt; there are several where the agent has to be reminded of its result. */

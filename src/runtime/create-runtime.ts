@@ -8,6 +8,7 @@ import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
 import { isAgentId } from "../journal/session-files.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
+import { hasEnded } from "../tasks/drive-task.ts";
 import type { Interrupted } from "../tasks/find-interrupted.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
@@ -244,21 +245,32 @@ function runIn<Output>(
   checkPrompt("run", prompt);
   checkOptions("run", given);
   const { signal, ...options } = given;
+  const leaves = (options.background ?? pool.background) === "leave";
   const isNew = options.resume === undefined && options.continue !== true;
   let sessionId = options.sessionId ?? (isNew ? randomUUID() : "");
   const opened = isNew ? { ...options, sessionId } : options;
   const handle = startRun<Output>({
     sessionId: () => sessionId,
     signal: signal === undefined ? pool.signal : AbortSignal.any([signal, pool.signal]),
-    async *events(runSignal) {
-      await using session = await pool.openUnlessStopped<Output>(opened, runSignal);
+    wantsOutput: options.output !== undefined,
+    async *events(runSignal, watchChildren) {
+      const session = await pool.openUnlessStopped<Output>(opened, runSignal);
       if (session === undefined) {
         yield { type: "run-ended", ending: stoppedEnding(codeOf(runSignal)) };
         return;
       }
       sessionId = session.plan.sessionId;
       session.plan.notes.forEach(warn);
-      yield* session.stream(prompt, runSignal);
+      try {
+        using _children = watchChildren(session.tasks);
+        yield* session.stream(prompt, runSignal);
+      } finally {
+        const running =
+          leaves && !runSignal.aborted ? session.tasks.list().filter((task) => !hasEnded(task)) : [];
+        // The session belongs to the runtime, which closes it when it is closed itself.
+        if (running.length === 0) await session.close();
+        else void Promise.all(running.map(({ id }) => session.tasks.ended(id))).then(() => session.close());
+      }
     },
   });
   pool.track(handle.result).catch(() => undefined);

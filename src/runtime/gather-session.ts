@@ -55,8 +55,6 @@ export async function gatherSession(
 ) {
   const { paths } = runtime.discovered;
   const { model, decided, chosen: chosenModel, notes } = await chooseModel(runtime, options, definition);
-  // A plan may be carried out elsewhere, by a process that has a key.
-  if (options.planOnly !== true) refuseUnserved(runtime, options.model, chosenModel);
   const chosen = await chooseSession(options, paths.transcripts, runtime.ids);
   const files = sessionFiles(paths.transcripts, chosen.sessionId);
   const { tasks, control } = openTasks(runtime, files);
@@ -234,12 +232,23 @@ export function isServed({ model, models }: RuntimeContext, chosen: ChosenModel)
   );
 }
 
-/** A model that the caller named is never replaced by the offline model. */
-function refuseUnserved(runtime: RuntimeContext, named: string | undefined, chosen: ChosenModel): void {
-  if (named === undefined || /^\s*(?:offline(?:\/.*)?)?$/i.test(named) || isServed(runtime, chosen)) return;
-  const asked = `the model ${JSON.stringify(named)} was asked for`;
-  throw new RetinueError("no-credentials", `There is no key for a model, and ${asked}.`, {
-    advice: "Set ANTHROPIC_API_KEY or the key of another provider, or choose the model `offline`.",
+/** The offline model answers only where it is named: no program may take what it says for the answer of a real one. */
+export function refuseUnserved(
+  runtime: RuntimeContext,
+  named: string | undefined,
+  chosen: ChosenModel,
+): void {
+  if (!isServed(runtime, chosen)) throw noCredentials(named);
+}
+
+export function noCredentials(named: string | undefined): RetinueError {
+  const asked =
+    named === undefined || named.trim() === ""
+      ? ""
+      : `, and the model ${JSON.stringify(named)} was asked for`;
+  return new RetinueError("no-credentials", `There is no key for a model${asked}.`, {
+    advice:
+      "Set ANTHROPIC_API_KEY or the key of another provider, or name the offline model, which needs none: `offline`.",
   });
 }
 

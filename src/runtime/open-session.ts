@@ -3,6 +3,7 @@ import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder } from "../journal/session-files.ts";
 import { transcriptEvents } from "../journal/transcript-writer.ts";
+import { createAcceptedFiles } from "../permissions/grants/accepted-files.ts";
 import type { LimitFacts } from "../planning/limit-plan.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import { unsafeManagedCode } from "../settings/load-settings.ts";
@@ -18,7 +19,7 @@ import { type Children, childrenCapability, openChildren } from "./agent/open-ch
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
 import type { SessionParts } from "./conversation.ts";
-import { type GatheredSession, gatherSession, modelFinder } from "./gather-session.ts";
+import { type GatheredSession, gatherSession, modelFinder, refuseUnserved } from "./gather-session.ts";
 import { createLiveText, liveFiles } from "./live/live-text.ts";
 import {
   type ChosenSession,
@@ -38,7 +39,7 @@ import { runRecovery } from "./run-recovery.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 import type { SessionServers } from "./servers/session-servers.ts";
 import { createSession, type Session } from "./session.ts";
-import { decidePlan, findFolders, limitFacts } from "./session-rules.ts";
+import { decidePlan, findFolders, findWalled, limitFacts, requireSandbox } from "./session-rules.ts";
 
 export interface OpenSessionParts {
   readonly definition: AgentDefinition | undefined;
@@ -59,6 +60,9 @@ export async function openSession<Output>(
   const { servers, tools } = gathered;
   const limited = limitFacts(runtime, options);
   const plan = await planMain(runtime, options, { gathered, limited });
+  // A plan may be carried out elsewhere, by a process that has a key.
+  if (options.planOnly !== true && options.offlineDemo !== true)
+    refuseUnserved(runtime, options.model, gathered.chosenModel);
   const treeTime = createStopwatch(runtime.clock);
   const stopwatch = createStopwatch(runtime.clock, treeTime);
   const keeping = keepingOf(runtime, options, signal);
@@ -97,6 +101,7 @@ export async function openSession<Output>(
     discovered: runtime.discovered,
     ...reachOf(gathered),
     watch: mainWatch(plan, { runtime, stopwatch, treeTime }),
+    stopsBackground: options.background === "stop",
     moveCommands: () => tools.moveCommands(plan.agent.id),
     partialText: services.liveText.partialText,
     ...promptFeatures(options),
@@ -126,7 +131,12 @@ function promptFeatures({ slashCommands, mentions }: SessionSetup) {
 
 /** What children take from the session as it was gathered. */
 function childFacts(
-  { childrenOnly, leadsTeam, interactive }: Pick<SessionSetup, "childrenOnly" | "leadsTeam" | "interactive">,
+  {
+    childrenOnly,
+    leadsTeam,
+    interactive,
+    background = "wait",
+  }: Pick<SessionSetup, "childrenOnly" | "leadsTeam" | "interactive" | "background">,
   { tasks, system, commands }: GatheredSession,
 ) {
   return {
@@ -136,6 +146,7 @@ function childFacts(
     readsNotices: childrenOnly !== true,
     leadsTeam: childrenOnly !== true || leadsTeam === true,
     interactive,
+    background,
   };
 }
 
@@ -249,6 +260,7 @@ async function planMain(
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
+  await requireSandbox(runtime);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,
@@ -270,6 +282,7 @@ async function planMain(
       ...servers.notes,
     ],
     ...(await findFolders(runtime, files, outputFolder(runtime, gathered.chosen.sessionId))),
+    ...(await findWalled(runtime)),
   });
   return runtime.wrapPlan?.(plan) ?? plan;
 }
@@ -301,7 +314,9 @@ function openServices(
     servers,
     skills,
     findModel: modelFinder(runtime, chosenModel),
-    toolContext: createToolContexts(runtime, gathered.chosen.sessionId, environment),
+    acceptedFiles: createAcceptedFiles(),
+    main: plan.agent,
+    toolContext: createToolContexts(runtime, plan, environment),
     ...(approver === undefined
       ? {}
       : { asking: openAsking(approver, plan, { projectRoot, mode: interactive?.mode }) }),

@@ -36,7 +36,7 @@ describe("what can be mistyped is answered with one sentence and the closest mat
     ["another library's name", (r) => r.run("x", any({ stopWhen: 3 })), /Did you mean "maxTurns"\?/],
     [
       "an option of another function",
-      (r) => r.run("x", any({ cwd: "." })),
+      (r) => r.run("x", any({ home: "." })),
       /It is an option of createRuntime\(\)\./,
     ],
     [

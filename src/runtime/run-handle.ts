@@ -1,5 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import {
+  type AgentDenial,
+  type AgentEvent,
+  createTreeFold,
+  type EventSource,
+  mainAgentId,
+  type TreeTotals,
+} from "../conversation/agent-event.ts";
+import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import { abortable } from "../foundation/abortable.ts";
 import { createReplayLog } from "../foundation/replay-log.ts";
@@ -10,64 +18,78 @@ import type { Spawn } from "../tasks/create-agent-tool.ts";
 import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { checkArgument, checks } from "./options/check-options.ts";
+import { checkArgument, checks, invalid } from "./options/check-options.ts";
 import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
 
-/** What a run returns at its end. */
-export interface RunResult<Output = unknown> extends RunEnding {
+/** What a run returns at its end: of the whole tree, the agent and all its children. */
+export interface RunResult<Output = unknown>
+  extends Omit<RunEnding, "denials" | "output">,
+    Omit<TreeTotals, "denials"> {
   readonly sessionId: string;
+  /** Set where the text is all there is of an answer that was cut off or of a run that did not complete. */
+  readonly partial?: true;
+  /** The calls that were not allowed to run, of all agents. */
+  readonly denials: readonly AgentDenial[];
   /** The checked value, where `output` asked for one. */
   readonly output?: Output;
 }
 
 /**
- * A run in progress. It is not a promise, so it can be returned from an async function: await `result`, iterate
- * `events` or `textStream`, and `stop()` it.
+ * A run in progress. It is not a promise, so it can be returned from an async function: await `text`, `output` or `result`,
+ * iterate `events` or `textStream`, and `stop()` it.
  */
 export interface RunHandle<Output = unknown, Result = RunResult<Output>> {
   /** Identifies this run; for a child agent, its agent id. */
   readonly id: string;
   /** Empty until the session is found, where the run resumes an earlier one. */
   readonly sessionId: string;
+  /** The answer. Rejects with a `RetinueError` where the run failed, was stopped, or ended at a limit without an answer. */
+  readonly text: Promise<string>;
+  /** The value that the option `output` asked for. Rejects where there is none. */
+  readonly output: Promise<Output>;
   /**
-   * Resolves with the result. What a model or tool does wrong is a result, too; only a mistake in the call, such as an
-   * unknown agent, rejects. A rejection that is never awaited is not reported as unhandled.
+   * Resolves with the result, whatever its status: what a model or tool does wrong is a result, too. Only a mistake in the
+   * call, such as an unknown agent, rejects. A rejection that is never awaited is not reported as unhandled.
    */
   readonly result: Promise<Result>;
-  /** Everything that happens, from the start however late you iterate, as often as you like. Throws what `result` rejects with. */
-  readonly events: AsyncIterable<RunEvent>;
-  /** The text of the answers as the model writes it, replayed from the start as well. */
+  /**
+   * Everything that happens in this agent and its children, each event with its `agentId`: from the start however late you
+   * iterate, as often as you like. A late reader gets finished answers of children whole instead of in pieces. Throws what
+   * `result` rejects with.
+   */
+  readonly events: AsyncIterable<AgentEvent>;
+  /**
+   * The text of this agent's answers as its model writes it, with a blank line between two answers, replayed from the start
+   * as well. Where a connection broke and the answer begins again, what was given is not repeated.
+   */
   readonly textStream: AsyncIterable<string>;
   /** Ends the run and its tools; the result then has the status `stopped`. */
   stop(reason?: string): Promise<Result>;
 }
 
+/** Shows what the children of a session do, until it is disposed. */
+export type WatchChildren = (tasks: Pick<TaskManager, "onEvent">) => Disposable;
+
 interface RunDriver {
-  readonly events: (signal: AbortSignal) => AsyncIterable<RunEvent>;
+  readonly events: (signal: AbortSignal, watchChildren: WatchChildren) => AsyncIterable<RunEvent>;
   readonly sessionId: () => string;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
+  readonly wantsOutput: boolean;
 }
 
 /** Starts driving immediately, whether or not the events are read. */
 export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
   const controller = new AbortController();
-  const log = createReplayLog<RunEvent>();
+  const record = createRunRecord({ agentId: mainAgentId });
   const signal =
     driver.signal === undefined ? controller.signal : AbortSignal.any([driver.signal, controller.signal]);
-  const result = drive<Output>(driver, signal, log.push);
-  // Also keeps a rejection that is not awaited from being unhandled.
-  result.then(
-    () => log.end(),
-    (error: unknown) => log.end({ error }),
-  );
+  const result = drive<Output>(driver, signal, record);
   return {
     id: randomUUID(),
     get sessionId() {
       return driver.sessionId();
     },
-    result,
-    events: log,
-    textStream: textStreamOf(log),
+    ...viewsOf<Output, RunResult<Output>>(result, record, driver),
     stop(reason = "stopped") {
       controller.abort(new RetinueError(reason, "The run was stopped."));
       return result;
@@ -75,32 +97,191 @@ export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
   };
 }
 
-/** The text that models write, piece by piece, without what surrounds it. */
-function textStreamOf(events: AsyncIterable<RunEvent>): AsyncIterable<string> {
-  return {
-    async *[Symbol.asyncIterator]() {
-      for await (const event of events) {
-        if (event.type === "model-streamed" && event.event.type === "text-delta") yield event.event.text;
-      }
-    },
-  };
-}
-
 async function drive<Output>(
   driver: RunDriver,
   signal: AbortSignal,
-  publish: (event: RunEvent) => void,
+  record: RunRecord,
 ): Promise<RunResult<Output>> {
   // The caller has the handle before the first event.
   await Promise.resolve();
   let ending: RunEnding | undefined;
-  for await (const event of driver.events(signal)) {
+  const watchChildren: WatchChildren = (tasks) => {
+    record.sees();
+    const end = tasks.onEvent(({ event, agentId, parentId, agentType }) =>
+      record.take(event, { agentId, ...(parentId && { parentId }), ...(agentType && { agentType }) }),
+    );
+    return { [Symbol.dispose]: end };
+  };
+  for await (const event of driver.events(signal, watchChildren)) {
     if (event.type === "run-ended") ending = event.ending;
-    publish(event);
+    record.take(event);
   }
   if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without an ending.");
-  // The output was checked against the caller's own schema before it became part of the ending.
-  return { ...ending, sessionId: driver.sessionId() } as RunResult<Output>;
+  return { ...record.resultOf<Output>(ending), sessionId: driver.sessionId() };
+}
+
+/** What happens in a run, kept for readers and added up. */
+interface RunRecord {
+  readonly own: EventSource;
+  readonly log: ReturnType<typeof createReplayLog<AgentEvent>>;
+  /** Absent: an event of the agent itself. */
+  take(event: RunEvent, source?: EventSource): void;
+  /** From now on events of children come too, so that the sums of the tree are those of this run. */
+  readonly sees: () => void;
+  /** Whether the text of the result is an answer that broke off. */
+  isCutOff(): boolean;
+  resultOf<Output>(ending: RunEnding): Omit<RunResult<Output>, "sessionId">;
+}
+
+function createRunRecord(own: EventSource): RunRecord {
+  const log = createReplayLog<AgentEvent>();
+  const fold = createTreeFold();
+  /** Where pieces of the unfinished answer of each child are; its whole text comes at its end. */
+  const pieces = new Map<string, number[]>();
+  let written = "";
+  let seesChildren = false;
+  let beginsAgain = false;
+
+  function followText(event: RunEvent): void {
+    if (event.type === "assistant-answered") written = "";
+    if (event.type === "model-retried") beginsAgain = true;
+    if (event.type !== "model-streamed" || event.event.type !== "text-delta") return;
+    written = beginsAgain ? event.event.text : written + event.event.text;
+    beginsAgain = false;
+  }
+
+  function forgetPieces(event: AgentEvent, place: number): void {
+    const { agentId } = event;
+    if (event.type === "model-streamed") {
+      const known = pieces.get(agentId);
+      if (known === undefined) pieces.set(agentId, [place]);
+      else known.push(place);
+    }
+    if (event.type !== "assistant-answered" && event.type !== "run-ended") return;
+    log.forget(pieces.get(agentId) ?? []);
+    pieces.delete(agentId);
+  }
+
+  return {
+    own,
+    log,
+    take(event, source = own) {
+      const placed: AgentEvent = { ...event, ...source };
+      fold.add(placed);
+      const place = log.push(placed);
+      if (source.agentId === own.agentId) followText(event);
+      else forgetPieces(placed, place);
+    },
+    sees() {
+      seesChildren = true;
+    },
+    isCutOff: () => written !== "",
+    resultOf<Output>({ denials, output, ...ending }: RunEnding) {
+      const isCut = ending.status !== "completed";
+      const text = isCut && written !== "" ? written : ending.text;
+      const sums = fold.totals();
+      return {
+        ...ending,
+        text,
+        ...(isCut && text !== "" ? { partial: true as const } : {}),
+        totals: seesChildren
+          ? sums.agents
+              .filter(({ agentId }) => agentId !== own.agentId)
+              .reduce((sum, { totals }) => addTotals(sum, totals), ending.totals)
+          : (ending.tree ?? ending.totals),
+        agents: sums.agents,
+        models: sums.models,
+        denials:
+          sums.denials.length > 0
+            ? sums.denials
+            : denials.map((denial) => ({ ...denial, agentId: own.agentId })),
+        // The value was checked against the caller's own schema before it became part of the ending.
+        ...(output === undefined ? {} : { output: output as Output }),
+      };
+    },
+  };
+}
+
+/** What a program reads of a run: the same for a main agent and a child. */
+function viewsOf<Output, Result extends RunResult<Output>>(
+  result: Promise<Result>,
+  { log, own, isCutOff }: RunRecord,
+  { wantsOutput }: { readonly wantsOutput: boolean },
+): Pick<RunHandle<Output, Result>, "text" | "output" | "result" | "events" | "textStream"> {
+  // Also keeps a rejection that is not awaited from being unhandled.
+  result.then(
+    () => log.end(),
+    (error: unknown) => log.end({ error }),
+  );
+  const quiet = <T>(promise: Promise<T>): Promise<T> => {
+    promise.catch(() => undefined);
+    return promise;
+  };
+  const text = quiet(
+    result.then((ended) => {
+      // A limit gives the agent a last turn to answer in; an answer that was cut off is none.
+      const isAnswer = ended.status === "partial" && ended.text !== "" && !isCutOff();
+      if (ended.status === "completed" || isAnswer) return ended.text;
+      throw errorOf(ended);
+    }),
+  );
+  const output = quiet(
+    result.then((ended) => {
+      if (!wantsOutput) throw invalid("The run was started without the option output, so it has no output.");
+      if (ended.output !== undefined) return ended.output;
+      throw errorOf(ended);
+    }),
+  );
+  return { result, events: log, textStream: textStreamOf(log, own.agentId), text, output };
+}
+
+/** Why there is no answer, for those who asked for nothing else. */
+function errorOf({ status, reason, error, advice, provider }: RunResult): RetinueError {
+  const message =
+    error ?? (status === "stopped" ? "The run was stopped." : "The run ended without an answer.");
+  const cause =
+    provider === undefined
+      ? undefined
+      : Object.assign(new Error(provider.message), { status: provider.status, type: provider.type });
+  return new RetinueError(reason, message, { ...(advice && { advice }), ...(cause && { cause }) });
+}
+
+/** The text that one agent's model writes, piece by piece, without what surrounds it. */
+function textStreamOf(events: AsyncIterable<AgentEvent>, agentId: string): AsyncIterable<string> {
+  return {
+    async *[Symbol.asyncIterator]() {
+      /** What was given of the answer in progress, and of an attempt at it that broke off. */
+      let given = "";
+      let brokenOff = "";
+      let hasGiven = false;
+      let isNewAnswer = true;
+      for await (const event of events) {
+        if (event.agentId !== agentId) continue;
+        if (event.type === "assistant-answered") {
+          isNewAnswer = true;
+          given = "";
+          brokenOff = "";
+        }
+        if (event.type === "model-retried" && given !== "") {
+          brokenOff = given;
+          given = "";
+        }
+        if (event.type !== "model-streamed" || event.event.type !== "text-delta") continue;
+        let piece = event.event.text;
+        given += piece;
+        if (piece === "") continue;
+        if (brokenOff !== "") {
+          // The same words again: they were given before.
+          if (brokenOff.startsWith(given)) continue;
+          piece = given.startsWith(brokenOff) ? given.slice(brokenOff.length) : `\n\n${given}`;
+          brokenOff = "";
+        } else if (isNewAnswer && hasGiven) piece = `\n\n${piece}`;
+        isNewAnswer = false;
+        hasGiven = true;
+        yield piece;
+      }
+    },
+  };
 }
 
 /** The ending of a run that was stopped before it had begun. */
@@ -147,7 +328,7 @@ interface StartAgentOptions {
 
 type Started = Extract<Awaited<ReturnType<Spawner["start"]>>, { type: "started" }> & {
   readonly tasks: TaskManager;
-  readonly news: ReturnType<TaskManager["watch"]>;
+  readonly stopWatching: () => void;
   readonly ended: ReturnType<TaskManager["ended"]>;
   readonly output: TypedOutput | undefined;
 };
@@ -157,28 +338,17 @@ type ChildStart = SpawnRequest | { readonly plan: ChildPlan };
 
 /** Starts a child as soon as its host is there. */
 export function startAgent<Output>(what: ChildStart, options: StartAgentOptions): AgentHandle<Output> {
-  const log = createReplayLog<RunEvent>();
   const stopped = new AbortController();
   const signal =
     options.signal === undefined ? stopped.signal : AbortSignal.any([options.signal, stopped.signal]);
   const id = idOf(what);
+  const record = createRunRecord({ agentId: id, agentType: typeOf(what) });
   let current: TaskManager | undefined;
-  const started = begin(what, { ...options, id, signal }).then((child) => {
+  const started = begin(what, { ...options, record, signal }).then((child) => {
     current = child.tasks;
     return child;
   });
-  const result = follow<Output>(started, {
-    log,
-    signal,
-    agentType: typeOf(what),
-    id,
-    sessionId: options.sessionId,
-  });
-  // A rejection that is not awaited must not be unhandled; the readers of the events get it, too.
-  result.then(
-    () => log.end(),
-    (error: unknown) => log.end({ error }),
-  );
+  const result = follow<Output>(started, { record, signal, sessionId: options.sessionId });
   const running = started.then(() => undefined);
   running.catch(() => undefined);
   return {
@@ -186,9 +356,7 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
     get sessionId() {
       return options.sessionId();
     },
-    result,
-    events: log,
-    textStream: textStreamOf(log),
+    ...viewsOf<Output, AgentResult<Output>>(result, record, { wantsOutput: options.output !== undefined }),
     started: running,
     state: () => current?.get(id),
     stop(reason = "stopped-by-program") {
@@ -217,14 +385,21 @@ function typeOf(what: ChildStart): string {
 
 async function begin(
   what: ChildStart,
-  { id, signal, ...options }: StartAgentOptions & { readonly id: string; readonly signal: AbortSignal },
+  {
+    record,
+    signal,
+    ...options
+  }: StartAgentOptions & { readonly record: RunRecord; readonly signal: AbortSignal },
 ): Promise<Started> {
+  const id = record.own.agentId;
   const host = Promise.resolve(options.host);
   // A host that fails after the child was stopped concerns no one.
   host.catch(() => undefined);
   const { spawner, tasks, outputs } = await abortable(host, signal);
   const output = options.output === undefined ? undefined : outputs.ask(id, options.output);
-  const news = tasks.watch();
+  const stopWatching = tasks.onEvent(({ agentId, event }) => {
+    if (agentId === id) record.take(event);
+  });
   try {
     const outcome =
       "plan" in what
@@ -233,53 +408,48 @@ async function begin(
     if (outcome.type === "refused")
       throw new RetinueError("agent-refused", `The agent was not started: ${outcome.reason}`);
     // Asked for now, because a task that has ended is forgotten after a while.
-    return { ...outcome, news, tasks, ended: tasks.ended(id), output };
+    return { ...outcome, stopWatching, tasks, ended: tasks.ended(id), output };
   } catch (error) {
     outputs.forget(id);
-    await news.return?.();
+    stopWatching();
     throw error;
   }
 }
 
-interface Followed {
-  readonly log: { push(event: RunEvent): void };
-  readonly signal: AbortSignal;
-  readonly agentType: string;
-  readonly id: string;
-  readonly sessionId: () => string;
-}
-
 async function follow<Output>(
   starting: Promise<Started>,
-  { log, signal, agentType, id, sessionId }: Followed,
+  {
+    record,
+    signal,
+    sessionId,
+  }: { readonly record: RunRecord; readonly signal: AbortSignal; readonly sessionId: () => string },
 ): Promise<AgentResult<Output>> {
-  const about = () => ({ agentId: id, sessionId: sessionId() });
+  const { agentId, agentType = "" } = record.own;
   let started: Started;
   try {
     started = await starting;
   } catch (error) {
     if (!signal.aborted || (isRetinueError(error) && error.code === "agent-refused")) throw error;
     const ending = stoppedEnding(reasonOf(signal));
-    log.push({ type: "run-ended", ending });
-    return { ...ending, ...about(), agentType } as AgentResult<Output>;
+    record.take({ type: "run-ended", ending });
+    return { ...record.resultOf<Output>(ending), agentId, sessionId: sessionId(), agentType };
   }
-  const { plan, outputFile, news, tasks, ended, output } = started;
-  const stop = (): void => void tasks.stop(id, "program");
+  const { plan, outputFile, stopWatching, tasks, ended, output } = started;
+  const stop = (): void => void tasks.stop(agentId, "program");
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
-    for await (const { event, state } of news) {
-      if (state.id !== id) continue;
-      log.push(event);
-      if (event.type === "run-ended") break;
-    }
     const ending = (await ended)?.ending;
     if (ending === undefined) throw new RetinueError("agent-lost", "The agent ended without an ending.");
-    const whole = withOutput(ending, output);
-    // The value was checked against the caller's own schema.
-    const followed = outputFile === undefined ? {} : { outputFile };
-    return { ...whole, ...about(), agentType: plan.task.agentType, ...followed } as AgentResult<Output>;
+    return {
+      ...record.resultOf<Output>(withOutput(ending, output)),
+      agentId,
+      sessionId: sessionId(),
+      agentType: plan.task.agentType,
+      ...(outputFile === undefined ? {} : { outputFile }),
+    };
   } finally {
+    stopWatching();
     signal.removeEventListener("abort", stop);
   }
 }

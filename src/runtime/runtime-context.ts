@@ -133,6 +133,7 @@ export async function beginSession<Output>(
   const servers = connectSessionServers(runtime, {
     definition,
     planOnly,
+    sessionId: options.sessionId ?? options.resume ?? "",
     signal: AbortSignal.any([signal, stop.signal]),
   });
   const ended = servers.catch(() => undefined);

@@ -40,6 +40,16 @@ export interface RuntimeSource extends AsyncDisposable {
   look(): Promise<Pick<RuntimeContext, "discovered">>;
   register(agent: AgentDefinition | AgentInput): void;
   unregister(name: string): void;
+  /** The same for another folder or with other variables; what is shared between sessions stays shared. */
+  at(place: SessionPlace): RuntimeSource;
+}
+
+/** Where one session runs, as far as that differs from its runtime. */
+export interface SessionPlace {
+  readonly cwd?: string | undefined;
+  /** Set over the variables of the runtime; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly trusted?: boolean | undefined;
 }
 
 type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
@@ -51,11 +61,12 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
   const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
     resolve(place.cwd, folder),
   );
-  const shared: Shared = {
+  return openSource({
     options,
     place,
     clock,
     additionalDirectories,
+    registered: new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent])),
     coolDowns: createCoolDowns(clock, Math.random),
     gates: createRequestGates(),
     sandbox: createSandboxRuntime(),
@@ -64,7 +75,11 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     readSkills: createSkillSource(options, additionalDirectories),
     findServers: createServerSearch(),
     connections: createConnections(),
-  };
+  });
+}
+
+function openSource(shared: Shared): RuntimeSource {
+  const { options, place } = shared;
   const agents = createAgentSearch(shared);
   return {
     async gather() {
@@ -78,6 +93,15 @@ export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
     },
     register: agents.register,
     unregister: agents.unregister,
+    at({ cwd, env, trusted }) {
+      const own = cwd === undefined ? place.cwd : resolve(place.cwd, cwd);
+      const { trusted: said, ...same } = options;
+      // What the program said of its own folder does not hold for another one.
+      const trust = trusted ?? (own === place.cwd ? said : undefined);
+      const environment = withHome({ ...place.environment, ...env }, place.home);
+      const moved = { ...same, ...(trust === undefined ? {} : { trusted: trust }) };
+      return openSource({ ...shared, options: moved, place: { ...place, cwd: own, environment } });
+    },
     async [Symbol.asyncDispose]() {
       shared.connections[Symbol.dispose]();
       await shared.sandbox[Symbol.asyncDispose]();
@@ -98,6 +122,8 @@ interface Shared {
   readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
   readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
   readonly openTeam: OpenTeam;
+  /** Agents of the program, by name. */
+  readonly registered: Map<string, AgentDefinition>;
   readonly connections: ReturnType<typeof createConnections>;
 }
 
@@ -113,8 +139,7 @@ interface Discovery {
 function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "unregister"> & {
   discover(): Promise<Discovery>;
 } {
-  const { options, place } = shared;
-  const registered = new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent]));
+  const { options, place, registered } = shared;
   let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
 
   async function search() {

@@ -91,6 +91,7 @@ export function runInStore<Output>(
         }),
   };
   return startRun<Output>({
+    wantsOutput: given.output !== undefined,
     sessionId: () => sessionId,
     signal: signal === undefined ? closed : AbortSignal.any([signal, closed]),
     async *events(stop) {

@@ -9,11 +9,12 @@ import {
   type GivenTool,
   isOwnModel,
   type NormalizedRuntime,
+  type NormalizedSession,
   normalizeSessionOptions,
 } from "./options/normalize-runtime-options.ts";
-import type { ModelInput, SessionOptions } from "./options/runtime-options.ts";
+import type { SessionOptions } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
-import type { RuntimeSource } from "./runtime-source.ts";
+import type { RuntimeSource, SessionPlace } from "./runtime-source.ts";
 import type { Session } from "./session.ts";
 import { withScratch } from "./session-record.ts";
 import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
@@ -23,6 +24,8 @@ export interface SessionPool {
   readonly signal: AbortSignal;
   /** Whether the runtime was given a model that answers for all sessions. */
   readonly hasModel: boolean;
+  /** What runs do at their end with agents in the background, where they do not say so themselves. */
+  readonly background: SessionOptions["background"];
   /** The id of the session that children of the runtime share. */
   readonly hostId: string;
   /** `change` is for those who need other facts than the program has, such as a replay. */
@@ -76,6 +79,7 @@ export function createSessionPool(pool: SessionPoolOptions): SessionPool {
 
   return {
     signal: stop.signal,
+    background: pool.defaults.background,
     hasModel,
     hostId,
     track,
@@ -134,11 +138,15 @@ async function openTracked<Output>(
 ): Promise<Session<Output>> {
   refuseClosed(stop.signal);
   checkOptions("open", options);
-  const { setup, ...own } = normalizeSessionOptions(options, defaults);
-  const [{ beginSession }, shared] = await Promise.all([import("./runtime-context.ts"), program.gather()]);
+  const { setup: given, place, ...own } = normalizeSessionOptions(options, defaults);
+  const there = Object.values(place).every((value) => value === undefined) ? program : program.at(place);
+  const [{ beginSession }, shared] = await Promise.all([import("./runtime-context.ts"), there.gather()]);
   const { facts, remove } = withScratch(change(await program.forSession(shared, own)));
+  // Known from the start, so that those who are asked while it is opened can say for whom.
+  const isNew = given.resume === undefined && given.continue !== true;
+  const setup = isNew ? { sessionId: randomUUID(), ...given } : given;
   const measured = setup.planOnly === true ? undefined : await measure(facts);
-  const session = await beginSession(measured?.facts ?? facts, setup, { look: program.look, signal }).catch(
+  const session = await beginSession(measured?.facts ?? facts, setup, { look: there.look, signal }).catch(
     async (error: unknown) => {
       measured?.end();
       await remove();
@@ -164,10 +172,12 @@ export interface ProgramContext {
   gather(): Promise<RuntimeContext>;
   /** The agents there are now, as they are looked for at each spawn. */
   look(): Promise<Pick<RuntimeContext, "discovered">>;
-  /** The same with tools and a model of one session alone. */
+  /** The same in another folder, or with other variables. */
+  at(place: SessionPlace): Pick<ProgramContext, "gather" | "look">;
+  /** The same with what one session alone has of the program: tools, a model, functions that decide and hooks. */
   forSession(
     facts: RuntimeContext,
-    own: { readonly tools: readonly GivenTool[]; readonly model: ModelInput | undefined },
+    own: Pick<NormalizedSession<unknown>, "tools" | "model" | "functions">,
   ): Promise<RuntimeContext>;
 }
 
@@ -185,15 +195,27 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
     return { extraTools: await adaptTools(tools.objects), ...(own === undefined ? {} : { model: own }) };
   }
 
+  async function gatherFrom(from: RuntimeSource): Promise<RuntimeContext> {
+    adapted ??= adapt();
+    const [facts, program] = await Promise.all([from.gather(), adapted]);
+    if (setup.ownSettings === true) refuseWrongSettings(facts.discovered.settings);
+    return { ...facts, ...program, childLimits };
+  }
+
   return {
     look: source.look,
-    async gather() {
-      adapted ??= adapt();
-      const [facts, program] = await Promise.all([source.gather(), adapted]);
-      if (setup.ownSettings === true) refuseWrongSettings(facts.discovered.settings);
-      return { ...facts, ...program, childLimits };
+    gather: () => gatherFrom(source),
+    at(place) {
+      const there = source.at(place);
+      return { look: there.look, gather: () => gatherFrom(there) };
     },
-    async forSession(facts, own) {
+    async forSession(common, own) {
+      const { hooks, ...functions } = own.functions;
+      const facts = {
+        ...common,
+        ...functions,
+        ...(hooks === undefined ? {} : { hooks: [...common.hooks, ...hooks] }),
+      };
       if (own.tools.length === 0 && own.model === undefined) return facts;
       const { model: shared, ...rest } = facts;
       const model = typeof own.model === "object" ? await adaptOwn(own.model) : shared;

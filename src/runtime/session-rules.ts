@@ -17,7 +17,7 @@ import type { LoadedSettings } from "../settings/load-settings.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPaths } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/grants/tool-entry.ts";
-import { sandboxRights } from "../tools/sandbox/sandbox.ts";
+import { readSandboxSettings, sandboxRights } from "../tools/sandbox/sandbox.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
 
@@ -229,6 +229,35 @@ export function policyFacts(
   };
 }
 
+/** Where settings say `failIfUnavailable`, a session without its sandbox does not begin. */
+export async function requireSandbox({
+  sandbox,
+  discovered,
+}: Pick<RuntimeContext, "sandbox" | "discovered">): Promise<void> {
+  const settings = readSandboxSettings(discovered.settings.settings.plain.sandbox);
+  if (!settings.enabled || !settings.endsStart) return;
+  const start = await sandbox.start(settings);
+  if (start.type === "ready") return;
+  throw new RetinueError(
+    "sandbox-unavailable",
+    `Settings want commands in a sandbox and nothing without it (\`sandbox.failIfUnavailable\`), and there is none: ${start.why}.`,
+    { advice: start.advice },
+  );
+}
+
+/** Where no one has accepted the folder, it matters whether what runs without a yes can be isolated. */
+export async function findWalled({
+  trusted,
+  wall,
+  discovered,
+}: Pick<RuntimeContext, "trusted" | "wall"> & Pick<PolicySource, "discovered">): Promise<{
+  readonly walled?: true;
+}> {
+  const { isolatesReadOnlyCommands } = readSandboxSettings(discovered.settings.settings.plain.sandbox);
+  if (trusted || !isolatesReadOnlyCommands) return {};
+  return (await wall.start()).type === "ready" ? { walled: true } : {};
+}
+
 /** What opening a session found out for its plan. */
 type FactsFound = Pick<
   SessionFacts,
@@ -242,6 +271,7 @@ type FactsFound = Pick<
   | "memory"
   | "skills"
   | "workingDirectories"
+  | "walled"
   | "notes"
 >;
 

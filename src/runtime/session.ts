@@ -90,7 +90,11 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   const { end, agent } = live;
   const agentHost = hostOf(parts);
   const sessionId = (): string => plan.sessionId;
-  const { start, settled } = createRunStarter<Output>(sessionId);
+  const { start, settled } = createRunStarter<Output>({
+    sessionId,
+    tasks,
+    wantsOutput: parts.output !== undefined,
+  });
 
   const run: Session<Output>["run"] = (content, options = {}) => {
     checkPrompt("session.run", content);
@@ -201,7 +205,15 @@ function mailOf({
 }
 
 /** Starts runs, and knows when all of them have ended. */
-function createRunStarter<Output>(sessionId: () => string): {
+function createRunStarter<Output>({
+  sessionId,
+  tasks,
+  wantsOutput,
+}: {
+  readonly sessionId: () => string;
+  readonly tasks: TaskManager;
+  readonly wantsOutput: boolean;
+}): {
   start(
     events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
     signal: AbortSignal | undefined,
@@ -211,7 +223,15 @@ function createRunStarter<Output>(sessionId: () => string): {
   const results = new Set<Promise<unknown>>();
   return {
     start(events, signal) {
-      const handle = startRun<Output>({ events, sessionId, ...(signal === undefined ? {} : { signal }) });
+      const handle = startRun<Output>({
+        async *events(stop, watchChildren) {
+          using _children = watchChildren(tasks);
+          yield* events(stop);
+        },
+        sessionId,
+        signal,
+        wantsOutput,
+      });
       results.add(handle.result);
       const forget = (): void => void results.delete(handle.result);
       handle.result.then(forget, forget);

@@ -95,7 +95,10 @@ export function handTo<State>(
 function apply(table: TaskTable, entry: TaskEntry, event: RunEvent): void {
   if (hasEnded(entry.state)) return;
   entry.state = foldTask(entry.state, event, table.now());
-  if (table.feed.listeners.size > 0) table.feed.publish({ event, state: entry.state });
+  if (table.feed.listeners.size > 0) {
+    const { id: agentId, parentId, agentType } = entry.state;
+    table.feed.publish({ type: event.type, agentId, parentId, agentType, event, state: entry.state });
+  }
   if (event.type !== "run-ended" && event.type !== "run-idled") return;
   const early = entry.counted?.part;
   addToTable(table, early === undefined ? event.ending.totals : subtractTotals(event.ending.totals, early));

@@ -8,10 +8,12 @@ export interface Feed<T> {
   end(): void;
   /** Ends with the feed; leaving the loop early drops the subscription. */
   subscribe(): AsyncIterableIterator<T>;
+  /** Calls back at once, in order with what else the publisher does, until the returned function is called. */
+  listen(listener: (value: T) => void): () => void;
 }
 
 export function createFeed<T>(): Feed<T> {
-  const queues = new Set<ReturnType<typeof createAsyncQueue<T>>>();
+  const queues = new Set<Pick<ReturnType<typeof createAsyncQueue<T>>, "push" | "end">>();
   let ended = false;
   return {
     listeners: queues,
@@ -21,6 +23,11 @@ export function createFeed<T>(): Feed<T> {
     end() {
       ended = true;
       for (const queue of queues) queue.end();
+    },
+    listen(push) {
+      const listener = { push, end: () => undefined };
+      queues.add(listener);
+      return () => void queues.delete(listener);
     },
     subscribe() {
       const queue = createAsyncQueue<T>();

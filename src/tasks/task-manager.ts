@@ -1,3 +1,4 @@
+import type { EventSource } from "../conversation/agent-event.ts";
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.ts";
 import type { WaitClock } from "../foundation/abortable.ts";
@@ -63,7 +64,9 @@ export type TaskStarted =
   /** `isOver`: the session has ended meanwhile. */
   | { readonly type: "refused"; readonly reason: string; readonly isOver?: true };
 
-export interface TaskEvent {
+/** An event of a child, with the state that it led to. */
+export interface TaskEvent extends EventSource {
+  readonly type: RunEvent["type"];
   readonly event: RunEvent;
   readonly state: TaskState;
 }
@@ -92,6 +95,8 @@ export interface TaskManager extends AsyncDisposable {
   takeTotals(): RunTotals | undefined;
   /** Leaving the loop, or `return()`, ends the watching. */
   watch(): AsyncIterableIterator<TaskEvent>;
+  /** Calls back with each event as it happens; the returned function ends it. */
+  onEvent(listener: (event: TaskEvent) => void): () => void;
 }
 
 interface TaskManagerOptions {
@@ -149,6 +154,7 @@ export function createTaskManager(options: TaskManagerOptions): TaskManager {
     send: (id, message) => running(id)?.mail.push(message) !== undefined,
     takeUnread: (id) => (running(id) === undefined ? (entries.get(id)?.mail.splice(0) ?? []) : []),
     watch: () => feed.subscribe(),
+    onEvent: feed.listen,
     async [Symbol.asyncDispose]() {
       table.isClosed = true;
       await Promise.all([...entries.keys()].map((id) => stopTask(table, id, "session")));

@@ -1,3 +1,4 @@
+import { escapeName } from "../conversation/escape-control-tags.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 
 export type BoardStatus = "pending" | "in_progress" | "completed";
@@ -60,6 +61,14 @@ export function claimableTasks(board: Board): readonly BoardTask[] {
 
 export function sortedTasks(board: Board): readonly BoardTask[] {
   return [...board.values()].sort((a, b) => Number(a.id) - Number(b.id));
+}
+
+/** One task in one line. */
+export function lineOf(task: BoardTask, board: Board): string {
+  const open = openBlockers(task, board);
+  const owner = task.owner === undefined ? "" : ` (${escapeName(task.owner)})`;
+  const blocked = open.length === 0 ? "" : ` [blocked by ${open.join(", ")}]`;
+  return `#${task.id} [${task.status}] ${escapeName(task.subject)}${owner}${blocked}`;
 }
 
 export interface TaskChange {

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { escapeControlTags, escapeName } from "../conversation/escape-control-tags.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import type { Tool, ToolOutcome } from "../tools/tool.ts";
-import { type Board, type BoardTask, claimableTasks, openBlockers, sortedTasks } from "./board.ts";
+import { type BoardTask, claimableTasks, lineOf, openBlockers, sortedTasks } from "./board.ts";
 import type { TaskDraft } from "./board-store.ts";
 import { deliver, findAddressee, offerTasks, type Seat } from "./seat.ts";
 import { leadName, refuseMemberName } from "./team-config.ts";
@@ -153,14 +153,6 @@ function getTool(seat: Seat): Tool {
     },
   };
   return tool as Tool;
-}
-
-/** One task in one line. */
-export function lineOf(task: BoardTask, board: Board): string {
-  const open = openBlockers(task, board);
-  const owner = task.owner === undefined ? "" : ` (${escapeName(task.owner)})`;
-  const blocked = open.length === 0 ? "" : ` [blocked by ${open.join(", ")}]`;
-  return `#${task.id} [${task.status}] ${escapeName(task.subject)}${owner}${blocked}`;
 }
 
 type Owner =

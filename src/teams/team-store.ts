@@ -1,6 +1,6 @@
 // @io
 import { randomUUID } from "node:crypto";
-import { appendFileSync, type FSWatcher, mkdirSync, readFileSync, statSync, watch } from "node:fs";
+import { appendFileSync, type FSWatcher, mkdirSync, readFileSync, rmSync, statSync, watch } from "node:fs";
 import { join } from "node:path";
 import { errorCode, fileError } from "../foundation/file-error.ts";
 import { type JsonRecord, parseJson } from "../foundation/json-record.ts";
@@ -281,4 +281,10 @@ function watchFolders(folders: readonly string[], onChange: () => void): () => v
 /** Locks and temporary files come and go with every change. */
 function isRecordFile(name: string): boolean {
   return name.endsWith(".json") && !name.endsWith(".tmp");
+}
+
+/** Removes the team and its tasks for good. */
+export function removeTeamFiles(store: TeamStore): void {
+  rmSync(store.directory, { recursive: true, force: true, maxRetries: 3 });
+  rmSync(store.board.directory, { recursive: true, force: true, maxRetries: 3 });
 }

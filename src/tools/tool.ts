@@ -18,6 +18,9 @@ export interface ToolContext {
   readonly workingDirectories: readonly string[];
   /** Who calls: shown in messages about changed files and in questions. */
   readonly agent: { readonly id: string; readonly name: string };
+  readonly sessionId: string;
+  /** From the main agent to the one that calls. */
+  readonly agentPath: readonly { readonly id: string; readonly name: string }[];
   readonly callId: string;
   /** The same for the same call, however often it is sent on, and for no other call: for services that do a thing once per key. */
   readonly idempotencyKey?: string;

@@ -242,15 +242,18 @@ describe("hook callbacks [DRP-1]", () => {
     expect(body(stage, 1)).toContain("both read");
   });
 
-  test("hook events are shown where they are asked for", async () => {
+  test("hooks of settings are shown where that is asked for; the host knows its own callbacks", async () => {
     const stage = await createSdkStage([bash("echo ran"), "Done."]);
+    const hook = { matcher: "Bash", hooks: [{ type: "command", command: "echo '{}'" }] };
+    stage.write(".claude/settings.json", JSON.stringify({ hooks: { PreToolUse: [hook] } }));
     const finished = await stage.run("go", {
       ...free,
       includeHookEvents: true,
+      settingSources: ["project"],
       ...on("PreToolUse", async () => ({})),
     });
-    expect(ofType(finished, "system", "hook_started")).toHaveLength(1);
-    expect(ofType(finished, "system", "hook_response")[0]).toMatchObject({ outcome: "success" });
+    expect(ofType(finished, "system", "hook_started")).toMatchObject([{ hook_name: "PreToolUse:Bash" }]);
+    expect(ofType(finished, "system", "hook_response")).toMatchObject([{ outcome: "success" }]);
   });
 
   test("a hook that says continue: false ends the turn", async () => {

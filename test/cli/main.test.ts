@@ -490,7 +490,7 @@ describe("retinue doctor", () => {
       "models",
       "git",
       "sandbox",
-      "read-only",
+      "isolation",
     ])
       expect(out).toMatch(new RegExp(`^(?:ok|note|warning) +${name} `, "m"));
     expect(out).toContain("ANTHROPIC_API_KEY");

@@ -171,6 +171,7 @@ describe("retinue trust [PRM-11]", () => {
       "---\nname: sql\ndescription: Reviews SQL.\nhooks:\n  Stop:\n    - hooks:\n        - type: command\n          command: ./agent-hook.sh\n---\nYou review.\n",
     );
     const { code, out } = await fixture.run(["trust", "--show"]);
+    expect(out).toMatch(/^What runs without a question is (?:not )?isolated/m);
     expect(code).toBe(0);
     expect(out).toContain(`Not trusted: ${fixture.cwd}`);
     expect(out).toContain("hooks.Stop: ./notify.sh  (.claude/settings.json)");

@@ -3,9 +3,8 @@
  * `package.json` and a git repository. All of them only read.
  */
 export const everydayCommands: readonly string[] = readList(String.raw`
-ps aux | head -5
-ps -ef | grep node
-ps -eo pid,ppid,args | head
+ps -e | head -5
+ps -eo pid,ppid,comm | head
 echo $PATH
 echo "$OSTYPE"
 make --version | head -1

@@ -79,7 +79,7 @@ function commitAll(directory: string): void {
 }
 
 const changes = [
-  "echo x > new",
+  "echo x > new.txt",
   "touch new",
   "rm src/a.ts",
   "mkdir d",
@@ -119,25 +119,31 @@ describe("what a definition takes from its editing tools", () => {
   test("a denial counts for what commands write also where a rule allows every command [TLS-2]", async () => {
     const result = await attempt({
       agent: { ...agent, disallowedTools: ["Write", "Edit"] },
-      commands: ["echo x > new", "cp a.txt new", "cat a.txt 2>/dev/null"],
+      commands: ["echo x > new.txt", "cp a.txt new", "cat a.txt 2>/dev/null"],
       permissions: { allow: ["Bash", "Edit"] },
     });
     expect(result).toMatchObject({ ran: ["cat a.txt 2>/dev/null"], changed: false });
   });
 
   test("a limit to some paths is one for commands too [TLS-3]", async () => {
-    const commands = ["echo x > src/new", "touch src/other", "echo x > new", "touch new", "cp src/a.ts new"];
+    const commands = [
+      "echo x > src/new.txt",
+      "touch src/other.ts",
+      "echo x > new.txt",
+      "touch new",
+      "cp src/a.ts new",
+    ];
     const tools = ["Write(src/**)", "Read", "Bash"];
     const byMode = await attempt({ agent: { ...agent, tools }, mode: "acceptEdits", commands });
     expect(byMode.ran).toEqual(commands.slice(0, 2));
     const permissions = { allow: ["Edit", "Bash(echo:*)"] };
     const redirections = commands.filter((command) => command.startsWith("echo"));
     const byRule = await attempt({ agent: { ...agent, tools }, commands: redirections, permissions });
-    expect(byRule.ran).toEqual(["echo x > src/new"]);
+    expect(byRule.ran).toEqual(["echo x > src/new.txt"]);
   });
 
   test("with its editing tools an agent's commands edit as before [TLS-2]", async () => {
-    const commands = ["echo x > new", "rm src/a.ts"];
+    const commands = ["echo x > new.txt", "rm src/a.ts"];
     const result = await attempt({ agent: "general-purpose", mode: "acceptEdits", commands });
     expect(result).toMatchObject({ ran: commands, denials: 0 });
   });

@@ -91,7 +91,11 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
     const resumeAll = (request: ModelRequest) => {
       const text = JSON.stringify(request.messages);
       const ids = [...text.matchAll(/agent (a[0-9a-f]{16}) \(general-purpose, \\\\?"(task-\w+)/gi)];
-      return { calls: ids.map(([, id = "", task = ""]) => start(`Continue with ${task}.`, { resume: id })) };
+      return {
+        calls: ids.map(([, id = "", task = ""]) =>
+          start(`Continue with ${task}.`, { resume: id, run_in_background: false }),
+        ),
+      };
     };
     const stage = await createStage([
       main({ calls: [start("TASK-ONE"), start("TASK-TWO", { run_in_background: true })] }),

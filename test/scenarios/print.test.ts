@@ -119,10 +119,13 @@ describe("output formats [CLI-1]", () => {
     expect(code).toBe(0);
   });
 
-  test("without a key the offline model answers with the real tools [MDL-4]", async () => {
+  test("without a key it fails with one sentence; the offline model answers where it is named [MDL-4, CLI-7]", async () => {
     const place = createPlace();
     place.write("README.md", "# Demo\n\nA demo with two parts.\n");
-    const { code, out, err } = await runInProcess(place, ["-p", "what is here"]);
+    const refused = await runInProcess(place, ["-p", "what is here"]);
+    expect(refused).toMatchObject({ code: 1, out: "" });
+    expect(refused.err).toMatch(/^retinue: There is no key for a model\.\s.*offline/s);
+    const { code, out, err } = await runInProcess(place, ["-p", "what is here", "--model", "offline"]);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out.startsWith(offlineLabel)).toBe(true);
     expect(out).toContain("A demo with two parts.");
@@ -176,7 +179,7 @@ describe("where the prompt comes from [CLI-1]", () => {
 });
 
 describe("limits and forms", () => {
-  test("--max-turns ends with 1, error_max_turns and what there is", async () => {
+  test("--max-turns ends with 1 and error_max_turns", async () => {
     const stage = await createStage([{ text: "Looking.", ...read("a.txt") }]);
     const flags = ["--max-turns", "1", "--output-format", "json"];
     const { code, out } = await stage.run(["-p", "go", ...flags]);
@@ -184,8 +187,7 @@ describe("limits and forms", () => {
     expect(JSON.parse(out)).toMatchObject({
       subtype: "error_max_turns",
       is_error: true,
-      result: "Looking.",
-      errors: ["The limit of 1 turn was reached."],
+      errors: ["Reached maximum number of turns (1)"],
     });
   });
 

@@ -109,7 +109,7 @@ describe("[TRN-4] a child whose process was killed", () => {
       main({
         respond: (request) => {
           const resume = /a[0-9a-f]{16}/.exec(JSON.stringify(request.messages.at(-1)))?.[0] ?? "";
-          return { calls: [start("Continue.", { resume })] };
+          return { calls: [start("Continue.", { resume, run_in_background: false })] };
         },
       }),
       child("TASK-ONE", { text: "Done after all." }),

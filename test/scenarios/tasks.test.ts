@@ -197,7 +197,10 @@ test("a plan shows every decision and what lost, asks no model and writes nothin
 
 describe("what print mode shows of children [CLI-1]", () => {
   const steps = [
-    main({ calls: [start("TASK-ONE", { subagent_type: "Explore" })], usage: { outputTokens: 10 } }),
+    main({
+      calls: [start("TASK-ONE", { subagent_type: "Explore", run_in_background: false })],
+      usage: { outputTokens: 10 },
+    }),
     child("TASK-ONE", {
       text: "Looking.",
       calls: [{ name: "Glob", input: { pattern: "*" } }],
@@ -217,9 +220,11 @@ describe("what print mode shows of children [CLI-1]", () => {
       "system init",
       "assistant",
       "system task_started",
-      "assistant of the child",
-      "system task_progress",
       "user of the child",
+      "system task_progress",
+      "assistant of the child",
+      "user of the child",
+      "system task_updated",
       "system task_notification",
       "user",
       "assistant",
@@ -231,9 +236,9 @@ describe("what print mode shows of children [CLI-1]", () => {
       description: "look",
       tool_use_id: (call as { id: string }).id,
     });
-    expect(messages[6]).toMatchObject({ status: "completed", usage: { tool_uses: 1 } });
+    expect(messages[8]).toMatchObject({ status: "completed", usage: { tool_uses: 1 } });
     expect(out).not.toContain("Looking.");
-    const { usage, modelUsage } = messages[9] as Record<string, Record<string, { outputTokens: number }>>;
+    const { usage, modelUsage } = messages[11] as Record<string, Record<string, { outputTokens: number }>>;
     expect(usage).toMatchObject({ output_tokens: 15 });
     const sums = Object.values(modelUsage ?? {}).map(({ outputTokens }) => outputTokens);
     expect(sums.reduce((sum, one) => sum + one, 0)).toBe(215);

@@ -1,10 +1,13 @@
+import { execFile } from "node:child_process";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { findProgram } from "../program-tables/laboratory.ts";
 import { texts } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
-/** Allowed is a program that a start of a session runs. A stand-in for it is first on the path and shows its words. */
+/** Allowed is a program that a start of a session runs. A stand-in for it is alone on the path and shows its words. */
 export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
   const { context = {} } = testCase;
   const { command } = context;
@@ -15,12 +18,14 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
   const said = join(roots.W, "programs.said");
   await mkdir(folder);
   const script = join(folder, basename(program));
-  await writeFile(script, `#!/bin/sh\necho "$@" >> '${said}'\n`);
+  const real = await findProgram(basename(program));
+  const rest = real === undefined ? "" : `exec ${real} "$@"\n`;
+  await writeFile(script, `#!/bin/sh\necho "$@" >> '${said}'\n${rest}`);
   await chmod(script, 0o755);
   // Without a repository no one has a reason to ask git anything.
-  await mkdir(join(roots.P, ".git"), { recursive: true });
+  await promisify(execFile)("git", ["init", "--quiet", roots.P]);
   await writeCaseSettings(testCase, roots);
-  await runCaseSession(testCase, roots, { env: { PATH: `${folder}:${process.env["PATH"] ?? ""}` } });
+  await runCaseSession(testCase, roots, { env: { PATH: folder } });
   const lines = (await readFile(said, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
   const hasRun = lines.some((line) => words.every((word) => line.split(" ").includes(word)));
   const hasEffect = await stat(join(roots.T, "pwned")).then(

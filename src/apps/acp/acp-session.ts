@@ -111,7 +111,12 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
   });
   try {
     const { resume } = given;
-    const options = { ...given.request.session, mentions: true, ...(resume === undefined ? {} : { resume }) };
+    const options = {
+      ...given.request.session,
+      mentions: true,
+      offlineDemo: true,
+      ...(resume === undefined ? {} : { resume }),
+    };
     session = await openPrintSession(runtime, options, new AbortController().signal);
     return wrap(session, { ...given, policy, choices, state, update, close: () => runtime.close() });
   } catch (error) {
@@ -169,7 +174,7 @@ function wrap(session: Session, parts: Wrapped): AcpSession {
         if (turn.signal.aborted) return "cancelled";
         const { model } = parts.options;
         const { environment } = parts.context.host;
-        refuseOffline(session, { model: choices.model() ?? model, isForProgram: true, environment });
+        refuseOffline(session, { model: choices.model() ?? model, environment });
         return await run(session, { content, parts, signal: turn.signal });
       } finally {
         turns.delete(turn);

@@ -108,8 +108,8 @@ export function addAgentSdkOptions(program: Command): void {
   for (const [flags, description] of texts) program.addOption(new Option(flags, description).hideHelp());
 }
 
-/** Options that only mean something to a host on both pipes. */
-const forHosts = [
+/** Options that only mean something where a program reads the messages. */
+const forPrograms = [
   "--include-hook-events",
   "--session-mirror",
   "--await-initialize",
@@ -137,7 +137,7 @@ export function sdkSessionOptions(options: AgentSdkOptions): SessionOptions {
 /** Refuses what cannot be honoured, and reads the rest. */
 export function checkAgentSdkOptions(
   options: AgentSdkOptions,
-  { isHosted }: { readonly isHosted: boolean },
+  { isForProgram }: { readonly isForProgram: boolean },
 ): CheckedSdkOptions {
   const given = new Map(Object.entries(options));
   const isGiven = (flags: string): boolean => {
@@ -146,9 +146,8 @@ export function checkAgentSdkOptions(
   };
   const [flags, reason] = refused.find(([each]) => isGiven(each)) ?? [];
   if (flags !== undefined) throw misuse(`${longName(flags)} is not supported: ${reason}.`);
-  const host = isHosted ? undefined : forHosts.find(isGiven);
-  if (host !== undefined)
-    throw misuse(`${host} has no meaning without --input-format stream-json --output-format stream-json.`);
+  const stray = isForProgram ? undefined : forPrograms.find(isGiven);
+  if (stray !== undefined) throw misuse(`${stray} has no meaning without --output-format stream-json.`);
   if (options.permissionPrompts !== undefined && !["host", "none"].includes(options.permissionPrompts))
     throw misuse(`Invalid --permission-prompts "${options.permissionPrompts}". Write one of host, none.`);
   const notes = withoutEffect.filter(isGiven).map((each) => `${longName(each)} has no effect here.`);

@@ -8,7 +8,7 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
-import { createAnswerFold } from "../../runtime/live/live-text.ts";
+import { createAnswerFold, type OpenAnswer } from "../../runtime/live/live-text.ts";
 import {
   type AnswerHead,
   blockMessage,
@@ -23,6 +23,8 @@ export interface AnswerStream {
   take(event: RunEvent): readonly SdkMessage[];
   /** The ids under which the blocks of the answer were shown; its lines in the transcript get the same. */
   ids(): readonly string[];
+  /** What was said of a block that was never completed, when the turn is over. */
+  takeCut(): readonly SdkMessage[];
 }
 
 export function createAnswerStream(
@@ -30,6 +32,7 @@ export function createAnswerStream(
 ): AnswerStream {
   const answer = createAnswerFold();
   let ids: string[] = [];
+  let cut: OpenAnswer | undefined;
   let askedAt = 0;
   const thinking = createThinkingCount();
   const here = (): SdkMessageContext => ({ ...context, sessionId: context.sessionId() });
@@ -55,10 +58,20 @@ export function createAnswerStream(
   };
   return {
     ids: () => ids,
+    takeCut() {
+      const text = cut?.texts.slice(ids.length).find((said) => said !== undefined && said !== "");
+      const head = cut?.head;
+      cut = undefined;
+      return text === undefined || head === undefined
+        ? []
+        : [blockMessage({ type: "text", text }, { usage: noUsage, ...head }, here())];
+    },
     take(event) {
       const { open } = answer;
       const shown = ids;
       answer.hear(event);
+      if (answer.open !== undefined) cut = answer.open;
+      else if (event.type === "assistant-answered" || event.type === "model-retried") cut = undefined;
       if (answer.open?.head !== open?.head) ids = [];
       switch (event.type) {
         case "turn-started":
@@ -177,7 +190,8 @@ export function createAnswerContinuation({
       isEmpty = false;
     },
     continueAnswer({ stopReason, message, model }) {
-      if (stopReason === "max_tokens" && cuts < maxCuts) {
+      const isCut = stopReason === "max_tokens" || stopReason === "model_context_window_exceeded";
+      if (isCut && cuts < maxCuts) {
         cuts += 1;
         return said(
           "Your answer was cut at the output limit. Continue exactly where it broke off, and do the rest in smaller steps.",

@@ -50,10 +50,12 @@ export function finalCategory(code: string): string {
   return code === "overloaded" ? "server_error" : errorCategory(code);
 }
 
-/** What programs are told about a failure of the provider. */
+/** What programs are told about a failure of the provider, or about an answer that is none. */
 export interface ApiFailure {
   readonly category: string;
   readonly status: number | null;
+  /** The one name of an answer that was cut. */
+  readonly cut?: "max_output_tokens";
   /** The provider's name of the error, where it gave one. */
   readonly type?: string;
   readonly text: string;
@@ -70,6 +72,24 @@ export function apiFailureOf(ending: RunEnding): ApiFailure | undefined {
   const category = isUnpaid ? "billing_error" : finalCategory(reason);
   const text = `${leadOf(reason, isUnpaid)}API Error: ${status === null ? "" : `${status} `}${said}`;
   return { category, status, ...type, text };
+}
+
+/** Also an answer that the model refused to give or that broke off for good. */
+export function answerFailureOf(ending: RunEnding): ApiFailure | undefined {
+  if (ending.reason === "refusal")
+    return {
+      category: "invalid_request",
+      status: null,
+      text: "API Error: The model declined to answer this request. Say it differently, or choose another model.",
+    };
+  if (ending.reason === "max_tokens" || ending.reason === "model_context_window_exceeded")
+    return {
+      category: "max_output_tokens",
+      cut: "max_output_tokens",
+      status: null,
+      text: "API Error: The answer broke off at the limit of output tokens, also when it was continued. CLAUDE_CODE_MAX_OUTPUT_TOKENS raises the limit.",
+    };
+  return apiFailureOf(ending);
 }
 
 function leadOf(reason: string, isUnpaid: boolean): string {

@@ -94,7 +94,7 @@ function createAnnouncer(
     ended(command: TaskView): void {
       const { id, state, outputFile = "" } = command;
       const patch = { status: updatedStatus[state], end_time: Date.now() };
-      system("task_updated", { task_id: id, patch });
+      system("task_updated", { task_id: id, run_id: runIdOf(command), patch });
       const summary = summaryOf(command);
       const status = reportedStatus[state];
       system("task_notification", { ...about(command), status, output_file: outputFile, summary });
@@ -103,24 +103,32 @@ function createAnnouncer(
   };
 }
 
+/** Each run of a task has an id of its own; a task that is resumed has several. */
+export function runIdOf({ id, startedAt }: Pick<TaskState, "id" | "startedAt">): string {
+  return `${Math.round(startedAt).toString(36)}-${id.slice(-8)}`;
+}
+
 /** Children in the background, as `background_tasks_changed` lists them. */
 export function runningAgents(agents: readonly TaskState[]): readonly JsonRecord[] {
   return agents
     .filter((task) => task.background && !hasEnded(task))
-    .map(({ id, description, agentType }) => ({
+    .map(({ id, description, agentType, startedAt }) => ({
       task_id: id,
+      run_id: runIdOf({ id, startedAt }),
       task_type: "local_agent",
       subagent_type: agentType,
       description,
     }));
 }
 
-function taskOf({ id, description }: TaskView): JsonRecord {
-  return { task_id: id, task_type: "local_bash", description };
+function taskOf(command: TaskView): JsonRecord {
+  const { id, description } = command;
+  return { task_id: id, run_id: runIdOf(command), task_type: "local_bash", description };
 }
 
-function about({ id, callId }: TaskView): JsonRecord {
-  return { task_id: id, ...(callId === undefined ? {} : { tool_use_id: callId }) };
+function about(command: TaskView): JsonRecord {
+  const { id, callId } = command;
+  return { task_id: id, run_id: runIdOf(command), ...(callId === undefined ? {} : { tool_use_id: callId }) };
 }
 
 const updatedStatus = {

@@ -4,7 +4,8 @@ import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { TaskState } from "../../index.ts";
 import type { TaskEvent } from "../../runtime/session.ts";
 import { describeCall } from "../cli/describe-call.ts";
-import { runningAgents } from "./background-commands.ts";
+import { runIdOf, runningAgents } from "./background-commands.ts";
+import { type CallResults, createCallResults } from "./call-results.ts";
 import { failureMessage } from "./result-message.ts";
 import { type SdkMessage, type SdkMessageContext, sdkMessages } from "./sdk-messages.ts";
 
@@ -26,6 +27,7 @@ export interface TaskMessageOptions extends Pick<SdkMessageContext, "sessionId" 
 export function createTaskMessages(options: TaskMessageOptions): (news: TaskEvent) => readonly SdkMessage[] {
   const started = new Set<string>();
   const backgrounded = new Set<string>();
+  const results = createCallResults();
 
   const system = (subtype: string, fields: JsonRecord): SdkMessage => ({
     type: "system",
@@ -37,6 +39,7 @@ export function createTaskMessages(options: TaskMessageOptions): (news: TaskEven
   const about = (state: TaskState, subtype: string, fields: JsonRecord): SdkMessage =>
     system(subtype, {
       task_id: state.id,
+      run_id: runIdOf(state),
       ...(state.callId === undefined ? {} : { tool_use_id: state.callId }),
       ...fields,
     });
@@ -57,12 +60,14 @@ export function createTaskMessages(options: TaskMessageOptions): (news: TaskEven
       ...(isMoved && !isOver ? [changed()] : []),
       ...(isNew ? [about(state, "task_started", startOf(state, options))] : []),
       ...(isMoved && !isNew ? [about(state, "task_updated", { patch: { is_backgrounded: true } })] : []),
-      ...withProgress(childMessages(event, state, options), {
+      ...withProgress(childMessages(event, state, { ...options, results }), {
         progress: progressOf(event, state, options).map((fields) => about(state, "task_progress", fields)),
         isFirst: !state.background,
       }),
       ...(isOver ? failureOf(event.ending, state, options) : []),
-      ...(isOver ? [system("task_updated", { task_id: state.id, patch: patchOf(event, state) })] : []),
+      ...(isOver
+        ? [system("task_updated", { task_id: state.id, run_id: runIdOf(state), patch: patchOf(event) })]
+        : []),
       ...(isOver ? [about(state, "task_notification", endOf(event, state, options))] : []),
       ...(isOver && state.background ? [changed()] : []),
     ];
@@ -135,11 +140,12 @@ const reportedStatus = {
   stopped: "stopped",
 } as const;
 
-function patchOf({ ending }: Extract<RunEvent, { type: "run-ended" }>, _state: TaskState): JsonRecord {
+function patchOf({ ending }: Extract<RunEvent, { type: "run-ended" }>): JsonRecord {
+  const isFailed = ending.status === "failed" && ending.error !== undefined;
   return {
     status: updatedStatus[ending.status],
     end_time: Date.now(),
-    ...(ending.error === undefined ? {} : { error: ending.error }),
+    ...(isFailed ? { error: ending.error } : {}),
   };
 }
 
@@ -177,7 +183,7 @@ function usageOf({ usage, toolUses, startedAt, lastSignAt }: TaskState): JsonRec
 function childMessages(
   event: RunEvent,
   state: TaskState,
-  options: TaskMessageOptions,
+  options: TaskMessageOptions & { readonly results: CallResults },
 ): readonly SdkMessage[] {
   const shown = options.text || state.background ? event : onlyCalls(event);
   if (shown === undefined) return [];
@@ -188,17 +194,19 @@ function childMessages(
     uuid: options.uuid,
     lineIds: () => [],
     partial: false,
+    results: options.results,
     prompts: true,
     ...(state.callId === undefined ? {} : { parentToolUseId: state.callId }),
     child: childFields(state),
   });
 }
 
-/** The provider failed a child: its last message says so. */
-function failureOf(ending: RunEnding, state: TaskState, { sessionId, uuid }: TaskMessageOptions) {
+/** The provider failed a child: its last message says so, where what it says is shown. */
+function failureOf(ending: RunEnding, state: TaskState, { sessionId, uuid, text }: TaskMessageOptions) {
   const message = failureMessage(ending, { sessionId, uuid: uuid(), id: uuid() });
-  if (message === undefined) return [];
-  return [{ ...message, parent_tool_use_id: state.callId ?? null, ...childFields(state) }];
+  if (message === undefined || !(text || state.background)) return [];
+  const { api_error_status: _status, ...rest } = message;
+  return [{ ...rest, type: message.type, parent_tool_use_id: state.callId ?? null, ...childFields(state) }];
 }
 
 function childFields({ id, agentType, description }: TaskState): JsonRecord {

@@ -96,14 +96,6 @@ export interface HookReports {
   defer(call: DeferredCall): void;
   /** What a hook input says beyond what the runtime knows. */
   enrich(event: string, input: JsonRecord): JsonRecord;
-  /** Shows the start and the end of a hook, where the host asked for that. */
-  started?(hook: { readonly id: string; readonly event: string }): void;
-  ended?(hook: {
-    readonly id: string;
-    readonly event: string;
-    readonly output: string;
-    readonly outcome: string;
-  }): void;
 }
 
 /** The callbacks as hooks of the runtime. */
@@ -156,17 +148,14 @@ export async function callBack(
 ): Promise<JsonRecord> {
   const { event } = hook;
   const callId = input["tool_use_id"];
-  reports.started?.({ id, event });
   try {
     const request = { subtype: "hook_callback", callback_id: id, input: reports.enrich(event, input) };
     const output = await channel.ask(
       typeof callId === "string" ? { ...request, tool_use_id: callId } : request,
       signal,
     );
-    reports.ended?.({ id, event, output: JSON.stringify(output), outcome: "success" });
     return output["async"] === true ? {} : withoutSaying(deferring(output, input, reports), input, reports);
   } catch (error) {
-    reports.ended?.({ id, event, output: "", outcome: signal.aborted ? "cancelled" : "error" });
     // A callback that took too long was withdrawn; the runtime decides what that means for the event.
     if (signal.aborted) throw error;
     const reason = error instanceof Error ? error.message : String(error);

@@ -9,7 +9,7 @@ import type { AgentDefinition, HookFunction, Tool } from "../../index.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
-import type { Session, TaskEvent } from "../../runtime/session.ts";
+import { hasEnded, type Session, type TaskEvent } from "../../runtime/session.ts";
 import { sessionRecord } from "../../runtime/session-record.ts";
 import { loadAgentsOption } from "../cli/load-agents-option.ts";
 import { createPrintRuntime, openPrintSession } from "../cli/open-print-session.ts";
@@ -24,6 +24,8 @@ import type { HostServerConfig, Initialize } from "./read-initialize.ts";
 export interface SessionSetup {
   readonly context: CommandContext;
   readonly options: PrintOptions;
+  /** A host is at both pipes; otherwise only a reader. */
+  readonly isHosted: boolean;
   readonly session: SessionOptions;
   readonly initialize: Initialize;
   /** Tokens that the model is asked to get by with. */
@@ -61,6 +63,8 @@ export interface OpenSdkSession extends AsyncDisposable {
   /** What children and commands in the background have reported, as one prompt; undefined where nothing is new. */
   takeReports(): UserMessage["content"] | undefined;
   hasBackgroundWork(): boolean;
+  /** Whether children work in the background. */
+  hasRunningChildren(): boolean;
   watchTasks(): AsyncIterableIterator<TaskEvent>;
   outputFile(agentId: string): string;
   /** Hands a message of an in-process server to its connection. */
@@ -68,20 +72,20 @@ export interface OpenSdkSession extends AsyncDisposable {
 }
 
 export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): Promise<OpenSdkSession> {
-  const { context, options, initialize, servers } = setup;
+  const { context, options, initialize, servers, isHosted } = setup;
   const hosted = new Map(
     servers.inProcess.map(
       (config) => [config.name, createHostMcpServer(config.name, setup.channel)] as const,
     ),
   );
   const runtime = createPrintRuntime(withAdditions(setup, settingsOf(setup)), options, {
-    entrypoint: "sdk-ts",
+    ...(isHosted ? { entrypoint: "sdk-ts" } : {}),
     hooks: setup.hooks,
     live: setup.live,
     ...(setup.tools.length === 0 ? {} : { tools: setup.tools }),
     onWarning: setup.notice,
     // A host that names the project's settings wants what they run; one that names none has decided nothing.
-    ...(context.session.settingSources?.includes("project") === true ? { trusted: true } : {}),
+    ...(isHosted && context.session.settingSources?.includes("project") === true ? { trusted: true } : {}),
     ...(setup.canUseTool === undefined ? {} : { canUseTool: setup.canUseTool }),
     ...(setup.ask === undefined ? {} : { host: { ask: setup.ask } }),
     ...(initialize.agents.length === 0 ? {} : { agents: agentsOf(setup) }),
@@ -89,7 +93,8 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
   });
   try {
     const denied = await hiddenSkills(runtime, initialize.skills);
-    const wanted = sessionOptions(setup, denied);
+    // Prompts are refused without a key, each with its message; the host may set one before.
+    const wanted = { ...sessionOptions(setup, denied), offlineDemo: true };
     const session = await openPrintSession(runtime, wanted, signal).catch((error: unknown) => {
       // Where there is nothing to continue, a host begins.
       const isFirst = isRetinueError(error) && error.code === "session-missing" && wanted.continue === true;
@@ -125,6 +130,7 @@ function wrap(
       );
     },
     hasBackgroundWork: background.isBusy,
+    hasRunningChildren: () => tasks.list().some((task) => task.background && !hasEnded(task)),
     watchTasks: () => tasks.watch(),
     outputFile: sessionRecord(session).outputOf,
     receive(server, message) {

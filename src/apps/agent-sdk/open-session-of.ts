@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../../conversation/message.ts";
+import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import type { HookFunction, Tool } from "../../index.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
@@ -21,7 +22,7 @@ import type { SdkConnection } from "./sdk-connection.ts";
 /** Opens the session of a connection, or the one that takes its place; a fresh one begins a new conversation. */
 export async function openSessionOf(connection: SdkConnection, fresh: boolean): Promise<OpenSdkSession> {
   if (connection.startFailure !== undefined) throw connection.startFailure;
-  const { context, options, request, initialize, channel, reports } = connection;
+  const { context, options, request, initialize, channel, reports, isHosted } = connection;
   const before = connection.host.current();
   // The session begins once, however often it is opened.
   const hooks =
@@ -33,12 +34,13 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
     {
       context,
       options,
+      isHosted,
       session: {
         ...nextOptions({ ...request.session, ...sdkSessionOptions(options) }, before, fresh),
         // The mode is part of the live policy, which also reaches agents that run already.
         interactive: {
           takeMessages: () => takeMessages(connection),
-          takesReports: () => connection.lastEvent === undefined || isBetweenCalls(connection),
+          takesReports: () => isBeforeRequest(connection) || isBetweenCalls(connection),
           mode: () => undefined,
         },
       },
@@ -183,12 +185,14 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     },
     ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
     transcript: {
-      title: initialize.title,
+      title: initialize.title ?? options.name,
       titled(title) {
         connection.title = title;
       },
       uuidFor(event) {
         if (event.type === "assistant-answered") return connection.answers.ids();
+        if (event.type === "user-added" && event.origin === "tool-results")
+          return resultIds(event, connection);
         if (event.type !== "user-added" || !["prompt", "message"].includes(event.origin)) return undefined;
         const { promptId } = connection;
         connection.promptId = undefined;
@@ -200,13 +204,28 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
   };
 }
 
-/** The start of a session is always reported; other hooks where the host asked for them. */
-function watchHooks({
-  options,
-  host,
-}: Pick<SdkConnection, "options" | "host">): NonNullable<LiveControls["watchHook"]> {
+/** The lines of results have the ids under which the results were shown. */
+function resultIds(
+  { message }: Extract<RunEvent, { type: "user-added" }>,
+  { results }: SdkConnection,
+): readonly string[] {
+  const blocks = typeof message.content === "string" ? [] : message.content;
+  const ids = results.idsOf(blocks.filter((block) => block.type === "tool_result"));
+  return ids.map((id) => id ?? randomUUID());
+}
+
+type HookWatch = NonNullable<LiveControls["watchHook"]>;
+
+/** The start of a session is always reported, its end never; other hooks where the host asked for them. */
+function watchHooks(connection: SdkConnection): HookWatch {
+  const { options, host } = connection;
   return ({ event, subject }) => {
-    if (options.includeHookEvents !== true && event !== "SessionStart") return () => undefined;
+    if (event === "SessionEnd") return () => undefined;
+    const noteHeldStop = (reading: Parameters<ReturnType<HookWatch>>[0]): void => {
+      const isHeld = event === "Stop" && reading.type === "answer" && reading.answer.blocks === true;
+      if (isHeld) connection.isStopHeld = true;
+    };
+    if (options.includeHookEvents !== true && event !== "SessionStart") return noteHeldStop;
     const name = subject === undefined || subject === "" ? event : `${event}:${subject}`;
     const about = { hook_id: randomUUID(), hook_name: name, hook_event: event };
     const emit = (subtype: string, more: JsonRecord): void =>
@@ -219,13 +238,20 @@ function watchHooks({
         session_id: host.current()?.session.plan.sessionId ?? "",
       });
     emit("hook_started", {});
-    return ({ type, printed }) => {
+    return (reading) => {
+      const { type, printed } = reading;
+      noteHeldStop(reading);
       const { stdout = "", stderr = "", exitCode } = printed ?? {};
       const code = exitCode === undefined ? {} : { exit_code: exitCode };
       const outcome = type === "answer" ? "success" : "error";
       emit("hook_response", { output: `${stdout}${stderr}`, stdout, stderr, ...code, outcome });
     };
   };
+}
+
+/** The prompt is there and nothing has been asked yet. */
+function isBeforeRequest({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {
+  return lastEvent === undefined || (lastEvent.type === "user-added" && lastEvent.origin === "prompt");
 }
 
 function isBetweenCalls({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {

@@ -3,9 +3,10 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { addUsage, noUsage, type Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { ModelFacts } from "../../model.ts";
-import { apiFailureOf, isApiFailure } from "./api-failure.ts";
+import { answerFailureOf, isApiFailure } from "./api-failure.ts";
 import type { DeferredCall } from "./host-hooks.ts";
 import { type SdkMessage, sdkUsage, syntheticAnswer } from "./sdk-messages.ts";
+import { noSubagents, type SubagentStats } from "./subagent-stats.ts";
 
 interface ModelSum {
   readonly usage: Usage;
@@ -22,12 +23,19 @@ export interface SessionTotals {
   /** Lines that edits of all agents have added and removed. */
   lines(): { readonly added: number; readonly removed: number };
   modelUsage(): JsonRecord;
+  /** The same for what came after the last call of this; a result says both. */
+  takeNewUsage(): JsonRecord;
 }
 
 export function createSessionTotals(): SessionTotals {
   const sums = new Map<string, ModelSum>();
+  let fresh = new Map<string, ModelSum>();
   const lines = { added: 0, removed: 0 };
   const limits = new Map<string, Pick<ModelFacts, "contextWindow" | "maxOutputTokens">>();
+  const describe = (counted: ReadonlyMap<string, ModelSum>): JsonRecord =>
+    Object.fromEntries(
+      [...counted].map(([model, sum]) => [model, describeSum(model, sum, limits.get(model))]),
+    );
   return {
     lines: () => lines,
     add(event) {
@@ -38,32 +46,45 @@ export function createSessionTotals(): SessionTotals {
         event.type !== "answer-lost"
       )
         return;
-      const before = sums.get(event.model) ?? { usage: noUsage, cost: 0, searches: 0 };
-      sums.set(event.model, {
-        usage: addUsage(before.usage, event.usage),
-        cost: before.cost + (event.costUsd ?? 0),
-        searches: before.searches + (event.type === "assistant-answered" ? countSearches(event) : 0),
-      });
+      for (const counted of [sums, fresh]) {
+        const before = counted.get(event.model) ?? { usage: noUsage, cost: 0, searches: 0 };
+        counted.set(event.model, {
+          usage: addUsage(before.usage, event.usage),
+          cost: before.cost + (event.costUsd ?? 0),
+          searches: before.searches + (event.type === "assistant-answered" ? countSearches(event) : 0),
+        });
+      }
     },
     know: ({ id, ...rest }) => void limits.set(id, rest),
     cost: () => [...sums.values()].reduce((sum, { cost }) => sum + cost, 0),
-    modelUsage: () =>
-      Object.fromEntries(
-        [...sums].map(([model, { usage, cost, searches }]) => [
-          model,
-          {
-            inputTokens: usage.inputTokens,
-            outputTokens: usage.outputTokens,
-            cacheReadInputTokens: usage.cacheReadTokens,
-            cacheCreationInputTokens: usage.cacheWriteTokens,
-            webSearchRequests: searches,
-            costUSD: cost,
-            contextWindow: limits.get(model)?.contextWindow ?? 200_000,
-            maxOutputTokens: limits.get(model)?.maxOutputTokens ?? 32_000,
-            canonicalModel: model,
-          },
-        ]),
-      ),
+    modelUsage: () => describe(sums),
+    takeNewUsage() {
+      const taken = describe(fresh);
+      fresh = new Map();
+      return taken;
+    },
+  };
+}
+
+function describeSum(
+  model: string,
+  { usage, cost, searches }: ModelSum,
+  limits: Pick<ModelFacts, "contextWindow" | "maxOutputTokens"> | undefined,
+): JsonRecord {
+  return {
+    inputTokens: usage.inputTokens,
+    outputTokens: usage.outputTokens,
+    cacheReadInputTokens: usage.cacheReadTokens,
+    cacheCreationInputTokens: usage.cacheWriteTokens,
+    webSearchRequests: searches,
+    costUSD: cost,
+    contextWindow: limits?.contextWindow ?? 200_000,
+    maxOutputTokens: limits?.maxOutputTokens ?? 32_000,
+    thinkingTokens: 0,
+    cacheCreationEphemeral5mInputTokens: usage.cacheWriteTokens,
+    cacheCreationEphemeral1hInputTokens: 0,
+    canonicalModel: model,
+    costBasis: "list",
   };
 }
 
@@ -85,11 +106,17 @@ function countSearches({ message }: Extract<RunEvent, { type: "assistant-answere
 export interface ResultContext {
   readonly sessionId: string;
   readonly uuid: string;
-  readonly totals: Pick<SessionTotals, "cost" | "modelUsage">;
+  readonly totals: Pick<SessionTotals, "cost" | "modelUsage" | "takeNewUsage">;
+  /** Children of the session so far. */
+  readonly subagents?: SubagentStats;
+  /** How often the model refused to answer in this turn. */
+  readonly refusals?: number;
   /** The turn was stopped by the host. */
   readonly interrupted: boolean;
   /** Tools were running when it was. */
   readonly inTools: boolean;
+  /** False: nothing could begin. */
+  readonly hasStarted?: boolean;
   /** The ids that the host gave the prompts this answers. */
   readonly promptIds?: readonly string[];
   /** Where the prompt came from, where it was not the host. */
@@ -115,14 +142,16 @@ export interface ResultContext {
 /** The message that ends a turn. A failure of the provider is a success with `is_error`, as programs expect it. */
 export function resultMessage(ending: RunEnding, context: ResultContext): SdkMessage {
   const { totals } = ending;
-  const subtype = subtypeOf(ending, context);
-  const failure = apiFailureOf(ending);
+  const { interrupted } = context;
+  const subtype = subtypeOf(ending, interrupted);
+  const failure = answerFailureOf(ending);
   return {
     type: "result",
     subtype,
-    is_error: subtype !== "success" || failure !== undefined,
+    is_error: isErrorEnding(ending, interrupted),
     ...(subtype === "success" && asksModel(ending) ? { api_error_status: failure?.status ?? null } : {}),
     ...(failure?.type === undefined ? {} : { api_error_type: failure.type }),
+    ...(failure?.cut === undefined ? {} : { api_error: failure.cut }),
     duration_ms: Math.round(totals.durationMs),
     duration_api_ms: Math.round(totals.modelMs),
     ...context.timing,
@@ -134,12 +163,19 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
     usage: sdkUsage(totals.usage),
     modelUsage: context.totals.modelUsage(),
     ...(context.index === undefined ? {} : { result_index: context.index }),
+    model_usage_since_last_result: context.totals.takeNewUsage(),
     fast_mode_state: "off",
+    fast_mode_disabled_reason: "sdk_opt_in_required",
+    subagent_stats: context.subagents ?? noSubagents,
+    safety_stops: context.refusals ?? 0,
+    ...(ending.interruptedAgents === undefined ? {} : { interrupted_agents: ending.interruptedAgents }),
     permission_denials: permissionDenials(ending),
     ...(ending.output === undefined ? {} : { structured_output: ending.output }),
     ...(subtype === "success" ? {} : { errors: [errorOf(ending, context)] }),
     ...(context.deferred === undefined ? {} : { deferred_tool_use: context.deferred }),
-    ...(asksModel(ending) ? { terminal_reason: terminalReason(ending, context) } : {}),
+    ...(asksModel(ending) && context.hasStarted !== false
+      ? { terminal_reason: terminalReason(ending, context) }
+      : {}),
     ...(context.localCommand === undefined ? {} : { local_command: context.localCommand }),
     ...promptIdsOf(context),
     ...(context.origin === undefined ? {} : { origin: context.origin }),
@@ -148,7 +184,7 @@ export function resultMessage(ending: RunEnding, context: ResultContext): SdkMes
   };
 }
 
-export function permissionDenials({ denials }: RunEnding): readonly JsonRecord[] {
+function permissionDenials({ denials }: RunEnding): readonly JsonRecord[] {
   return denials.map(({ call: { name, id, input } }) => ({
     tool_name: name,
     tool_use_id: id,
@@ -166,14 +202,16 @@ export function failureMessage(
   ending: RunEnding,
   ids: { readonly sessionId: string; readonly uuid: string; readonly id: string },
 ): SdkMessage | undefined {
-  const failure = apiFailureOf(ending);
+  const failure = answerFailureOf(ending);
   if (failure === undefined) return undefined;
+  const stop = ending.reason === "refusal" ? "refusal" : "stop_sequence";
   return {
-    ...syntheticAnswer(failure.text, ids, { stop_reason: "stop_sequence", stop_sequence: "" }),
+    ...syntheticAnswer(failure.text, ids, { stop_reason: stop, stop_sequence: "" }),
     error: failure.category,
     is_api_error_message: true,
     ...(failure.status === null ? {} : { api_error_status: failure.status }),
     ...(failure.type === undefined ? {} : { api_error_type: failure.type }),
+    ...(failure.cut === undefined ? {} : { api_error: failure.cut }),
   };
 }
 
@@ -196,28 +234,32 @@ function asksModel({ reason }: RunEnding): boolean {
 const hookStopped = "stopped_by_person";
 
 /** What a run comes to as text; of a typed output that is its JSON. */
-export function resultText(ending: RunEnding): string {
+function resultText(ending: RunEnding): string {
   if (ending.reason === hookStopped) return "";
   if (ending.output !== undefined) return JSON.stringify(ending.output);
-  const failure = apiFailureOf(ending);
+  const failure = answerFailureOf(ending);
   if (failure !== undefined) return failure.text;
   if (ending.status === "failed" && answeredHere.has(ending.reason)) return ending.error ?? "";
   return ending.text;
 }
 
-function subtypeOf(ending: RunEnding, context: Pick<ResultContext, "interrupted">): string {
+/** Whether a result with this ending is an error, and so the exit code. */
+export function isErrorEnding(ending: RunEnding, interrupted: boolean): boolean {
+  return subtypeOf(ending, interrupted) !== "success" || answerFailureOf(ending) !== undefined;
+}
+
+function subtypeOf(ending: RunEnding, interrupted: boolean): string {
   const { status, reason } = ending;
   if (reason === "max_turns") return "error_max_turns";
   if (reason === "max_budget") return "error_max_budget_usd";
   if (reason === "max_structured_output_retries") return "error_max_structured_output_retries";
-  if (status === "completed" || isApiFailure(ending) || answeredHere.has(reason)) return "success";
-  if (reason === hookStopped && !context.interrupted) return "success";
-  // A refusal, or an answer that was cut, is an answer of the model all the same.
-  return reason === "refusal" || reason === "max_tokens" ? "success" : "error_during_execution";
+  if (status === "completed" || answerFailureOf(ending) !== undefined || answeredHere.has(reason))
+    return "success";
+  return reason === hookStopped && !interrupted ? "success" : "error_during_execution";
 }
 
 /** Why a model stopped, where an ending says so. */
-export const modelStops: ReadonlySet<string> = new Set([
+const modelStops: ReadonlySet<string> = new Set([
   "end_turn",
   "max_tokens",
   "stop_sequence",
@@ -228,8 +270,8 @@ export const modelStops: ReadonlySet<string> = new Set([
 function stopReason(ending: RunEnding, { lastStop, deferred }: ResultContext): string | null {
   if (deferred !== undefined) return "tool_deferred";
   const { reason, status } = ending;
+  if (reason !== "refusal" && answerFailureOf(ending) !== undefined) return "stop_sequence";
   if (modelStops.has(reason)) return reason;
-  if (isApiFailure(ending)) return "stop_sequence";
   if (answeredHere.has(reason)) return null;
   if (reason === "output_given") return lastStop ?? null;
   return status === "completed" ? "end_turn" : (lastStop ?? null);
@@ -249,7 +291,7 @@ function errorOf({ reason, error, status, totals }: RunEnding, { maxBudget }: Re
 }
 
 /** Reasons of endings in the words that programs know. */
-export const terminalReasons: ReadonlyMap<string, string> = new Map([
+const terminalReasons: ReadonlyMap<string, string> = new Map([
   ["max_turns", "max_turns"],
   ["max_budget", "budget_exhausted"],
   ["max_total_tokens", "budget_exhausted"],
@@ -264,5 +306,6 @@ function terminalReason(ending: RunEnding, { interrupted, inTools, deferred }: R
   if (deferred !== undefined) return "tool_deferred";
   if (interrupted) return inTools ? "aborted_tools" : "aborted_streaming";
   if (ending.status === "completed") return "completed";
-  return terminalReasons.get(ending.reason) ?? (isApiFailure(ending) ? "api_error" : "model_error");
+  const isFailure = answerFailureOf(ending) !== undefined;
+  return terminalReasons.get(ending.reason) ?? (isFailure ? "api_error" : "model_error");
 }

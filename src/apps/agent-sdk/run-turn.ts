@@ -20,9 +20,15 @@ import { describeCommands, initMessage } from "./init-message.ts";
 import { isBlocking } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { announcePrompt, type QueuedPrompt } from "./prompt-queue.ts";
-import { failureMessage, isHeldBack, localReason, resultMessage } from "./result-message.ts";
+import { failureMessage, isErrorEnding, isHeldBack, localReason, resultMessage } from "./result-message.ts";
 import type { HostState, SdkHostOptions, Turn } from "./sdk-host.ts";
-import { informational, interruptedMessage, type SdkMessage, sdkMessages } from "./sdk-messages.ts";
+import {
+  informational,
+  interruptedMessage,
+  notification,
+  type SdkMessage,
+  sdkMessages,
+} from "./sdk-messages.ts";
 
 /** What a turn works with: the host's options, what it remembers, and how it sends. */
 export interface TurnContext {
@@ -74,7 +80,7 @@ export async function runTurn(
       ...running,
       context,
       prompt,
-      isInterrupted: controller.signal.aborted,
+      isInterrupted: controller.signal.aborted || signal.aborted,
     });
   } catch (error) {
     if (signal.aborted) throw error;
@@ -202,11 +208,8 @@ function describeChanges({ session }: OpenSdkSession, { options }: TurnContext):
     uuid: randomUUID(),
     session_id: session.plan.sessionId,
   });
-  const hasServers = session
-    .mcpServers()
-    .some(({ transport, status }) => transport?.type !== "sdk" && status.type === "connected");
   return [
-    ...(hasServers ? [system("commands_changed", { commands })] : []),
+    ...(serverPrompts.commands().length > 0 ? [system("commands_changed", { commands })] : []),
     ...(title === undefined ? [] : [system("session_title_changed", { title })]),
   ];
 }
@@ -239,9 +242,11 @@ async function follow(session: OpenSdkSession, following: Following): Promise<Ru
     const line = debug === undefined ? undefined : debugLine(event);
     if (line !== undefined) debug?.(line);
     if (event.type === "run-ended") return event.ending;
-    begin();
+    const isEarly = isManual(event);
+    if (!isEarly) begin();
     await options.reached(event);
     state.totals.add(event);
+    state.subagents.hear(event);
     options.connection().longCommands.hear(event);
     if (event.type === "call-started") running.inTools = true;
     if (event.type === "turn-started") running.inTools = false;
@@ -249,15 +254,31 @@ async function follow(session: OpenSdkSession, following: Following): Promise<Ru
     noteChildPrompt(event, options.connection().childPrompts);
     if (event.type === "assistant-answered") state.totals.know({ ...session.session.model, id: event.model });
     await options.observed().display(event, signal);
-    const isDeferred = event.type === "user-added" && options.connection().deferred !== undefined;
-    if (isDeferred) continue;
+    const isResult = event.type === "user-added" || event.type === "call-finished";
+    if (isResult && options.connection().deferred !== undefined) continue;
     for (const message of messagesOf(event, session, options)) {
+      if (message["subtype"] === "compact_boundary") begin();
       if (message.type === "user") running.userMessages += 1;
       emit(withPromptIds(message, options.connection().turnIds));
     }
+    reportHeldStop(event, session, context);
     await options.observed().hear(event, signal);
   }
   throw new RetinueError("run-without-end", "The run ended without saying how.");
+}
+
+/** A compaction that was asked for begins before the turn is described, and ends behind that. */
+function isManual(event: RunEvent): boolean {
+  if (event.type === "compaction-started" || event.type === "context-compacted")
+    return event.trigger === "manual";
+  return event.type === "compaction-progressed";
+}
+
+function reportHeldStop(event: RunEvent, { session }: OpenSdkSession, { options, emit }: TurnContext): void {
+  const connection = options.connection();
+  if (!connection.isStopHeld || event.type !== "user-added" || event.origin === "tool-results") return;
+  connection.isStopHeld = false;
+  emit(notification("stop-hook-error", "A Stop hook made the agent continue.", session.plan.sessionId));
 }
 
 function messagesOf(
@@ -265,7 +286,7 @@ function messagesOf(
   { session }: OpenSdkSession,
   options: SdkHostOptions,
 ): readonly SdkMessage[] {
-  const { lineIds, request, answers } = options.connection();
+  const { lineIds, request, answers, results } = options.connection();
   const shown = answers.take(event);
   if (event.type === "assistant-answered") return shown;
   const others = sdkMessages(event, {
@@ -273,6 +294,7 @@ function messagesOf(
     uuid: randomUUID,
     lineIds: (known) => lineIds.get(known) ?? [],
     partial: request.partial,
+    results,
   });
   return [...shown, ...others];
 }
@@ -284,17 +306,26 @@ function withPromptIds(message: SdkMessage, ids: readonly string[]): SdkMessage 
   return { ...message, user_message_uuid: last, user_message_uuids: ids };
 }
 
-function noteTiming(event: RunEvent, running: Turn): void {
+/** Keeps what the result of a turn says about it. */
+export function noteTiming(event: RunEvent, running: Turn): void {
   const sinceStart = Math.round(Date.now() - running.startedAt);
   if (event.type === "turn-started") running.requestedMs ??= sinceStart;
   if (event.type === "model-streamed" && event.event.type === "message-started")
     running.answeredMs ??= sinceStart;
-  if (event.type === "assistant-answered") running.lastStop = event.stopReason;
+  if (event.type !== "assistant-answered") return;
+  running.lastStop = event.stopReason;
+  if (event.requestId !== undefined) running.lastRequestId = event.requestId;
+  if (event.stopReason === "refusal") running.refusals = (running.refusals ?? 0) + 1;
 }
 
-function timingOf({ requestedMs, answeredMs }: Partial<Turn>): JsonRecord {
+export function timingOf({ requestedMs, answeredMs }: Partial<Turn>): JsonRecord {
   if (requestedMs === undefined || answeredMs === undefined) return {};
-  return { ttft_ms: answeredMs, ttft_stream_ms: answeredMs - requestedMs, time_to_request_ms: requestedMs };
+  return {
+    ttft_ms: answeredMs,
+    ttft_stream_ms: answeredMs - requestedMs,
+    time_to_request_ms: requestedMs,
+    first_content_frame_ms: answeredMs,
+  };
 }
 
 /** Everything that is known of a turn at its end. */
@@ -307,50 +338,96 @@ interface TurnEnd extends Partial<Omit<Turn, "inTools">> {
 }
 
 /** Everything that is sent at the end of a turn; the result is last. */
-export function finishTurn(session: OpenSdkSession, ending: RunEnding, end: TurnEnd): void {
-  const { context, prompt, lastStop, localCommand } = end;
+export function finishTurn(session: OpenSdkSession, given: RunEnding, end: TurnEnd): void {
+  const { context, prompt, lastStop } = end;
   const { state, emit, options } = context;
   const connection = options.connection();
   const { deferred, isDenialFinal, turnIds } = connection;
   connection.deferred = undefined;
   connection.isDenialFinal = false;
+  connection.isStopHeld = false;
   const isInterrupted = end.isInterrupted || isDenialFinal;
   const inTools = end.inTools || isDenialFinal;
   const { sessionId } = session.session.plan;
+  const isCompaction = commandOf(prompt)?.[0] === "compact" && given.status === "completed";
+  state.interruptedAgents = given.interruptedAgents ?? state.interruptedAgents;
+  const { interruptedAgents } = state;
+  const ending: RunEnding = {
+    ...given,
+    ...(interruptedAgents === undefined ? {} : { interruptedAgents }),
+    ...(isCompaction ? { reason: localReason, text: "" } : {}),
+  };
+  const localCommand = isCompaction ? "compact" : end.localCommand;
   state.apiMs += ending.totals.modelMs;
-  if (isInterrupted) emit(interruptedMessage(sessionId, inTools));
+  const cut = connection.answers.takeCut();
+  if (isInterrupted) for (const message of [...cut, interruptedMessage(sessionId, inTools)]) emit(message);
   if (ending.reason === "prompt_blocked") emit(informational(ending.error ?? "", sessionId));
+  if (ending.reason === "refusal") emit(refusalMessage(session, end));
   const failure = failureMessage(ending, { sessionId, uuid: randomUUID(), id: randomUUID() });
-  if (failure !== undefined) emit(failure);
+  if (failure !== undefined) emit(withPromptIds(failure, turnIds));
   void options.observed().ended(ending);
-  const result = resultMessage(ending, {
-    sessionId,
-    uuid: randomUUID(),
-    totals: state.totals,
-    promptIds: turnIds,
-    turns: turnsOf(ending, end, isInterrupted),
-    localCommand,
-    origin: prompt.line["origin"],
-    queued: connection.queue.ids().length,
-    deferred,
-    index: state.results,
-    maxBudget: connection.request.session.maxBudgetUsd,
-    lastStop,
-    timing: timingOf(end),
-    interrupted: isInterrupted,
-    inTools,
-  });
-  state.lastIsError = result["is_error"] === true;
+  const index = state.results;
+  const queued = connection.queue.ids().length;
+  const makeResult = (): SdkMessage =>
+    resultMessage(ending, {
+      sessionId,
+      uuid: randomUUID(),
+      totals: state.totals,
+      subagents: state.subagents.stats(),
+      refusals: end.refusals ?? 0,
+      promptIds: turnIds,
+      turns: turnsOf(ending, isCompaction ? {} : end, isInterrupted),
+      localCommand,
+      origin: prompt.line["origin"],
+      queued,
+      deferred,
+      index,
+      maxBudget: connection.request.session.maxBudgetUsd,
+      lastStop,
+      timing: isCompaction ? {} : timingOf(end),
+      interrupted: isInterrupted,
+      inTools,
+    });
+  state.lastIsError = isErrorEnding(ending, isInterrupted);
   state.results += 1;
-  emit(result);
+  if (!connection.isHosted && session.hasRunningChildren()) state.held.push(makeResult);
+  else {
+    releaseResults(context);
+    emit(makeResult());
+  }
   for (const id of turnIds) announcePrompt(connection, id, "completed");
   connection.turnIds = [];
 }
 
+/** Sends the results that were held back. */
+export function releaseResults({ state, emit }: Pick<TurnContext, "state" | "emit">): void {
+  for (const makeResult of state.held.splice(0)) emit(makeResult());
+}
+
+/** The model refused to answer, and nobody else is asked. */
+function refusalMessage(
+  { session }: OpenSdkSession,
+  { context, lastRequestId, prompt }: TurnEnd,
+): SdkMessage {
+  const { choices } = context.options.connection();
+  return {
+    type: "system",
+    subtype: "model_refusal_no_fallback",
+    original_model: choices.model ?? session.plan.model.value,
+    request_id: lastRequestId ?? null,
+    api_refusal_category: null,
+    api_refusal_explanation: null,
+    refused_user_message_uuid: prompt.uuid ?? null,
+    content: "",
+    uuid: randomUUID(),
+    session_id: session.plan.sessionId,
+  };
+}
+
 /** Each message of the conversation after the prompt begins a turn of its own; without a model there is none. */
-function turnsOf(
+export function turnsOf(
   { reason }: RunEnding,
-  { userMessages = 0, requestedMs }: TurnEnd,
+  { userMessages = 0, requestedMs }: Partial<Turn>,
   isInterrupted: boolean,
 ): number {
   const isAnswered = requestedMs !== undefined || reason !== localReason;

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import { createLivePolicy, type LivePolicy } from "../../runtime/live/live-policy.ts";
 import { hasEnded } from "../../runtime/session.ts";
@@ -17,6 +18,7 @@ import {
   createAnswerStream,
 } from "./answer-stream.ts";
 import { type BackgroundCommands, createBackgroundCommands } from "./background-commands.ts";
+import { type CallResults, createCallResults } from "./call-results.ts";
 import { type ControlChannel, createControlChannel } from "./control-channel.ts";
 import { createFileCheckpoints, type FileCheckpoints } from "./file-checkpoints.ts";
 import type { DeferredCall, HookReports } from "./host-hooks.ts";
@@ -31,6 +33,12 @@ import { informational, programResult } from "./sdk-messages.ts";
 import { createServerPrompts, type ServerConnections, type ServerPrompts } from "./server-prompts.ts";
 
 export type ServeOptions = PrintOptions & AgentSdkOptions;
+
+/** Who is at the other end: a host on both pipes, or only a reader of what is written. */
+export interface ConnectionEnd {
+  readonly isHosted: boolean;
+  readonly write: (line: string) => void;
+}
 
 /** What a host may change of the running session; read by what opens and drives it. */
 export interface Choices {
@@ -49,6 +57,8 @@ export interface SdkConnection {
   readonly context: CommandContext;
   readonly options: ServeOptions;
   readonly request: PrintRequest;
+  /** False: only the output is read, as with `-p` and a prompt. */
+  readonly isHosted: boolean;
   /** Tokens that the model is asked to get by with. */
   readonly taskBudget: number | undefined;
   readonly startedAt: number;
@@ -66,6 +76,8 @@ export interface SdkConnection {
   readonly lineIds: WeakMap<RunEvent, readonly string[]>;
   /** Shows answers while they are given, under the ids of their lines. */
   readonly answers: AnswerStream;
+  /** Which results of the main agent's calls were shown. */
+  readonly results: CallResults;
   /** What calls have asked children to do, by call. */
   readonly childPrompts: Map<string, string>;
   /** Commands that run in the background. */
@@ -105,9 +117,15 @@ export interface SdkConnection {
   isDenialFinal: boolean;
   /** A callback wants the run to end after this turn. */
   isStopWanted: boolean;
+  /** A hook made the main agent go on at its end, which the host has not been notified of yet. */
+  isStopHeld: boolean;
 }
 
-export function createSdkConnection(given: CommandContext, options: ServeOptions): SdkConnection {
+export function createSdkConnection(
+  given: CommandContext,
+  options: ServeOptions,
+  { isHosted, write }: ConnectionEnd,
+): SdkConnection {
   const managed = readManagedSettings(options.managedSettings);
   const context = withDenials(given, managed.deny);
   const { host: cli } = context;
@@ -116,16 +134,17 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
   if (!managed.mayBypass && bypasses)
     throw misuse("--managed-settings does not allow the mode bypassPermissions.");
   const request = readPrintOptions(options, { words: [], cwd: cli.cwd, session: context.session });
-  const { thinkingTokens, taskBudget, notes } = checkAgentSdkOptions(options, { isHosted: true });
+  const { thinkingTokens, taskBudget, notes } = checkAgentSdkOptions(options, { isForProgram: true });
   for (const note of notes) cli.stderr.write(`retinue: ${note}\n`);
   const keepsFiles = cli.environment["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] === "true";
-  const channel = createControlChannel((line) => cli.stdout.write(line));
+  const channel = createControlChannel(write);
   const warn = (text: string): void => channel.send(informational(text, sessionIdOf(connection)));
   let observed: ObservedHooks | undefined;
   const connection: SdkConnection = {
     context,
     options,
     request,
+    isHosted,
     taskBudget,
     startedAt: Date.now(),
     channel,
@@ -137,6 +156,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     checkpoints: keepsFiles ? createFileCheckpoints(() => checkpointFolder(connection)) : undefined,
     lineIds: new WeakMap(),
     answers: answersOf(() => connection, request.partial),
+    results: createCallResults(),
     childPrompts: new Map(),
     commands: commandsOf(() => connection),
     serverPrompts: createServerPrompts(() => connection.mcp),
@@ -150,6 +170,7 @@ export function createSdkConnection(given: CommandContext, options: ServeOptions
     warn,
     queued: new Set(),
     ...unusedState(),
+    title: options.name,
     observed() {
       observed ??= observedHooksOf(connection);
       return observed;
@@ -178,11 +199,11 @@ function unusedState() {
     initialized: undefined,
     startFailure: undefined,
     mcp: undefined,
-    title: undefined,
     turnIds: [],
     promptId: undefined,
     lastEvent: undefined,
     isStopWanted: false,
+    isStopHeld: false,
     deferred: undefined,
     isDenialFinal: false,
   };
@@ -199,13 +220,13 @@ function reportsOf(connection: Lazy, channel: ControlChannel): HookReports {
       connection().isStopWanted = true;
     },
     enrich: (event, input) => enrichInput(event, input, connection()),
-    ...hookEventReports(connection),
   };
 }
 
 function answersOf(connection: Lazy, partial: boolean): AnswerStream {
   const sessionId = (): string => sessionIdOf(connection());
-  return createAnswerStream({ sessionId, uuid: randomUUID, lineIds: () => [], partial });
+  const results = createCallResults();
+  return createAnswerStream({ sessionId, uuid: randomUUID, lineIds: () => [], results, partial });
 }
 
 function longCommandsOf(connection: Lazy): LongCommands {
@@ -256,10 +277,16 @@ function hostOf(connection: Lazy): SdkHost {
       checkpoints?.begin(uuid);
     },
     refuse(session) {
-      const { options, context } = connection();
-      const { environment } = context.host;
-      refuseOffline(session, { model: options.model, isForProgram: true, environment });
-      refuseKeyless(session, environment);
+      const { options, context, isHosted } = connection();
+      const { environment, stderr } = context.host;
+      try {
+        refuseOffline(session, { model: options.model, environment });
+        refuseKeyless(session, environment);
+      } catch (error) {
+        if (!isHosted && isRetinueError(error))
+          stderr.write(`retinue: ${error.message}\n${error.advice ?? ""}\n`);
+        throw error;
+      }
     },
   });
 }
@@ -331,24 +358,4 @@ function policyOf(connection: Lazy, isAllowedByManaged: boolean): LivePolicy {
     },
     paths: async () => (await connection().host.ready()).session.discovered.paths,
   });
-}
-
-function hookEventReports(connection: Lazy): Pick<HookReports, "started" | "ended"> {
-  const emit = (subtype: string, { id, event }: { id: string; event: string }, more: JsonRecord): void =>
-    connection().host.emit({
-      type: "system",
-      subtype,
-      hook_id: id,
-      hook_name: `${event}:callback`,
-      hook_event: event,
-      uuid: randomUUID(),
-      session_id: sessionIdOf(connection()),
-      ...more,
-    });
-  const isWanted = (): boolean => connection().options.includeHookEvents === true;
-  return {
-    started: (hook) => isWanted() && emit("hook_started", hook, {}),
-    ended: ({ output, outcome, ...hook }) =>
-      isWanted() && emit("hook_response", hook, { output, stdout: output, stderr: "", outcome }),
-  };
 }

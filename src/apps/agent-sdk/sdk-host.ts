@@ -11,9 +11,10 @@ import { type ObservedHooks, reportInstructions } from "./observed-hooks.ts";
 import type { OpenSdkSession } from "./open-sdk-session.ts";
 import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
 import { createSessionTotals, type SessionTotals } from "./result-message.ts";
-import { finishTurn, initOf, runTurn, type TurnContext } from "./run-turn.ts";
+import { finishTurn, initOf, releaseResults, runTurn, type TurnContext } from "./run-turn.ts";
 import type { SdkConnection } from "./sdk-connection.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
+import { createSubagentCount, type SubagentCount } from "./subagent-stats.ts";
 
 export interface SdkHostOptions {
   readonly connection: () => Pick<
@@ -31,6 +32,9 @@ export interface SdkHostOptions {
     | "commands"
     | "deferred"
     | "isDenialFinal"
+    | "isHosted"
+    | "isStopHeld"
+    | "results"
     | "host"
     | "longCommands"
     | "serverPrompts"
@@ -81,11 +85,18 @@ export interface Turn {
   answeredMs?: number;
   /** Why the model stopped last. */
   lastStop?: string;
+  /** The request whose answer that was. */
+  lastRequestId?: string;
+  /** How often the model refused to answer. */
+  refusals?: number;
 }
 
 /** What is remembered between turns. */
 export interface HostState {
   readonly totals: SessionTotals;
+  readonly subagents: SubagentCount;
+  /** Results that a mere reader gets together with the next, because children still work on the same request. */
+  readonly held: (() => SdkMessage)[];
   /** What waits for the end of the running turn. */
   readonly changes: (() => Promise<void>)[];
   opened: Promise<OpenSdkSession> | undefined;
@@ -98,6 +109,8 @@ export interface HostState {
   apiMs: number;
   /** How many results were sent. */
   results: number;
+  /** How many children were found cut off. */
+  interruptedAgents: number | undefined;
   /** The session whose title and commands the host knows. */
   described: OpenSdkSession | undefined;
 }
@@ -105,6 +118,8 @@ export interface HostState {
 export function createSdkHost(options: SdkHostOptions): SdkHost {
   const state: HostState = {
     totals: createSessionTotals(),
+    subagents: createSubagentCount(),
+    held: [],
     changes: [],
     opened: undefined,
     current: undefined,
@@ -114,6 +129,7 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
     reported: undefined,
     apiMs: 0,
     results: 0,
+    interruptedAgents: undefined,
     described: undefined,
   };
   const emit = (message: SdkMessage): void => options.connection().channel.send(message);
@@ -144,16 +160,17 @@ export function createSdkHost(options: SdkHostOptions): SdkHost {
 function setState({ state, emit, options }: TurnContext, next: SessionState): void {
   if (state.reported === next) return;
   state.reported = next;
-  // Only a host that says so takes these out of what it hands to the program.
+  // A host that says so takes these out of what it hands to the program, unless the program wants them.
   const { environment } = options.connection().context.host;
-  if (environment["CLAUDE_CODE_SDK_READS_SESSION_STATE"] !== "1") return;
+  const isForProgram = environment["CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"] === "1";
+  if (!isForProgram && environment["CLAUDE_CODE_SDK_READS_SESSION_STATE"] !== "1") return;
   emit({
     type: "system",
     subtype: "session_state_changed",
     state: next,
     uuid: randomUUID(),
     session_id: state.current?.session.plan.sessionId ?? "",
-    sdk_host_only: true,
+    ...(isForProgram ? {} : { sdk_host_only: true }),
   });
 }
 
@@ -193,6 +210,7 @@ async function watchTasks({ options, state, emit }: TurnContext, opened: OpenSdk
   });
   for await (const update of opened.watchTasks()) {
     state.totals.add(update.event);
+    state.subagents.hearChild(update);
     options.connection().longCommands.hear(update.event);
     noteChildPrompt(update.event, options.connection().childPrompts);
     for (const message of messagesOf(update)) emit(message);
@@ -238,6 +256,7 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
       if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
       await Promise.race([bell, stopped]);
     }
+    releaseResults(context);
   } finally {
     await state.current?.[Symbol.asyncDispose]();
   }

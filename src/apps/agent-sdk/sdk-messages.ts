@@ -9,6 +9,7 @@ import type { RunEvent } from "../../conversation/run-event.ts";
 import { noUsage, type Usage } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { errorCategory } from "./api-failure.ts";
+import { type CallResults, denialType, type FinishedCall, isHookDenial, resultMeta } from "./call-results.ts";
 
 /** One message for the host; `type` says which. */
 export type SdkMessage = JsonRecord & { readonly type: string };
@@ -19,8 +20,8 @@ export interface SdkMessageContext {
   /** The ids of the transcript's lines for an event, where there are any. */
   readonly lineIds: (event: RunEvent) => readonly string[];
   readonly partial: boolean;
-  /** Also what a host knows of itself: calls that it or a hook refused, and what is added beside results and messages. */
-  readonly isComplete?: boolean;
+  /** Which results were shown already. */
+  readonly results: CallResults;
   /** The prompt too, which a host knows of itself but not of children. */
   readonly prompts?: boolean;
   /** The call that started the child whose messages these are. */
@@ -45,6 +46,8 @@ export function sdkUsage(usage: Usage): JsonRecord {
     inference_geo: "",
     iterations: [],
     speed: "standard",
+    output_tokens_details: { thinking_tokens: 0 },
+    fallback_credit: null,
   };
 }
 
@@ -71,7 +74,8 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
           max_retries: event.maxAttempts - 1,
           retry_delay_ms: Math.round(event.delayMs),
           error_status: event.status ?? null,
-          error: errorCategory(event.code),
+          // Where nothing was answered, nothing is known.
+          error: event.status === undefined ? "unknown" : errorCategory(event.code),
         }),
       ];
     case "compaction-started":
@@ -81,16 +85,7 @@ export function sdkMessages(event: RunEvent, context: SdkMessageContext): readon
     case "agents-interrupted":
       return [system("agents_interrupted", { agents: event.agents })];
     case "call-finished":
-      if (event.denied === undefined || (context.isComplete !== true && isKnownDenial(event))) return [];
-      return [
-        system("permission_denied", {
-          tool_name: event.call.name,
-          tool_use_id: event.call.id,
-          ...context.child,
-          decision_reason_type: denialType(event.denied),
-          message: event.denied,
-        }),
-      ];
+      return [...denialMessages(event, context, system), ...resultMessages(event, context)];
     default:
       return [];
   }
@@ -129,15 +124,72 @@ function now(): string {
 }
 
 /** The host knows what it refused itself, and hooks report for themselves. */
-function isKnownDenial({ asked, denied = "" }: Extract<RunEvent, { type: "call-finished" }>): boolean {
-  return asked === true || /^\S{1,200} was refused by a hook: /.test(denied);
+function denialMessages(
+  { call, denied, asked }: FinishedCall,
+  context: SdkMessageContext,
+  system: (subtype: string, fields: JsonRecord) => SdkMessage,
+): readonly SdkMessage[] {
+  if (denied === undefined || asked === true || isHookDenial(denied)) return [];
+  return [
+    system("permission_denied", {
+      tool_name: call.name,
+      tool_use_id: call.id,
+      ...context.child,
+      decision_reason_type: denialType(denied),
+      message: denied,
+    }),
+  ];
 }
 
-/** What kind of decision a refusal was, as far as its sentence says. */
-function denialType(reason: string): string {
-  if (/\bdontAsk\b|\bmode\b/.test(reason)) return "mode";
-  if (/outside/.test(reason)) return "workingDir";
-  return /\brule\b/.test(reason) ? "rule" : "other";
+/** The result of a call that has ended; what a skill says follows its result. */
+function resultMessages(event: FinishedCall, context: SdkMessageContext): readonly SdkMessage[] {
+  const { call, content, isError, data } = event;
+  if (content === undefined) return [];
+  const uuid = context.uuid();
+  context.results.show(call.id, uuid);
+  const isSkill = call.name === "Skill" && !isError;
+  const block: ToolResultBlock = {
+    type: "tool_result",
+    tool_use_id: call.id,
+    content: isSkill ? `The skill ${skillOf(call.input)} follows.` : content,
+    ...(isError ? { is_error: true } : {}),
+  };
+  const results = data === undefined ? {} : { [call.id]: data };
+  const meta = resultMeta(event);
+  const shown = call.name === "StructuredOutput" && !isError ? { tool_use_result: content } : undefined;
+  const result = { ...resultMessage(block, results, context, uuid), ...shown, ...meta };
+  if (!isSkill) return [result];
+  const text = typeof content === "string" ? [{ type: "text", text: content }] : content;
+  return [result, { ...syntheticUser(text, context), timestamp: now() }];
+}
+
+function skillOf(input: unknown): string {
+  return isRecord(input) && typeof input["skill"] === "string" ? input["skill"] : "";
+}
+
+/** Children's results carry no structured form. */
+function resultMessage(
+  block: ToolResultBlock,
+  results: Readonly<Record<string, unknown>>,
+  context: SdkMessageContext,
+  uuid?: string,
+): SdkMessage {
+  return {
+    type: "user",
+    message: { role: "user", content: [shownResult(block, results)] },
+    ...own(context, uuid),
+    ...(context.parentToolUseId === undefined ? toolUseResult(block, results) : {}),
+    timestamp: now(),
+  };
+}
+
+function syntheticUser(content: unknown, context: SdkMessageContext, uuid?: string): SdkMessage {
+  return {
+    type: "user",
+    message: { role: "user", content },
+    ...own(context, uuid),
+    isSynthetic: true,
+  };
 }
 
 export function own(context: SdkMessageContext, uuid = context.uuid()): JsonRecord {
@@ -225,24 +277,12 @@ function userMessages(
   const ids = context.lineIds(event);
   const blocks = typeof content === "string" ? [] : content.filter(isResult);
   const rest = typeof content === "string" ? content : content.filter((block) => !isResult(block));
-  const answers = blocks.map((block, index) => ({
-    type: "user",
-    message: { role: "user", content: [shownResult(block, results)] },
-    ...own(context, ids[index]),
-    ...toolUseResult(block, results),
-    timestamp: now(),
-  }));
-  const isKnown = context.isComplete !== true && (origin === "tool-results" || origin === "message");
+  const answers = blocks.flatMap((block, index) =>
+    context.results.isShown(block.tool_use_id) ? [] : [resultMessage(block, results, context, ids[index])],
+  );
+  const isKnown = origin === "tool-results" || origin === "message";
   if (rest.length === 0 || isKnown) return answers;
-  return [
-    ...answers,
-    {
-      type: "user",
-      message: { role: "user", content: rest },
-      ...own(context, ids.at(-1)),
-      isSynthetic: true,
-    },
-  ];
+  return [...answers, syntheticUser(rest, context, ids.at(-1))];
 }
 
 /** What programs read of a result: the output of the tool, or why it failed. */
@@ -340,6 +380,12 @@ export function informational(
   };
 }
 
+/** Something for people that needs no place in the conversation. */
+export function notification(key: string, text: string, sessionId: string): SdkMessage {
+  const about = { key, text, priority: "immediate" };
+  return { type: "system", subtype: "notification", ...about, uuid: randomUUID(), session_id: sessionId };
+}
+
 export function interruptedMessage(sessionId: string, inTools: boolean): SdkMessage {
   const text = inTools ? "[Request interrupted by user for tool use]" : "[Request interrupted by user]";
   return {
@@ -348,5 +394,6 @@ export function interruptedMessage(sessionId: string, inTools: boolean): SdkMess
     parent_tool_use_id: null,
     session_id: sessionId,
     uuid: randomUUID(),
+    timestamp: now(),
   };
 }

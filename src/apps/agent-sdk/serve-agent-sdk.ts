@@ -21,7 +21,8 @@ import type { SdkMessage } from "./sdk-messages.ts";
 export async function serveAgentSdk(context: CommandContext, options: ServeOptions): Promise<number> {
   const { host: cli } = context;
   checkSessionOptions(context.session, cli.cwd);
-  const connection = createSdkConnection(context, options);
+  const write = (line: string): void => cli.stdout.write(line);
+  const connection = createSdkConnection(context, options, { isHosted: true, write });
   const { stop, host, channel } = connection;
   const forget = cli.onInterrupt((reason) => stop.abort(reason));
   const { closed } = cli.stdout;
@@ -42,7 +43,7 @@ export async function serveAgentSdk(context: CommandContext, options: ServeOptio
   }
 }
 
-function createHandlers(connection: SdkConnection): ControlHandlers {
+export function createHandlers(connection: SdkConnection): ControlHandlers {
   const { stop, queue } = connection;
   const handlers = createControlRequests(connection);
   const invalid = (reason: string): void => stop.abort(new RetinueError("bad-input", reason));
@@ -74,7 +75,7 @@ async function begin(connection: SdkConnection, given: JsonRecord): Promise<Json
   try {
     const initialize = readInitialize(given);
     connection.initialize = initialize;
-    connection.title = initialize.title;
+    connection.title = initialize.title ?? connection.title;
     for (const event of neverCalled(initialize.hooks))
       context.host.stderr.write(`retinue: callbacks for ${event} are never called here.\n`);
     choices.perTaskStopAffordance = initialize.perTaskStopAffordance;
@@ -101,9 +102,14 @@ async function describeAgain(connection: SdkConnection, written: string): Promis
 }
 
 /** Programs learn from a result why nothing began. */
-function startFailure(error: unknown, sessionId: string): SdkMessage {
+export function startFailure(error: unknown, sessionId: string): SdkMessage {
   const context = { sessionId, uuid: randomUUID(), totals: createSessionTotals() };
-  return resultMessage(endingOf(error), { ...context, interrupted: false, inTools: false });
+  return resultMessage(endingOf(error), {
+    ...context,
+    hasStarted: false,
+    interrupted: false,
+    inTools: false,
+  });
 }
 
 function describeSession({ session }: OpenSdkSession, connection: SdkConnection): JsonRecord {

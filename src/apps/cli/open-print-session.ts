@@ -2,6 +2,7 @@ import { abortable } from "../../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import { createHostedRuntime, type Runtime } from "../../runtime/create-runtime.ts";
+import { noCredentials } from "../../runtime/gather-session.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
 import { folderOptions } from "./check-session-options.ts";
@@ -84,40 +85,18 @@ export async function openPrintSession(
   }
 }
 
-/** What a run was asked for that the offline model, standing in for a missing key, must not pretend to give. */
-export interface OfflineFacts {
-  /** The value of `--model`. */
-  readonly model: string | undefined;
-  /** Whether a program reads the output. */
-  readonly isForProgram: boolean;
-  /** Whether the answers are kept and compared with those of others. */
-  readonly isEvaluated?: boolean;
-  readonly environment: CliHost["environment"];
-}
-
-/** Refuses an answer of the offline model where it was not chosen by name and would be taken for a real one. */
+/** Refuses an answer of the offline model where it stands in for a missing key instead of being chosen by name. */
 export function refuseOffline(
   { model, discovered }: Pick<Session, "model" | "discovered">,
-  facts: OfflineFacts,
+  {
+    model: chosen,
+    environment,
+  }: { readonly model: string | undefined; readonly environment: CliHost["environment"] },
 ): void {
   if (model.provider !== "offline") return;
-  const { environment } = facts;
-  const named = [facts.model, environment["ANTHROPIC_MODEL"], discovered.settings.settings.plain.model];
+  const named = [chosen, environment["ANTHROPIC_MODEL"], discovered.settings.settings.plain.model];
   if (named.some((name) => name !== undefined && /^offline(\/|$)/i.test(name.trim()))) return;
-  const reason = refusalReason(facts);
-  if (reason === undefined) return;
-  throw new RetinueError("no-credentials", `There is no key for a model, and ${reason}.`, {
-    advice:
-      "Set ANTHROPIC_API_KEY or the key of another provider, or choose the offline model with --model offline.",
-  });
-}
-
-function refusalReason({ model, isForProgram, isEvaluated, environment }: OfflineFacts): string | undefined {
-  if (model !== undefined && model.trim() !== "") return `the model ${JSON.stringify(model)} was asked for`;
-  if (isEvaluated === true) return "an evaluation keeps the results";
-  if (isForProgram) return "a program reads the result";
-  const ci = (environment["CI"] ?? "").trim().toLowerCase();
-  return ci === "" || ci === "0" || ci === "false" ? undefined : "this runs in CI";
+  throw noCredentials(chosen);
 }
 
 /** Refuses to ask Anthropic without a credential, which would only be a worse error, or none at all behind a proxy. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RunEnding } from "../../conversation/run-event.ts";
+import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import { startedTask } from "../../tasks/drive-task.ts";
@@ -62,9 +62,11 @@ describe("what is shown on stderr", () => {
         call: call("Grep", { pattern: "foo" }),
         effect: "read",
       } as const;
-      view.showChild?.({ event: started, state });
-      view.showChild?.({ event: { type: "turn-started", turn: 2 }, state });
-      view.showChild?.({ event: { type: "run-ended", ending }, state });
+      const show = (event: RunEvent): void =>
+        view.showChild?.({ type: event.type, agentId: state.id, event, state });
+      show(started);
+      show({ type: "turn-started", turn: 2 });
+      show({ type: "run-ended", ending });
       const lines = "[Explore look] · Grep foo\n[Explore look] completed: 1 call, 2.5 s\n";
       expect(text()).toBe(isTerminal ? lines : "");
     }

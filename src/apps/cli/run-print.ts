@@ -11,15 +11,9 @@ import {
 import type { CliHost, CliInput } from "./cli-host.ts";
 import { debugLine } from "./debug-line.ts";
 import { exitCodeOf } from "./end-signal.ts";
-import {
-  createNotice,
-  createPrintRuntime,
-  openPrintSession,
-  refuseKeyless,
-  refuseOffline,
-} from "./open-print-session.ts";
+import { createNotice, createPrintRuntime, openPrintSession, refuseKeyless } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
-import { createPrinter, type Printer, printFailure } from "./printer.ts";
+import { createTextPrinter, type Printer } from "./printer.ts";
 import { type CommandContext, misuse } from "./session-options.ts";
 import { reportInterruption } from "./views/report-interruption.ts";
 
@@ -32,7 +26,8 @@ export async function runPrint(
   const { host } = context;
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
   refuseTakingNothing(options);
-  const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isHosted: false });
+  if (request.output !== "text") return printForProgram(context, words, { options, request });
+  const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isForProgram: false });
   for (const note of notes) host.stderr.write(`retinue: ${note}\n`);
   const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
   const stop = new AbortController();
@@ -52,6 +47,28 @@ export async function runPrint(
   } finally {
     forget();
   }
+}
+
+/** What programs read is made by the program for hosts, so that it is the same with and without one. */
+async function printForProgram(
+  context: CommandContext,
+  words: readonly string[],
+  { options, request }: Pick<PrintRun, "options" | "request">,
+): Promise<number> {
+  const { host } = context;
+  const prompt = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
+  const { printMessages } = await import("../agent-sdk/print-messages.ts");
+  return printMessages(context, prompt, {
+    options,
+    request,
+    report({ host: { current }, stop }, closed) {
+      const session = current()?.session;
+      if (session === undefined) return;
+      if (isReaderGone(closed)) host.stderr.write(`${readerGone(session, options.approvals)}\n`);
+      if (stop.signal.aborted)
+        reportStopped(session, { reason: stop.signal.reason, approvals: options.approvals }, host);
+    },
+  });
 }
 
 interface PrintRun {
@@ -79,19 +96,10 @@ async function runSession(
     },
   });
   const given = { ...request.session, ...sdkSessionOptions(options) };
-  await using session = await openPrintSession(runtime, given, signal).catch((error: unknown) => {
-    if (!signal.aborted) printFailure(host, request, error);
-    throw error;
-  });
-  try {
-    const { model } = options;
-    refuseOffline(session, { model, isForProgram: request.output !== "text", environment: host.environment });
-    if (request.output !== "text" || !host.stdout.isTerminal) refuseKeyless(session, host.environment);
-  } catch (error) {
-    printFailure(host, request, error);
-    throw error;
-  }
-  const printer = writingDown(context, createPrinter(host, request, session, reported));
+  await using session = await openPrintSession(runtime, given, signal);
+  if (!host.stdout.isTerminal) refuseKeyless(session, host.environment);
+  const budget = request.session.maxBudgetUsd;
+  const printer = writingDown(context, createTextPrinter(host, session, { reported, budget }));
   context.debug?.(`session ${session.plan.sessionId}, model ${session.plan.model.value}`);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);

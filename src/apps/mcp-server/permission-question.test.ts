@@ -3,6 +3,8 @@ import type { ApprovalRequest } from "../../permissions/approver.ts";
 import { permissionQuestion } from "./pending-calls.ts";
 
 const request: ApprovalRequest = {
+  sessionId: "s1",
+  agentId: "a1",
   path: [
     { id: "main", name: "main" },
     { id: "a1", name: "reviewer" },

@@ -232,12 +232,18 @@ async function act(state: ServerState, request: IncomingMessage, response: Serve
   send(response, 200, "application/json", JSON.stringify(done));
 }
 
+const maxUnread = 16 * 1024 * 1024;
+
 /** Server-sent events until the page goes away. */
 function stream(response: ServerResponse, follow: Follow): void {
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" });
   response.flushHeaders();
   const stop = follow({
-    send: (update) => void response.write(`data: ${pageJson(update)}\n\n`),
+    send(update) {
+      // A page that does not read, as of a computer that sleeps, begins anew when it reads again.
+      if (response.writableLength > maxUnread) response.destroy();
+      else response.write(`data: ${pageJson(update)}\n\n`);
+    },
     onError: (error) => {
       const message = error instanceof Error ? error.message : String(error);
       response.write(`event: problem\ndata: ${JSON.stringify({ message })}\n\n`);

@@ -2,8 +2,10 @@ import { randomBytes } from "node:crypto";
 import { userInfo } from "node:os";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
 import type { CliHost } from "../cli/cli-host.ts";
 import { pathsOf } from "../cli/commands/tasks/find-named-task.ts";
+import { returnMemory } from "../cli/create-memory-return.ts";
 import { exitCodeOf } from "../cli/end-signal.ts";
 import { type CommandContext, misuse, refuseAgents } from "../cli/session-options.ts";
 import type { StoreContext } from "../cli/store/run-store-program.ts";
@@ -22,6 +24,8 @@ export interface StudioSource extends AsyncDisposable {
   readonly project: string;
   readonly act: NonNullable<StudioOptions["act"]>;
 }
+
+const memoryMs = 10_000;
 
 const loopback: ReadonlySet<string> = new Set(["127.0.0.1", "localhost", "::1"]);
 
@@ -65,6 +69,9 @@ export async function studio(
     acting: { user: userName(host), program: ownProgram(), environment: host.environment, cwd: host.cwd },
     log,
   });
+  // Reading a long session over and over leaves much more garbage than there is to keep.
+  setFlagsFromString("--semi-space-growth-factor=1");
+  const memory = setInterval(returnMemory, memoryMs).unref();
   host.stdout.write(`Studio: ${running.link}\n`);
   host.stderr.write("Open the link in a browser. Ctrl+C ends the studio.\n");
   try {
@@ -74,6 +81,7 @@ export async function studio(
     });
   } finally {
     forget();
+    clearInterval(memory);
     await running.close();
   }
   return leave.signal.aborted ? exitCodeOf(leave.signal.reason) : 0;

@@ -2,7 +2,7 @@
 import { hostname } from "node:os";
 import { dirname, relative } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { findSteeringSettingAround } from "../../permissions/gather-shell-facts.ts";
+import { askRepository } from "../../permissions/git/ask-repository.ts";
 import { createWorktreeGit, oneLine } from "../../tasks/worktree/worktree-git.ts";
 import { folderNeed, type WorkspacePlan } from "./workspace-plan.ts";
 
@@ -24,19 +24,20 @@ export async function findWorkspace(options: FindWorkspaceOptions): Promise<Work
   const { type, directory, agent } = options;
   if (type === "shared") return { type, directory, root: findRoot(directory, options.workers ?? []) };
   if (type === "pinned") return { type, directory, machine: hostname() };
-  const steering = findSteeringSettingAround(directory);
-  if (steering !== undefined)
+  const repository = await askRepository(directory, { environment: options.environment, folders: [] });
+  if (repository.type === "unclear") throw unusable(repository.reason);
+  if (repository.type === "repository" && repository.steering !== undefined)
     throw unusable(
-      `the setting ${steering} of its repository may start programs, which no worker would have`,
+      `the setting ${repository.steering} of its repository may start programs, which no worker would have`,
     );
   const git = createWorktreeGit({ ...options, trusted: false });
   const ask = async (...words: readonly string[]): Promise<string> =>
     oneLine(await git(directory, words)) ?? "";
   const top = await ask("rev-parse", "--show-toplevel");
   const base = await ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}");
-  const repository = await ask("remote", "get-url", "origin");
+  const origin = await ask("remote", "get-url", "origin");
   if (top === "" || base === "") throw unusable(`${directory} is in no git repository with a commit`);
-  if (repository === "") throw unusable(`the repository in ${top} has no remote named origin`);
+  if (origin === "") throw unusable(`the repository in ${top} has no remote named origin`);
   if ((await ask("status", "--porcelain", "--untracked-files=all")) !== "")
     throw unusable("there are changes that are not committed, which a worker would not see");
   if ((await ask("branch", "--remotes", "--contains", base)) === "")
@@ -44,7 +45,7 @@ export async function findWorkspace(options: FindWorkspaceOptions): Promise<Work
   const subdirectory = relative(top, directory);
   return {
     type,
-    repository,
+    repository: origin,
     base,
     branch: `retinue/${agent}`,
     ...(subdirectory === "" ? {} : { subdirectory }),

@@ -97,7 +97,8 @@ interface GitWorkspaceOptions extends Omit<OpenWorkspaceOptions, "plan"> {
 async function openGitWorkspace(options: GitWorkspaceOptions): Promise<Workspace> {
   const { plan, folder, saved, environment, signal } = options;
   const git = createWorktreeGit({
-    environment: { ...environment, GIT_ALLOW_PROTOCOL: "https:ssh:file" },
+    environment,
+    protocols: "https:ssh:file",
     // Its own repositories, which no one else configures.
     trusted: true,
     signal,

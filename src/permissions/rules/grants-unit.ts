@@ -15,8 +15,32 @@ export function grantsUnit(specifier: CommandSpecifier, unit: ShellUnit): boolea
   if (grantText === undefined) return false;
   if (specifier.text === grantText || specifier.text === written) return true;
   if (specifier.match === "exact") return false;
+  if (!namesProgram(specifier, unit)) return false;
   if (exactOnly !== undefined && !reachesFarEnough(specifier, unit)) return false;
   return matchesText(specifier, grantText) && pinsUrl(specifier, unit);
+}
+
+/**
+ * Whether the words before the first star name the program itself, or the folder that it is in. A star that other words
+ * follow covers no options of a program that is not known: one of them could start another.
+ */
+function namesProgram({ match, text }: CommandSpecifier, { words, namesFiles }: ShellUnit): boolean {
+  if (match !== "wildcard") return true;
+  const [before = "", ...after] = text.split("*");
+  const [program = ""] = before.split(" ");
+  const own = words[0]?.text ?? "";
+  const isFolder =
+    program.includes("/") && own.startsWith(program) && !own.slice(program.length).includes("/");
+  // `ls*` names every program that begins so.
+  const isBeginning = !program.includes("/") && text === `${program}*` && own.startsWith(program);
+  if (program === "" || (own !== program && !isFolder && !isBeginning)) return false;
+  const isOpenEnded = after.every((part) => part === "");
+  const named = text.split(/[\s*]+/);
+  return (
+    isOpenEnded ||
+    namesFiles === undefined ||
+    words.every((word, at) => at === 0 || !word.text.startsWith("-") || named.includes(word.text))
+  );
 }
 
 /** A rule with an address covers a request to that host, and nothing that could lead it elsewhere. */

@@ -48,6 +48,17 @@ describe("rules for a shell command", () => {
     ["npm install left-pad", ["Bash(npm install left-pad)"]],
     ["git push --receive-pack=./x origin", ["Bash(git push --receive-pack=./x origin)"]],
     ["git push; git push --force", ["Bash(git push *)"]],
+    [
+      "make a; make b; make c; make d; make e; make f",
+      ["Bash(make a; make b; make c; make d; make e; make f)"],
+    ],
+    ["make all > notes.txt", ["Bash(make all)", "Edit(./**)"]],
+    ["make all > src/notes.txt", ["Bash(make all)", "Edit(src/**)"]],
+    [
+      `make all > ${join(root, "elsewhere", "x")}`,
+      ["Bash(make all)", `Edit(/${join(root, "elsewhere")}/**)`],
+    ],
+    ["cd /tmp && make all", ["Bash(cd /tmp && make all)"]],
   ])("%j: %j", async (command, expected) => {
     expect(await suggest(bash(command))).toEqual(expected);
   });
@@ -55,8 +66,6 @@ describe("rules for a shell command", () => {
   it.each([
     ["a command that is not understood", "eval $X"],
     ["a command whose name is not known", "$TOOL x"],
-    ["more parts than a person would read", "make a; make b; make c; make d; make e; make f"],
-    ["a file that no rule for commands allows", `make all > ${join(root, "elsewhere")}`],
     ["a file that steers the system", "make all > .git/hooks/pre-commit"],
     ["what only reads and needs none", "ls"],
   ])("suggests none for %s", async (_, command) => {
@@ -97,7 +106,7 @@ describe("[PRM-5, PRM-8] the rule that allows exactly one call", () => {
     ["git push origin main", ["Bash(git push origin main)"]],
     ["ls && npm run build 2>&1 | tail -5", ["Bash(npm run build)"]],
     [`cat ${join(home, "notes", "a.md")}`, ["Read(~/notes/a.md)"]],
-    ["npm test > report.txt", ["Bash(npm test)", `Edit(/${join(work, "report.txt")})`]],
+    ["npm test > report.txt", ["Bash(npm test)", "Edit(./report.txt)"]],
   ])("%s: %j", async (command, rules) => {
     expect(await exactly(bash(command))).toEqual(rules);
     expect(await decisionWith(rules, bash(command))).toBe("allow");
@@ -127,8 +136,18 @@ describe("rules for files, hosts and servers", () => {
   const read = (path: string): CallToJudge => ({ tool: "Read", effect: "read", input: { file_path: path } });
 
   it("name the folder of a file, for editing or for reading", async () => {
-    expect(await suggest(write(join(work, "src", "a.ts")))).toEqual([`Edit(/${join(work, "src")}/**)`]);
+    expect(await suggest(write(join(work, "src", "a.ts")))).toEqual(["Edit(src/**)"]);
     expect(await suggest(read(join(root, "other", "b.ts")))).toEqual([`Read(/${join(root, "other")}/**)`]);
+  });
+
+  it("name a file alone that steers programs, and one in the working directory by its place", async () => {
+    expect(await suggest(write(join(work, "package.json")))).toEqual(["Edit(./package.json)"]);
+    expect(await suggest(write(join(work, "packages", "a", "Makefile")))).toEqual([
+      "Edit(packages/a/Makefile)",
+    ]);
+    expect(await decisionWith(["Edit(./package.json)"], write(join(work, "src", "package.json")))).toBe(
+      "ask",
+    );
   });
 
   it("name the file alone where its folder holds a home", async () => {

@@ -1,6 +1,6 @@
-import { factsOf, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
+import { factsOf, isDevice, type PermissionRequest, type ShellFacts } from "../call-facts.ts";
 import { decide } from "../decide.ts";
-import type { PermissionPolicy } from "../permission-policy.ts";
+import { isInside, type PermissionPolicy, whyNotAccepted } from "../permission-policy.ts";
 import type { ShellAnalysis, ShellUnit } from "../shell/shell-analysis.ts";
 import { formatRule, type PermissionRule, parseRule } from "./parse-rule.ts";
 
@@ -15,39 +15,55 @@ export interface SuggestOptions {
 
 /**
  * Rules that together would allow this call and little more: one for each part of a shell command, the folder of a path,
- * the host of an address. None when they could not be kept to that, or when no rule would help under this policy.
+ * the host of an address. None when they could not be kept to that, or when no rule would help under this policy. The
+ * first that work are taken: for calls like this one, for this very command, for the whole line.
  */
 export function suggestRules(
   request: PermissionRequest,
   policy: PermissionPolicy,
   { anchor, exact = false }: SuggestOptions,
 ): readonly string[] {
-  const rules = [...new Set(candidates(request, policy, exact))].map(readBack);
-  const understood = rules.filter((rule) => rule !== undefined);
-  if (understood.length === 0 || understood.length !== rules.length || rules.length > maxRules) return [];
-  const added = understood.map((rule) => ({ rule, anchor }));
-  const allowed = decide(request, { ...policy, allow: [...policy.allow, ...added] }, { attended: false });
-  return allowed.type === "allow" ? understood.map(formatRule) : [];
+  if (decide(request, policy, { attended: false }).type === "allow") return [];
+  for (const texts of attempts(request, policy, exact)) {
+    const rules = [...new Set(texts)].map(readBack);
+    const understood = rules.filter((rule) => rule !== undefined);
+    if (understood.length === 0 || understood.length !== rules.length || rules.length > maxRules) continue;
+    const added = understood.map((rule) => ({ rule, anchor }));
+    const allowed = decide(request, { ...policy, allow: [...policy.allow, ...added] }, { attended: false });
+    if (allowed.type === "allow") return understood.map(formatRule);
+  }
+  return [];
+}
+
+/** The rules to be tried, from wide to narrow. */
+function attempts(
+  request: PermissionRequest,
+  policy: PermissionPolicy,
+  exact: boolean,
+): readonly (readonly string[])[] {
+  const { shell } = factsOf(request);
+  if (shell === undefined) return [candidates(request, policy, exact)];
+  if (shell.analysis.opaque !== undefined) return [];
+  const files = (isExact: boolean): readonly string[] =>
+    outsidePaths(shell, policy).map(({ use, path }) => `${use}(${pathPattern(path, policy, isExact)})`);
+  const line = `Bash(${shell.analysis.exactText})`;
+  const narrow = [[...shellRules(shell.analysis, true), ...files(true)], [line], [line, ...files(true)]];
+  return exact ? narrow : [[...shellRules(shell.analysis, false), ...files(false)], ...narrow];
 }
 
 function candidates(request: PermissionRequest, policy: PermissionPolicy, exact: boolean): readonly string[] {
   const { tool, effect, host, input } = request;
   const facts = factsOf(request);
-  const pattern = (path: string): string => (exact ? filePattern : folderPattern)(path, policy.home);
-  if (facts.shell !== undefined)
-    return [
-      ...shellRules(facts.shell.analysis, exact),
-      ...(exact
-        ? outsidePaths(facts.shell, policy).map(
-            ({ use, path }) => `${use}(${filePattern(path, policy.home)})`,
-          )
-        : []),
-    ];
   if (tool === "Skill" && typeof input["skill"] === "string") return [`${tool}(${input["skill"]} *)`];
   if (host !== undefined) return [`${tool}(domain:${host})`];
-  if (effect === "edit") return request.paths.map((path) => `Edit(${pattern(path)})`);
+  if (effect === "edit")
+    return facts.paths.flatMap((path) => {
+      const isWithin = path.forms.every((form) => isInside(form, policy.workingDirectories));
+      const isSteering = isWithin && whyNotAccepted(path, policy) !== undefined;
+      return path.forms.map((form) => `Edit(${pathPattern(form, policy, exact || isSteering)})`);
+    });
   if (effect === "read" && request.paths.length > 0)
-    return request.paths.map((path) => `Read(${pattern(path)})`);
+    return request.paths.map((path) => `Read(${pathPattern(path, policy, exact)})`);
   if (!tool.startsWith("mcp__")) return [];
   return [facts.mcp === undefined ? tool : `mcp__${facts.mcp.server}__${facts.mcp.tool}`];
 }
@@ -55,17 +71,15 @@ function candidates(request: PermissionRequest, policy: PermissionPolicy, exact:
 /** The files of a shell call that rules for commands do not open. */
 function outsidePaths(
   { units, redirects, analysis }: ShellFacts,
-  { workingDirectories, mode }: PermissionPolicy,
+  policy: PermissionPolicy,
 ): readonly { readonly use: "Read" | "Edit"; readonly path: string }[] {
   const reading = units.flatMap(({ paths }, at) => (analysis.units[at]?.readOnly === true ? paths : []));
-  return [...reading, ...redirects].flatMap(({ use, forms }) => {
-    const isInside = forms.every((form) =>
-      workingDirectories.some((folder) => form === folder || form.startsWith(`${folder}/`)),
-    );
-    const isOpen = isInside && (use === "read" || mode === "acceptEdits");
-    return isOpen
-      ? []
-      : forms.map((path) => ({ use: use === "read" ? ("Read" as const) : ("Edit" as const), path }));
+  return [...reading, ...redirects].flatMap((fact) => {
+    const { use, forms } = fact;
+    const isWithin = forms.every((form) => isInside(form, policy.workingDirectories));
+    const isAccepted = policy.mode === "acceptEdits" && whyNotAccepted(fact, policy) === undefined;
+    if (isDevice(fact) || (isWithin && (use === "read" || isAccepted))) return [];
+    return forms.map((path) => ({ use: use === "read" ? ("Read" as const) : ("Edit" as const), path }));
   });
 }
 
@@ -111,16 +125,22 @@ const gitCommands: ReadonlySet<string> = new Set(["add", "commit", "push", "swit
 
 const packageManagers: ReadonlySet<string> = new Set(["npm", "pnpm", "yarn"]);
 
-/** One file, with `~` for the home directory. */
-function filePattern(path: string, home: string): string {
-  if (!path.startsWith("/") || /[*?[\]\\{}!()]/.test(path)) return "";
-  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : `/${path}`;
-}
-
-/** The folder a file is in; the file itself where that folder holds a whole home or more. */
-function folderPattern(path: string, home: string): string {
+/** How a rule names a file, or the folder it is in: from the first working directory, from home, or from the root. */
+function pathPattern(
+  path: string,
+  { home, workingDirectories: [work = ""] }: PermissionPolicy,
+  exact: boolean,
+): string {
   if (!path.startsWith("/") || /[*?[\]\\{}!()]/.test(path)) return "";
   const folder = path.slice(0, path.lastIndexOf("/"));
+  // A folder that holds a whole home or more is too much.
   const isWide = folder === "" || home === folder || home.startsWith(`${folder}/`);
-  return isWide ? `/${path}` : `/${folder}/**`;
+  const isFile = exact || isWide;
+  if (work !== "" && path.startsWith(`${work}/`)) {
+    const inside = path.slice(work.length + 1);
+    if (isFile) return inside.includes("/") ? inside : `./${inside}`;
+    return folder === work ? "./**" : `${folder.slice(work.length + 1)}/**`;
+  }
+  if (isFile) return exact && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : `/${path}`;
+  return `/${folder}/**`;
 }

@@ -2,6 +2,7 @@ import { judgeCommand } from "./programs/judge-command.ts";
 import { gitFolders, hasHarmlessGitGlobals, withoutGitGlobals } from "./programs/judge-git.ts";
 import type { Judgement, Place, UsedPath } from "./programs/judgement.ts";
 import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
+import type { Surroundings } from "./walk.ts";
 import { quoteWord, type Word } from "./word.ts";
 import { launchers, managers, runners } from "./wrapper-specs.ts";
 
@@ -19,10 +20,8 @@ export interface UnitInput {
   readonly paths?: readonly UsedPath[];
   /** It runs in the form in which it is written, whatever form was judged. */
   readonly asWritten?: true | undefined;
-  /** What is appended to a command that shows tracked contents, so that it leaves out what rules deny. */
-  readonly exclusions?: readonly string[] | undefined;
-  /** The folder of the repository, where rules forbid some of its paths. */
-  readonly repository?: string | undefined;
+  /** What rules keep from being read is left out by programs that can. */
+  readonly surroundings?: Omit<Surroundings, "home" | "matches">;
   /** Texts that the command gets on its input, which some programs run. */
   readonly input?: readonly string[];
 }
@@ -31,18 +30,19 @@ export interface CreatedUnit {
   readonly unit: ShellUnit;
   /** What runs in place of the words. */
   readonly rendered?: readonly string[];
-  readonly isLimited?: true;
+  /** What it leaves out, for the result. */
+  readonly note?: string;
 }
 
 /** Describes one simple command for the rules. */
 export function createUnit(input: UnitInput): CreatedUnit {
-  const { words } = input;
+  const { words, surroundings: { exclusions, repository, filters, unreadable = [] } = {} } = input;
   const name = words[0];
   const here = input.directories.length === 1 && input.directories[0] === "";
-  const directories = ownDirectories(words, input.directories);
-  const isKnown = !directories.includes("unknown");
-  const judged =
-    name?.literal === true ? judgeName(words, { isKnown, repository: input.repository }) : undefined;
+  const entered = ownDirectories(words, input.directories);
+  const isKnown = !entered.includes("unknown");
+  const judged = name?.literal === true ? judgeName(words, { isKnown, repository, filters }) : undefined;
+  const directories = enterFolders(judged?.folders ?? [], entered);
   const reason = input.reason ?? noGrantReason(name, here);
   const exactOnly = input.exactOnly ?? judged?.exactOnly;
   const wildcardHead = input.exactOnly === undefined ? judged?.wildcardHead : input.wildcardHead;
@@ -58,7 +58,11 @@ export function createUnit(input: UnitInput): CreatedUnit {
   const started = startedWords(words, judged, input.input ?? []);
   const namesFiles = judged === undefined ? ("any" as const) : judged.namesFiles;
   const limited =
-    readOnly && judged?.showsTracked === true && input.exclusions !== undefined ? judged.limited : undefined;
+    readOnly && judged?.showsTracked === true && exclusions !== undefined ? judged.limited : undefined;
+  const searching =
+    readOnly && input.asWritten !== true && unreadable.length > 0
+      ? judged?.leaveOut?.(unreadable)
+      : undefined;
   const unit: ShellUnit = {
     words: shownWords.map(({ text, literal, glob }) => ({ text, literal, glob })),
     written: writtenText(words),
@@ -66,7 +70,11 @@ export function createUnit(input: UnitInput): CreatedUnit {
     readOnly,
     obeysDirectory: judged?.anywhere !== true,
     directories,
-    operands: toOperands([...(input.paths ?? []), ...(judged?.paths ?? [])], directories),
+    operands: toOperands([...(input.paths ?? []), ...(judged?.paths ?? [])], directories).map((operand) =>
+      searching === undefined || operand.below === undefined
+        ? operand
+        : { ...operand, leavesOut: unreadable },
+    ),
     ...(reason === undefined ? { grantText: grantText(words) } : { reason }),
     ...(exactOnly !== undefined && { exactOnly }),
     ...(wildcardHead !== undefined && { wildcardHead }),
@@ -76,12 +84,23 @@ export function createUnit(input: UnitInput): CreatedUnit {
     ...(judged?.showsTracked === true && limited === undefined && { showsTracked: true as const }),
     ...(namesFiles !== undefined && { namesFiles }),
     ...(judged?.tree !== undefined && { tree: judged.tree }),
+    ...(judged?.transport !== undefined && { transport: judged.transport }),
     ...(started.length > 0 && { started }),
     ...(removesUnknown(judged?.paths ?? [], directories) &&
       !movers.has(baseName(name?.text ?? "")) && { removesUnknown: true as const }),
   };
   if (limited !== undefined)
-    return { unit, rendered: [...limited, ...(input.exclusions ?? []).map(quoteWord)], isLimited: true };
+    return {
+      unit,
+      rendered: [...limited, ...(exclusions ?? []).map(quoteWord)],
+      note: "Files that rules deny were left out of what git shows.",
+    };
+  if (searching !== undefined)
+    return {
+      unit,
+      rendered: searching,
+      note: `Files that rules keep from being read were left out of the search: ${unreadable.map((each) => each.name).join(", ")}.`,
+    };
   return readOnly && judged?.rendered !== undefined ? { unit, rendered: judged.rendered } : { unit };
 }
 
@@ -99,8 +118,12 @@ function removesUnknown(paths: readonly UsedPath[], directories: readonly string
 
 /** Where `git -C` goes, from each directory it may start in. */
 function ownDirectories(words: readonly Word[], directories: readonly string[]): readonly string[] {
-  if (words[0]?.literal !== true || baseName(words[0].text) !== "git") return directories;
-  return gitFolders(words).reduce(
+  const isGit = words[0]?.literal === true && baseName(words[0].text) === "git";
+  return isGit ? enterFolders(gitFolders(words), directories) : directories;
+}
+
+function enterFolders(folders: readonly Word[], directories: readonly string[]): readonly string[] {
+  return folders.reduce(
     (from, { path, pathKnown, literal }) =>
       from.map((directory) => {
         if (!pathKnown || !literal) return "unknown";
@@ -126,9 +149,12 @@ export function writtenText(words: readonly Word[]): string {
 /** Paths in each directory the command may run in; those that are no files are left out. */
 export function toOperands(paths: readonly UsedPath[], directories: readonly string[]): PathOperand[] {
   return paths.flatMap(({ word, use, below: reach }): PathOperand[] => {
-    const below = word.isBelow === true ? "all" : reach;
+    const own = word.printed === undefined ? "all" : "follow";
+    const below = word.isBelow === true ? own : reach;
     const rest = {
       use,
+      ...(word.printed === "split" && { isSplit: true as const }),
+      ...(word.names !== undefined && { names: word.names }),
       ...(below !== undefined && { below }),
       ...(word.isSelection === true && { isSelection: true as const }),
     };

@@ -7,14 +7,9 @@ import type { ShellAnalysis } from "./shell-analysis.ts";
 import type { GlobRequest, Surroundings } from "./walk.ts";
 
 /** Where a command is to run. */
-export interface ShellPlace {
-  readonly home: string;
+export interface ShellPlace extends Omit<Surroundings, "matches"> {
   /** The folder the command starts in; absolute and real. */
   readonly directory: string;
-  /** Paths, as git writes them, that rules deny. */
-  readonly exclusions?: readonly string[];
-  /** The folder of the repository they belong to. */
-  readonly repository?: string;
 }
 
 const maxPasses = 4;
@@ -25,11 +20,10 @@ export async function loadAnalysis(command: string, place: ShellPlace): Promise<
   if (kept !== undefined) return kept;
   const [grammar, { analyzeWith }] = await Promise.all([import("unbash"), import("./shell-analysis.ts")]);
   const found = new Map<string, readonly string[] | "too-many">();
+  const { directory: _, ...around } = place;
   const surroundings: Surroundings = {
-    home: place.home,
+    ...around,
     matches: (request) => found.get(`${request.directory}\0${request.pattern}`),
-    ...(place.exclusions !== undefined && { exclusions: place.exclusions }),
-    ...(place.repository !== undefined && { repository: place.repository }),
   };
   let draft = analyzeWith(grammar, command, surroundings);
   // A pattern may be in a folder or a loop that another pattern names.
@@ -58,7 +52,7 @@ async function lookUp(
   found.set(`${directory}\0${pattern}`, (await findGlobMatches(pattern, folder)) ?? "too-many");
 }
 
-/** Only saves time: without file patterns an analysis depends on nothing but the text, the home and the exclusions. */
+/** Only saves time: without file patterns an analysis depends on nothing but the text and what surrounds it. */
 const recent = new Map<string, ShellAnalysis>();
 const keptCount = 256;
 const keptLength = 4_000;
@@ -68,8 +62,8 @@ function keep(command: string, place: ShellPlace, analysis: ShellAnalysis): void
   if (command.length <= keptLength) recent.set(keyOf(command, place), analysis);
 }
 
-function keyOf(command: string, { home, repository = "", exclusions = [] }: ShellPlace): string {
-  return [home, repository, ...exclusions, command].join("\0");
+function keyOf(command: string, { directory: _, ...around }: ShellPlace): string {
+  return `${JSON.stringify(around)}\0${command}`;
 }
 
 const maxMatches = 200;

@@ -203,10 +203,37 @@ function runInner(walk: Walk, words: readonly Word[], unwrapped: Unwrapped, cont
     runText(walk, unwrapped.inner, words, { ...inside, dialect: "sh" });
     return { flow: staying(scene.state), text: renderWords(words) };
   }
-  const ran = runWords(walk, unwrapped.inner, { scene: inside, input: context.input });
+  const inner = withFound(unwrapped, inside) ?? unwrapped.inner;
+  const ran = runWords(walk, inner, { scene: inside, input: context.input });
   const text = `${renderWords(words.slice(0, unwrapped.before))} ${ran.text}`;
   const isBuiltin = /^(?:command|builtin)$/.test(words[0]?.text ?? "");
   return { flow: isBuiltin ? ran.flow : staying(scene.state), text };
+}
+
+/** The words of a command that only reads, where `xargs` gives it names that a search has found. */
+function withFound({ taken, inner }: Unwrapped, { found, state }: Scene): readonly Word[] | undefined {
+  const last = inner.at(-1);
+  if (found === undefined || taken === undefined || last === undefined || last.source !== "")
+    return undefined;
+  if (taken === "whole" && !found.isExact) return undefined;
+  const named = [...found.places, ...found.places.slice(-1)].map(
+    ({ path, names }, at): Word => ({
+      ...last,
+      path,
+      ...(names !== undefined && { names }),
+      pathKnown: true,
+      loose: false,
+      isBelow: true,
+      printed: taken,
+      ...(at > 0 && { continued: true, repeated: true }),
+    }),
+  );
+  const words = [...inner.slice(0, -1), ...named];
+  const [directory, ...others] = state.directories;
+  const isSame = others.length === 0 && found.places.every((place) => place.directory === directory);
+  const isPlain = taken === "whole" || found.places.every(({ path }) => !/[\s'"\\]/.test(path));
+  const { unit } = createUnit({ words, directories: state.directories, outer: [] });
+  return isSame && isPlain && unit.readOnly ? words : undefined;
 }
 
 const shellOptions = optionTable(
@@ -294,18 +321,17 @@ function deeper(scene: Scene, words: readonly Word[], change: Partial<Scene>): S
 /** Notes a command and returns what runs for it. */
 function pushUnit(walk: Walk, words: readonly Word[], scene: Scene, extra: Partial<UnitInput> = {}): string {
   const { state, outer } = scene;
-  const { unit, rendered, isLimited } = createUnit({
+  const { unit, rendered, note } = createUnit({
     words,
     directories: state.directories,
     outer,
     reason: scene.reason,
     asWritten: scene.asWritten,
-    exclusions: walk.surroundings.exclusions,
-    repository: walk.surroundings.repository,
+    surroundings: walk.surroundings,
     ...extra,
   });
   walk.units.push(unit);
-  if (isLimited === true) walk.notes.add("Files that rules deny were left out of what git shows.");
+  if (note !== undefined) walk.notes.add(note);
   return rendered === undefined ? renderWords(words) : rendered.join(" ");
 }
 

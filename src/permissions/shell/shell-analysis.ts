@@ -1,6 +1,14 @@
 import type { Command, CompoundList, SyntaxNode } from "unbash";
+import type { GitTransport } from "./programs/git-transport.ts";
 import type { TreeStep } from "./programs/tree-steps.ts";
-import { type GlobRequest, type Grammar, initialState, type Surroundings, type Walk } from "./walk.ts";
+import {
+  type GlobRequest,
+  type Grammar,
+  initialState,
+  type Surroundings,
+  type UnreadableName,
+  type Walk,
+} from "./walk.ts";
 import { walkScript } from "./walk-script.ts";
 
 /** One argument as rules and guards see it. */
@@ -32,6 +40,12 @@ export interface PathOperand {
   readonly below?: "all" | "visible" | "follow";
   /** Of what is below it, some files were chosen by their names or otherwise. */
   readonly isSelection?: true;
+  /** Of what is below it, only files whose names fit one of these patterns are used. */
+  readonly names?: readonly string[];
+  /** A name below it that holds a blank or a quote is taken for several. */
+  readonly isSplit?: true;
+  /** Of what is below it, these are left out by the command itself. */
+  readonly leavesOut?: readonly UnreadableName[];
 }
 
 /** One simple command that could run. */
@@ -72,6 +86,8 @@ export interface ShellUnit {
   readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that its words need not name. */
   readonly tree?: readonly TreeStep[];
+  /** How git reaches other repositories, or an editor that this one names. */
+  readonly transport?: GitTransport;
   /** Words that may be a command which this one starts, from any of them on. */
   readonly started?: readonly (readonly string[])[];
   /** Why there is no `grantText`. */

@@ -4,6 +4,8 @@ import { type WrapperSpec, wrapperSpecs } from "./wrapper-specs.ts";
 
 /** What a command that starts another one starts. */
 export interface Unwrapped {
+  /** How `xargs` takes the names that come in; its further words are then files of them. */
+  readonly taken?: "whole" | "split" | undefined;
   /** The inner command, or shell text. */
   readonly inner: readonly Word[];
   /** So many words are before the inner command. */
@@ -77,6 +79,7 @@ function describe({ name, spec, scanned, inner, at, text, before, variables }: P
   const arguments_ = isText && all[0]?.text === "-c" ? all.slice(1) : all;
   return {
     inner: name === "xargs" ? withArguments(arguments_, scanned) : arguments_,
+    ...(name === "xargs" && { taken: takenNames(scanned) }),
     before: at,
     isText,
     variables,
@@ -121,6 +124,16 @@ function withArguments(words: readonly Word[], { options }: ScannedWords): reado
   if (marks.length > 0 && !counts) return marked;
   return [...marked, { ...unknownWord(""), source: "", rendered: "" }];
 }
+
+/** Whether `xargs` takes each name for itself, splits its input at blanks and quotes, or neither is clear. */
+function takenNames({ options }: ScannedWords): "whole" | "split" | undefined {
+  const names = options.map(({ name }) => name);
+  if (names.every((name) => splitting.has(name)))
+    return names.some((name) => /^(?:0|null)$/.test(name)) ? "whole" : "split";
+  return undefined;
+}
+
+const splitting = new Set("0 null n max-args P max-procs r no-run-if-empty t verbose x exit".split(" "));
 
 function written(words: readonly Word[]): UsedPath[] {
   return words.filter(({ text }) => !/^\d+$/.test(text)).map((word) => ({ word, use: "write" }));

@@ -42,6 +42,7 @@ export function walkCommand(walk: Walk, command: Command, scene: Scene): Step {
     ...scene,
     outer: assigned.length === 0 ? scene.outer : [...scene.outer, written],
     reason: scene.reason ?? environmentReason(assignments, words),
+    found: command.redirects.some(({ operator }) => operator.includes("<")) ? undefined : scene.found,
   };
   const context: RunContext = { scene: inside, input: redirections.input };
   const ran = runWords(walk, words, context);

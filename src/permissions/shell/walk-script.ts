@@ -13,7 +13,9 @@ import type {
 } from "unbash";
 import { expandSingle, expandWord } from "./expand-word.ts";
 import { privateName } from "./private-name.ts";
+import { namesOf } from "./programs/judge-find.ts";
 import { arithmeticText, renderArithmetic, renderPart } from "./render-arithmetic.ts";
+import type { ShellUnit } from "./shell-analysis.ts";
 import {
   assign,
   assignedNames,
@@ -84,7 +86,13 @@ function walkAndOr(walk: Walk, { commands, operators }: AndOr, scene: Scene): St
 }
 
 function walkPipeline(walk: Walk, { prefixes, commands, operators }: Pipeline, scene: Scene): Step {
-  const steps = commands.map((command) => walkAny(walk, command, scene));
+  let found: Scene["found"];
+  const steps = commands.map((command, at) => {
+    const before = walk.units.length;
+    const step = walkAny(walk, command, { ...scene, found });
+    found = operators[at] === "|" ? foundNames(walk.units.slice(before)) : undefined;
+    return step;
+  });
   const before = prefixes.map((prefix) => {
     if (prefix.type === "Negation") return "! ";
     return prefix.posix === undefined ? "time " : "time -p ";
@@ -98,13 +106,33 @@ function walkPipeline(walk: Walk, { prefixes, commands, operators }: Pipeline, s
   return { flow: negated ? { success: only.failure, failure: only.success } : only, text };
 }
 
+/** What a search prints that runs alone and prints names only. */
+function foundNames(units: readonly ShellUnit[]): Scene["found"] {
+  const [unit] = units;
+  const program = unit?.words[0]?.text ?? "";
+  if (unit === undefined || units.length !== 1 || !unit.readOnly) return undefined;
+  const options = unit.words.slice(1).map(({ text }) => text);
+  const isSearch =
+    program === "find"
+      ? !options.some((text) => /^-(?:printf|ls|exec.*|ok.*|.?newer.*|samefile|files0-from)$/.test(text))
+      : /^(?:grep|rg)$/.test(program) &&
+        options.some((text) => /^-[a-zA-Z]*l$|^--files(?:-with-matches)?$/.test(text));
+  const places = unit.operands.filter(({ use }) => use === "read");
+  if (!isSearch || places.length === 0 || places.some(({ literal }) => !literal)) return undefined;
+  const names = program === "find" ? namesOf(unit.words.slice(1)) : {};
+  return {
+    places: places.map((place) => ({ ...place, ...names })),
+    isExact: program === "find" && options.includes("-print0"),
+  };
+}
+
 function walkAny(walk: Walk, node: CommandNode, scene: Scene): Step {
   switch (node.type) {
     case "Command":
       return walkCommand(walk, node, scene);
     case "Redirected": {
       const { text } = walkRedirections(walk, node.redirects, scene);
-      const { flow, text: command } = walkAny(walk, node.command, scene);
+      const { flow, text: command } = walkAny(walk, node.command, { ...scene, found: undefined });
       // Where a file cannot be opened, nothing runs.
       const failure = either(flow.failure, scene.state);
       return { flow: { success: flow.success, failure }, text: `${command}${text}` };

@@ -24,6 +24,18 @@ export interface Surroundings {
   readonly exclusions?: readonly string[];
   /** The folder of the repository they belong to. */
   readonly repository?: string;
+  /** Filters of git that settings name, which are switched off where it only reads. */
+  readonly filters?: readonly string[];
+  /** What rules keep from being read, for programs that search whole folders. */
+  readonly unreadable?: readonly UnreadableName[];
+}
+
+/** Files and folders of a name that rules keep from being read, at any depth. */
+export interface UnreadableName {
+  /** It may hold `*` and `?`. */
+  readonly name: string;
+  /** Only what is below a folder of this name is meant. */
+  readonly isFolder?: true;
 }
 
 /** What one walk over a command has found so far. */
@@ -43,6 +55,13 @@ export interface Walk {
 }
 
 /** What surrounds one command. */
+/** What a search prints, one name each. */
+export interface FoundNames {
+  readonly places: readonly PathOperand[];
+  /** Each name ends in NUL, so that none can be taken for several. */
+  readonly isExact: boolean;
+}
+
 export interface Scene {
   readonly state: State;
   /** `sh` reads some of bash's syntax differently. */
@@ -58,6 +77,8 @@ export interface Scene {
   readonly settled?: boolean;
   /** It is in `$( )`, backticks or `<( )`. */
   readonly substituted?: true;
+  /** The names that come in by a pipe, where they are known to be of files below some places. */
+  readonly found?: FoundNames | undefined;
   /** It is only looked at for deny and ask rules; what is not understood in it makes nothing opaque. */
   readonly supposed?: true;
 }

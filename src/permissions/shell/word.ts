@@ -21,6 +21,10 @@ export interface Word extends ShellWord {
   readonly repeated?: true;
   /** It is a file at or below its path. */
   readonly isBelow?: true;
+  /** Its name was printed by another program: links are followed, and `split` takes blanks in a name for its end. */
+  readonly printed?: "whole" | "split";
+  /** One of these patterns fits the name of the file. */
+  readonly names?: readonly string[];
   /** Of those, it is one that was chosen by its name or otherwise. */
   readonly isSelection?: true;
   /** Its value is not known, but it is a whole number. */
@@ -113,6 +117,8 @@ export interface ScannedWords {
   readonly operands: readonly Word[];
   /** Words taken when the scan stopped at the first operand. */
   readonly taken: number;
+  /** Where the word `--` is that ends the options. */
+  readonly ended?: number;
   /** Why the words are not understood: an option that the table does not have, or a word that may turn into one. */
   readonly unclear?: string;
   /** A word may turn into an option, and nothing else is unclear. */
@@ -161,9 +167,11 @@ export function scanOptions(
     unclear: undefined,
   };
   const operands: Word[] = [];
+  let ended: number | undefined;
   while (scan.at < words.length) {
     const word = words[scan.at] as Word; // within the bounds that the loop has just checked
     if (word.text === "--" && word.literal) {
+      ended = scan.at;
       operands.push(...words.slice(scan.at + 1));
       scan.at += 1;
       break;
@@ -182,7 +190,14 @@ export function scanOptions(
   const unclear =
     scan.unclear ?? (loose ? "an argument is only known when it runs and may be an option" : undefined);
   const isLoose = loose && scan.unclear === undefined;
-  return { options, operands, taken, loose: isLoose, ...(unclear !== undefined && { unclear }) };
+  return {
+    options,
+    operands,
+    taken,
+    loose: isLoose,
+    ...(ended !== undefined && { ended }),
+    ...(unclear !== undefined && { unclear }),
+  };
 }
 
 function notKnown(option: string): string {

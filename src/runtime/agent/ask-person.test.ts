@@ -37,6 +37,7 @@ function askWith(answers: readonly ApprovalAnswer[], changes: Partial<AskPersonD
     platform: "linux",
   };
   const person = createAskPerson({
+    sessionId: "s1",
     queue: createAskQueue({
       approve: async (request) => {
         asked.push(request);
@@ -76,6 +77,8 @@ describe("asking a person about a call", () => {
     expect(await write(join(outside, "a.md"))).toEqual({ type: "allowed" });
     expect(asked).toEqual([
       {
+        sessionId: "s1",
+        agentId: "child",
         path: [
           { id: "main", name: "main" },
           { id: "child", name: "writer" },

@@ -16,6 +16,7 @@ export interface AskPersonDependencies {
   /** Shared by all agents of a session: a person sees one question at a time. */
   readonly queue: AskQueue;
   readonly approvals: SessionApprovals;
+  readonly sessionId: string;
   /** From the main agent to the one whose calls these are. */
   readonly path: readonly AskingAgent[];
   readonly policy: PermissionPolicy;
@@ -100,13 +101,23 @@ function withRules(policy: PermissionPolicy, rules: readonly PolicyRule[]): Perm
 
 function describeQuestion(
   { callId, request, reason, seal, directory: start }: CallToAsk,
-  { path, directory }: AskPersonDependencies,
+  { sessionId, path, directory }: AskPersonDependencies,
   policy: PermissionPolicy,
 ): ApprovalRequest {
   const { tool, input } = request;
   const suggestedRules = suggestRules(request, policy, { anchor: directory });
   const bound = seal === undefined ? {} : { boundTo: digestSeal(seal, start ?? directory) };
-  return { path, callId, tool, input, reason, suggestedRules, ...bound };
+  return {
+    sessionId,
+    agentId: path.at(-1)?.id ?? "",
+    path,
+    callId,
+    tool,
+    input,
+    reason,
+    suggestedRules,
+    ...bound,
+  };
 }
 
 async function remember(

@@ -11,6 +11,7 @@ import { createCopyFinder } from "../../permissions/find-copies.ts";
 import { literalPath } from "../../permissions/gather-path-facts.ts";
 import { isInside, type PolicyRule, type ToolScopes } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
+import { agentPath } from "../../planning/agent-path.ts";
 import { type RunPlan, webSearchName } from "../../planning/plan-tools.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { createTemporaryNotes } from "../../storage/create-temporary-notes.ts";
@@ -221,7 +222,7 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
 /** Contexts of one session: each agent knows what it has read itself, and all know who changed what. */
 export function createToolContexts(
   runtime: RuntimeContext,
-  sessionId: string,
+  { sessionId, agent: main }: Pick<RunPlan, "sessionId" | "agent">,
   added: ReadonlyMap<string, string>,
 ) {
   const { paths } = runtime.discovered;
@@ -249,7 +250,9 @@ export function createToolContexts(
         runtime.idempotencyKey?.(call.callId) ?? `${plan.sessionId}/${plan.agent.id}/${call.callId}`,
       directory: directory(),
       workingDirectories: plan.policy.workingDirectories,
+      sessionId,
       agent: plan.agent,
+      agentPath: agentPath(plan, main),
       files,
       host: runtime.host,
       environment: environment(),

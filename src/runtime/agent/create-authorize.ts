@@ -1,6 +1,7 @@
 import { abortable } from "../../foundation/abortable.ts";
 import { isRecord, quote } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
+import type { AskingAgent } from "../../permissions/approver.ts";
 import {
   type DecideOptions,
   type Decision,
@@ -9,6 +10,7 @@ import {
   type PermissionRequest,
 } from "../../permissions/decide.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
+import type { AgentFiles } from "../../permissions/grants/accepted-files.ts";
 import { isInside, type PolicyRule } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { inOrder } from "../../permissions/rules/session-approvals.ts";
@@ -25,7 +27,10 @@ export type CanUseTool = (
   input: Readonly<Record<string, unknown>>,
   context: {
     readonly signal: AbortSignal;
+    readonly sessionId: string;
     readonly agentId: string;
+    /** From the main agent to the one whose call it is. */
+    readonly agentPath: readonly AskingAgent[];
     readonly callId: string;
     /** The same as `callId`, as the Claude Agent SDK calls it. */
     readonly toolUseID: string;
@@ -80,6 +85,10 @@ export interface AuthorizeDependencies {
   readonly askPerson?: AskPerson;
   /** The folder calls start in now; a shell may have moved it. */
   readonly directory: () => string;
+  /** Files that steer programs, and whose change was allowed before. */
+  readonly acceptedFiles?: AgentFiles;
+  /** Where commands look for programs now; absent means that of this process. */
+  readonly searchPath?: () => string | undefined;
 }
 
 type Judged = Decision & {
@@ -137,11 +146,17 @@ async function judgeCall(
   const { name, effect } = tool;
   const planned = askPerson?.policy() ?? plan.policy;
   const live = dependencies.livePolicy?.(planned) ?? planned;
-  const policy = withRights(withRights(live, dependencies.rights?.()), grants.rights());
+  const granted = withRights(withRights(live, dependencies.rights?.()), grants.rights());
+  const acceptedFiles = dependencies.acceptedFiles?.list() ?? [];
+  const policy = acceptedFiles.length === 0 ? granted : { ...granted, acceptedFiles };
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
-  const request = await gatherCallFacts(call, { policy, directory: directory() });
+  const request = await gatherCallFacts(call, {
+    policy,
+    directory: directory(),
+    searchPath: dependencies.searchPath?.(),
+  });
   const parks = askPerson?.parks === true;
   const decision = decide(request, policy, { attended, parks, ...(hooks === undefined ? {} : { hooks }) });
   return { ...decision, request, policy, hooks };
@@ -243,7 +258,9 @@ async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authori
   const { reason, request, policy } = judged;
   const context = {
     signal,
+    sessionId: plan.sessionId,
     agentId: plan.agent.id,
+    agentPath: [plan.agent],
     callId: call.call.id,
     toolUseID: call.call.id,
     reason,
@@ -301,24 +318,38 @@ async function askPersonOf(
   if (said.type !== "allowed") return { ...denied(tool, said.reason), ...by, stops: said.stops };
   const who = said.approval === undefined ? "the person who was asked" : said.approval.by;
   const grant = said.approval === undefined ? "" : ` (approval ${said.approval.id})`;
-  const allowed = { allowedBy: "person", reason: `${who} allowed it${grant}` } as const;
+  const kept = acceptSteering(judged, dependencies);
+  const allowed = { allowedBy: "person", reason: `${who} allowed it${grant}${kept}` } as const;
   return { type: "allowed", input, ...allowed, ...by };
+}
+
+/** A yes to the change of a file that steers programs holds for this file; says so for the record. */
+function acceptSteering(
+  { steering = [] }: Judged,
+  { acceptedFiles }: Pick<AuthorizeDependencies, "acceptedFiles">,
+): string {
+  if (steering.length === 0 || acceptedFiles === undefined) return "";
+  acceptedFiles.add(steering);
+  return `, and further changes of ${steering[0]} in this session`;
 }
 
 /** An answer that allows a call may change its input, which then may not pass a denial. */
 async function allowedAs(
   { tool, input }: CallRequest,
   { updatedInput }: { readonly updatedInput?: Readonly<Record<string, unknown>> },
-  { dependencies, judge, by: allowedBy }: Asking & { readonly by: "hook" | "program" },
+  { dependencies, judged, judge, by: allowedBy }: Asking & { readonly by: "hook" | "program" },
 ): Promise<Authorization> {
   const { policy } = dependencies.plan;
+  // Many programs send back what they were shown.
+  const isUnchanged = updatedInput === undefined || isSameValue(updatedInput, input);
+  // A hook answers by itself each time; a program answers in the place of a person.
+  const kept = allowedBy === "program" && isUnchanged ? acceptSteering(judged, dependencies) : "";
   const allowed = {
     type: "allowed",
     allowedBy,
-    reason: `the ${allowedBy} that was asked allows it`,
+    reason: `the ${allowedBy} that was asked allows it${kept}`,
   } as const;
-  // Many programs send back what they were shown.
-  if (updatedInput === undefined || isSameValue(updatedInput, input)) return { ...allowed, input };
+  if (updatedInput === undefined || isUnchanged) return { ...allowed, input };
   const changed = tool.input?.safeParse(updatedInput) ?? { success: true, data: updatedInput };
   // An input that the tool cannot read is refused with its flaws after this.
   const again = changed.success ? await judge(tool, changed.data) : undefined;

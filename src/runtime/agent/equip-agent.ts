@@ -5,6 +5,7 @@ import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
+import type { AcceptedFiles } from "../../permissions/grants/accepted-files.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
@@ -47,6 +48,8 @@ export interface AgentServices {
   readonly skills: SessionSkills;
   readonly findModel: (name: string) => Promise<Model>;
   readonly toolContext: ReturnType<typeof createToolContexts>;
+  /** The main agent of the session. */
+  readonly main: RunPlan["agent"];
   readonly tree: TreeBudget;
   /** Takes down what models are asked; absent where nothing is recorded. */
   readonly recordRequest?: RecordRequest;
@@ -56,6 +59,8 @@ export interface AgentServices {
   readonly inbox?: SessionInbox;
   /** What models of the session are writing now. */
   readonly liveText: LiveText;
+  /** Files that steer programs, and whose change was allowed in this session. */
+  readonly acceptedFiles: AcceptedFiles;
 }
 
 /** What one agent has of its own. */
@@ -117,6 +122,10 @@ export async function equipAgent(
     capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
     serverTools: tools.serverTools(plan, model.facts),
     ...peopleToAsk(plan, services, { ...own, directory }),
+    acceptedFiles: services.acceptedFiles.forAgent(
+      plan.agent.id,
+      child === undefined ? undefined : (plan as ChildPlan).task.parentId,
+    ),
     // Once it is moved to the background, it has no more tools of servers.
     ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
       ? {}

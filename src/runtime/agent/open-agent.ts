@@ -21,7 +21,8 @@ import {
 } from "./create-authorize.ts";
 
 /** Everything an agent is made of besides its plan. */
-export interface AgentParts extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory"> {
+export interface AgentParts
+  extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory" | "acceptedFiles"> {
   readonly model: Model;
   readonly capabilities: readonly Capability[];
   /** Tools that the provider runs itself. */
@@ -50,11 +51,15 @@ export interface OpenAgent {
   readonly end: (stopped?: AbortSignal) => Promise<void>;
 }
 
+/** For what a context says whatever the call is. */
+const noCall = { callId: "", signal: new AbortController().signal, progress: () => undefined };
+
 /** An agent as its loop sees it, from its plan and a list of capabilities: main agent, child, forked skill, resumed agent. */
 export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
   const { capabilities } = parts;
   const stop = createStopMark(capabilities);
-  const own = createAuthorize({ ...parts, plan, ...foldAsking(capabilities) });
+  const searchPath = () => parts.toolContext(noCall).environment["PATH"];
+  const own = createAuthorize({ ...parts, plan, searchPath, ...foldAsking(capabilities) });
   const whole = capabilities.reduce((next, { beforeCall }) => beforeCall?.(next) ?? next, own);
   const authorize = stop.watch(whole);
   const ask = stop.watch(own);
@@ -328,28 +333,37 @@ function createLiveModel(
       current = name === undefined ? planned : await find(name);
       const effort = live.effort?.();
       const asked = effort === undefined ? request : { ...request, effort };
+      const { fallbackModel } = live;
       let hasBegun = false;
+      let code: string | undefined;
       try {
         for await (const event of current.stream(asked, options)) {
+          if (event.type === "attempt-failed" && fallbackModel !== undefined && isEnough(event)) {
+            code = event.code;
+            break;
+          }
           hasBegun ||= event.type !== "attempt-failed";
           yield withoutAliases(event, live.toolAliases);
         }
+        if (code === undefined) return;
       } catch (error) {
-        const { fallbackModel } = live;
-        if (
-          hasBegun ||
-          fallbackModel === undefined ||
-          !(error instanceof ModelError) ||
-          !mayAnotherAnswer(error)
-        )
-          throw error;
-        live.fellBack?.({ from: current.facts.id, to: fallbackModel, code: error.code });
-        current = await find(fallbackModel);
-        for await (const event of current.stream(asked, options))
-          yield withoutAliases(event, live.toolAliases);
+        if (hasBegun || !(error instanceof ModelError) || !mayAnotherAnswer(error)) throw error;
+        if (fallbackModel === undefined) throw error;
+        code = error.code;
       }
+      if (fallbackModel === undefined) return;
+      live.fellBack?.({ from: current.facts.id, to: fallbackModel, code });
+      current = await find(fallbackModel);
+      for await (const event of current.stream(asked, options)) yield withoutAliases(event, live.toolAliases);
     },
   };
+}
+
+/** So many attempts are made before another model answers; an account that must wait, waits with either. */
+const attemptsBeforeFallback = 3;
+
+function isEnough({ attempt, code }: Extract<ModelEvent, { type: "attempt-failed" }>): boolean {
+  return attempt >= attemptsBeforeFallback && code !== "rate-limited";
 }
 
 /** Whether it is the model that cannot answer now, and not the request that no model could. */

@@ -27,7 +27,7 @@ import { createSendMessageTool } from "../../teams/create-send-message-tool.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { SessionCommands } from "../gather-session.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
-import type { InteractiveOptions } from "../options/runtime-options.ts";
+import type { InteractiveOptions, SessionSetup } from "../options/runtime-options.ts";
 import { type ChildOutputs, childOutputCapability } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
@@ -74,6 +74,7 @@ export interface ChildrenParts {
   readonly mail: Pick<SessionTeamParts, "delivered" | "commit">;
   /** A person is at the session, who need not wait for the background. */
   readonly interactive: InteractiveOptions | undefined;
+  readonly background: NonNullable<SessionSetup["background"]>;
 }
 
 /** The children of a session: the tool that starts them, what they report to their parent, and the wait for the last one. */
@@ -180,6 +181,7 @@ export function openChildren(parts: ChildrenParts): Children {
       limitMs: options.printBackgroundWaitMs ?? defaultBackgroundWaitMs,
       notice: runtime.notice,
       interactive: parts.interactive,
+      background: parts.background,
     }),
   };
 }

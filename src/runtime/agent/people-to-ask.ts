@@ -1,10 +1,10 @@
 import { abortable } from "../../foundation/abortable.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "../../permissions/approver.ts";
 import { createAskQueue } from "../../permissions/ask-queue.ts";
 import { type PermissionMode, type PolicyRule, withMode } from "../../permissions/permission-policy.ts";
 import { createSessionApprovals } from "../../permissions/rules/session-approvals.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
+import { agentPath } from "../../planning/agent-path.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import { writeLocalRules } from "../../settings/write-local-rules.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
@@ -20,11 +20,11 @@ import type { AgentParts } from "./open-agent.ts";
 /** The people and programs that can be asked; clocks stop while they are. */
 export function peopleToAsk(
   plan: RunPlan,
-  { runtime, toolContext, asking, inbox }: AgentServices,
+  { runtime, toolContext, asking, inbox, main }: AgentServices,
   { stopwatch, child, directory }: AgentOwn & Pick<AgentParts, "directory">,
 ): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
   const context = toolContext(plan, directory);
-  const { canUseTool } = runtime;
+  const canUseTool = runtime.canUseTool && withPath(runtime.canUseTool, agentPath(plan, main));
   const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
   if (child === undefined) {
     const whileAsking = holding(stopwatch);
@@ -48,6 +48,10 @@ export function peopleToAsk(
     ),
     ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
   };
+}
+
+function withPath(canUseTool: CanUseTool, path: readonly AskingAgent[]): CanUseTool {
+  return (tool, input, context) => canUseTool(tool, input, { ...context, agentPath: path });
 }
 
 const isUnattended = "it would have to be asked for, and in the background no one is asked";
@@ -139,8 +143,7 @@ type MakeContext = (
 ) => ToolContext;
 
 function askerOf(plan: RunPlan, { main }: SessionInbox): InboxAsker {
-  const path = plan.agent.id === main.id ? [main] : [main, shownAs(plan)];
-  return { path, policy: plan.policy, directory: plan.directory };
+  return { path: agentPath(plan, main), policy: plan.policy, directory: plan.directory };
 }
 
 /** Questions of a tool wait in the inbox, where no person is there to answer them. */
@@ -208,6 +211,8 @@ function contextHeld<Call>(
   };
 }
 
+type MemberQuestion = Omit<ApprovalRequest, "sessionId" | "agentId" | "path" | "suggestedRules">;
+
 interface AskingOptions {
   readonly projectRoot: string;
   /** The mode of the main agent now, where a person can change it. */
@@ -223,11 +228,7 @@ export function openAsking(
   readonly forAgent: (plan: RunPlan) => AskPerson;
   readonly rulesFor: (agentId: string) => readonly PolicyRule[];
   /** Puts a question of an agent that runs in another process into the same queue. */
-  readonly askFor: (
-    plan: RunPlan,
-    question: Omit<ApprovalRequest, "path" | "suggestedRules">,
-    signal: AbortSignal,
-  ) => Promise<ApprovalAnswer>;
+  readonly askFor: (plan: RunPlan, question: MemberQuestion, signal: AbortSignal) => Promise<ApprovalAnswer>;
 } {
   const queue = createAskQueue(approver);
   const approvals = createSessionApprovals();
@@ -235,7 +236,8 @@ export function openAsking(
     createAskPerson({
       queue,
       approvals,
-      path: plan.agent.id === main.agent.id ? [main.agent] : [main.agent, shownAs(plan)],
+      sessionId: main.sessionId,
+      path: agentPath(plan, main.agent),
       get policy() {
         return plan.agent.id === main.agent.id ? withMode(plan.policy, mode?.()) : plan.policy;
       },
@@ -246,16 +248,16 @@ export function openAsking(
       },
       ...(approver.notice === undefined ? {} : { notice: approver.notice }),
     });
-  const askFor = (
-    plan: RunPlan,
-    question: Omit<ApprovalRequest, "path" | "suggestedRules">,
-    signal: AbortSignal,
-  ) => queue.ask({ ...question, path: [main.agent, shownAs(plan)], suggestedRules: [] }, { signal });
+  const askFor = (plan: RunPlan, question: MemberQuestion, signal: AbortSignal) =>
+    queue.ask(
+      {
+        ...question,
+        sessionId: main.sessionId,
+        agentId: plan.agent.id,
+        path: agentPath(plan, main.agent),
+        suggestedRules: [],
+      },
+      { signal },
+    );
   return { forAgent, askFor, rulesFor: approvals.rulesFor };
-}
-
-/** A teammate is known by its name in the team. */
-function shownAs(plan: RunPlan): RunPlan["agent"] {
-  const team = "task" in plan ? (plan as ChildPlan).task.team : undefined;
-  return team === undefined ? plan.agent : { ...plan.agent, name: team.member };
 }

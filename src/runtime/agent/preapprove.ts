@@ -23,6 +23,8 @@ export async function preapprove(
   if (needed.length === 0) return [];
   const answer = await approver.approve(
     {
+      sessionId: main.sessionId,
+      agentId: sketch.agent.id,
       path: [main.agent, sketch.agent],
       callId: sketch.task.callId ?? sketch.agent.id,
       tool: "Agent",

@@ -162,6 +162,8 @@ function describeAnswer({
 
 /** The entries sent first; earlier ones are asked for. */
 const firstEntries = 400;
+/** The entries that are held: what was sent and can no longer change is let go, however long the session lasts. */
+const heldEntries = 2 * firstEntries;
 
 /** Reads the conversation of one agent; the next time only what was added or has changed. */
 export function createConversationSource(place: SessionPlace & { readonly agentId: string }): {
@@ -169,27 +171,36 @@ export function createConversationSource(place: SessionPlace & { readonly agentI
 } {
   const file = transcriptOf(place);
   const fold = createConversationFold({ isMain: place.agentId === "main" });
-  const lines = createLineSource(file, (record) => fold.add(record));
   let from: number | undefined;
+  let sendsAll = false;
+  const lines = createLineSource(file, (record) => {
+    fold.add(record);
+    // Of what is read before the first update only the end is sent.
+    if (from === undefined && !sendsAll && fold.count % heldEntries === 0)
+      fold.forget(fold.count - firstEntries);
+  });
   let plan: string | undefined;
   return {
     async load({ all }) {
       const isLive = hasLiveOwner(file);
+      sendsAll = all;
       await lines.load(isLive);
-      from ??= all ? 0 : Math.max(0, fold.entries.length - firstEntries);
+      from ??= all ? 0 : Math.max(0, fold.count - firstEntries);
       const first = from;
       const changed = fold.takeChanged().filter((index) => index >= first);
       const planText = JSON.stringify(fold.plan);
       const isNewPlan = planText !== plan;
       plan = planText;
+      const entries = changed.flatMap((index) => {
+        const entry = fold.entry(index);
+        return entry === undefined ? [] : [[index, entry] as const];
+      });
+      fold.forget(fold.count - heldEntries);
       return {
         isLive,
         from: first,
-        count: fold.entries.length,
-        entries: changed.flatMap((index) => {
-          const entry = fold.entries[index];
-          return entry === undefined ? [] : [[index, entry] as const];
-        }),
+        count: fold.count,
+        entries,
         ...(isNewPlan && fold.plan !== undefined ? { plan: fold.plan } : {}),
       };
     },

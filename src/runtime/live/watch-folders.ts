@@ -60,7 +60,7 @@ export function watchFolders(folders: readonly WatchedFolder[], onChange: () => 
   };
 }
 
-/** Runs a piece of work after changes, never twice at a time, and not more than about a third of the time. */
+/** Runs a piece of work after changes, never twice at a time, and not more than about a fifth of the time. */
 export interface Refresher {
   /** Something has changed: the work runs soon, and once more if it runs already. */
   request(): void;
@@ -69,8 +69,8 @@ export interface Refresher {
 
 /** Several writes of one step come together. */
 const settleMs = 15;
-/** Of the time that the work took, so that it takes at most a third of all time. */
-const restShare = 2;
+/** Of the time that the work took, so that it takes at most a fifth of all time. */
+const restShare = 4;
 
 export function createRefresher(
   work: () => Promise<void>,

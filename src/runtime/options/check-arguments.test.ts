@@ -64,7 +64,7 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
     ],
     [
       "an option of run in createRuntime",
-      () => createRuntime(any({ allowedTools: ["Read"] })),
+      () => createRuntime(any({ resume: "x" })),
       /It is an option of run\(\)\./,
     ],
     [

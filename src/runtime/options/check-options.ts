@@ -7,6 +7,8 @@ import {
   settingSources,
 } from "../../foundation/option-words.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { sessionDefaults } from "./runtime-options.ts";
+import { childSessionKeys } from "./spawn-options.ts";
 
 /** What is wrong with a value, as the rest of a sentence about it; undefined where it fits. */
 export type Check = (value: unknown) => string | undefined;
@@ -113,7 +115,7 @@ export const checks = { text, filled, flag, call, texts, amount, mode, signal, r
 
 const platforms = ["aix", "android", "darwin", "freebsd", "linux", "openbsd", "sunos", "win32"];
 
-const runtimeChecks: Readonly<Record<string, Check>> = {
+const ownChecks: Readonly<Record<string, Check>> = {
   cwd: text,
   home: text,
   env: variables,
@@ -161,21 +163,35 @@ const runtimeChecks: Readonly<Record<string, Check>> = {
       : 'must be true, false or "environment"',
 };
 
-const sessionChecks: Readonly<Record<string, Check>> = {
+/** Options of a session that a runtime can set for all of its sessions. */
+const defaultChecks: Readonly<Record<(typeof sessionDefaults)[number], Check>> = {
   agent: text,
-  model,
   effort,
   permissionMode: mode,
   skipPermissions: flag,
-  tools: listOrRecord("tools and names of tools"),
   allowedTools: texts,
-  disallowedTools: texts,
   systemPrompt: text,
   appendSystemPrompt: text,
   appendSubagentSystemPrompt: text,
   maxTurns: number,
   maxBudgetUsd: number,
   limits: thing,
+  background: oneOf(["wait", "leave", "stop"]),
+};
+
+const runtimeChecks: Readonly<Record<string, Check>> = { ...ownChecks, ...defaultChecks };
+
+const sessionChecks: Readonly<Record<string, Check>> = {
+  ...defaultChecks,
+  model,
+  tools: listOrRecord("tools and names of tools"),
+  disallowedTools: texts,
+  cwd: text,
+  env: variables,
+  trusted: flag,
+  canUseTool: call,
+  approver: methods(["approve"]),
+  hooks: listOrRecord("hooks"),
   resume: text,
   continue: flag,
   forkSession: flag,
@@ -185,6 +201,7 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   leadsTeam: flag,
   permissionPromptTool: text,
   planOnly: flag,
+  offlineDemo: flag,
   slashCommands: flag,
   mentions: flag,
   resumeAt: text,
@@ -211,8 +228,8 @@ const childChecks: Readonly<Record<string, Check>> = {
   signal,
 };
 
-const { skipPermissions, tools, allowedTools, disallowedTools, maxBudgetUsd, permissionPromptTool } =
-  sessionChecks;
+/** The options of a session that a child which the runtime starts can have of its own. */
+const ownSessionChecks = Object.fromEntries(childSessionKeys.map((key) => [key, sessionChecks[key]]));
 
 /** What each function takes. */
 const tables = {
@@ -236,12 +253,7 @@ const tables = {
   spawn: {
     ...childChecks,
     model,
-    skipPermissions,
-    tools,
-    allowedTools,
-    disallowedTools,
-    maxBudgetUsd,
-    permissionPromptTool,
+    ...ownSessionChecks,
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Check | undefined>>>>;
 

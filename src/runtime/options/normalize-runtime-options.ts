@@ -8,13 +8,16 @@ import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChildLimits } from "../../tasks/task-manager.ts";
+import type { SessionPlace } from "../runtime-source.ts";
 import { invalid, isModelObject } from "./check-options.ts";
-import type {
-  ModelInput,
-  RuntimeOptions,
-  RuntimeSetup,
-  SessionOptions,
-  SessionSetup,
+import {
+  type ModelInput,
+  type RuntimeOptions,
+  type RuntimeSetup,
+  type SessionDefaults,
+  type SessionOptions,
+  type SessionSetup,
+  sessionDefaults,
 } from "./runtime-options.ts";
 
 /** A tool as a program gives it, before it is brought into the shape of ours. */
@@ -34,7 +37,7 @@ export interface NormalizedRuntime {
   readonly tools: GivenTools;
   readonly model: Model | LanguageModel | undefined;
   /** What sessions get that say nothing themselves. */
-  readonly session: Pick<SessionSetup, "model" | "tools">;
+  readonly session: Pick<SessionSetup, "model" | "tools"> & SessionDefaults;
   readonly childLimits: Partial<ChildLimits>;
 }
 
@@ -52,9 +55,17 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
     overflow,
     transcripts,
     settings,
-    ...same
+    ...others
   } = options;
   const given = readTools(tools);
+  const isDefault = (key: string): boolean => sessionDefaults.some((name) => name === key);
+  const entries = Object.entries(others);
+  // Which keys there are is what tells the two apart.
+  const defaults = Object.fromEntries(entries.filter(([key]) => isDefault(key))) as SessionDefaults;
+  const same = Object.fromEntries(entries.filter(([key]) => !isDefault(key))) as Omit<
+    typeof others,
+    keyof SessionDefaults
+  >;
   return {
     setup: {
       ...same,
@@ -70,6 +81,7 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
     tools: given,
     model: typeof model === "string" ? undefined : model,
     session: {
+      ...defaults,
       ...(typeof model === "string" ? { model } : {}),
       ...(given.names === undefined ? {} : { tools: given.names }),
     },
@@ -92,6 +104,11 @@ export interface NormalizedSession<Output> {
   readonly tools: readonly GivenTool[];
   /** What the session itself says; a name goes before a model of the runtime. */
   readonly model: ModelInput | undefined;
+  readonly place: SessionPlace;
+  /** Functions of the program for this session. */
+  readonly functions: Pick<SessionOptions, "canUseTool" | "approver"> & {
+    readonly hooks?: readonly HookFunction[];
+  };
 }
 
 /** The options of a session, with the runtime's where it says nothing. */
@@ -99,15 +116,24 @@ export function normalizeSessionOptions<Output>(
   options: SessionOptions<Output>,
   usual: NormalizedRuntime["session"],
 ): NormalizedSession<Output> {
-  const { model, tools, ...same } = options;
+  const { model, tools, cwd, env, trusted, canUseTool, approver, hooks, ...same } = options;
   const { names, objects } = readTools(tools);
-  const chosen = model ?? usual.model;
+  const { model: usualModel, tools: usualTools, ...defaults } = usual;
+  const chosen = model ?? usualModel;
   const name = typeof chosen === "string" ? chosen : undefined;
   // Tools of the session alone take nothing away from the built-in ones.
-  const listed = names ?? (Array.isArray(tools) && tools.length === 0 ? [] : usual.tools);
+  const listed = names ?? usualTools;
+  const said = Object.entries(same).filter(([, value]) => value !== undefined);
   return {
+    place: { cwd, env, trusted },
+    functions: {
+      ...(canUseTool === undefined ? {} : { canUseTool }),
+      ...(approver === undefined ? {} : { approver }),
+      ...(hooks === undefined ? {} : { hooks: readHooks(hooks) }),
+    },
     setup: {
-      ...same,
+      ...defaults,
+      ...(Object.fromEntries(said) as typeof same),
       ...(name === undefined ? {} : { model: name }),
       ...(listed === undefined ? {} : { tools: listed }),
     },
@@ -121,11 +147,13 @@ function readTools(given: unknown): GivenTools {
   if (given === undefined) return { objects: [] };
   if (!Array.isArray(given)) {
     if (!isRecord(given)) throw invalid("The option tools must be a list of tools and names, or an object.");
-    return { objects: Object.entries(given).map(([name, tool]) => readTool(tool, name)) };
+    const objects = Object.entries(given).map(([name, tool]) => readTool(tool, name));
+    return { ...(objects.length === 0 ? { names: [] } : {}), objects };
   }
   const names = given.filter((entry): entry is string => typeof entry === "string");
   const objects = given.filter((entry) => typeof entry !== "string").map((tool) => readTool(tool));
-  return { ...(names.length > 0 ? { names } : {}), objects };
+  // An empty list limits to nothing; tools of the program alone take nothing away from the built-in ones.
+  return { ...(names.length > 0 || given.length === 0 ? { names } : {}), objects };
 }
 
 function readTool(tool: unknown, key?: string): GivenTool {

@@ -43,7 +43,8 @@ type SdkHookOutput =
   | (Omit<HookOutput, "hookSpecificOutput"> & { readonly hookSpecificOutput?: object })
   | { readonly async: true; readonly asyncTimeout?: number };
 
-type HooksByEvent = {
+/** Hooks of a program by event. */
+export type HooksByEvent = {
   readonly [Event in FiredEvent]?: readonly (
     | HookCallback<Event>
     | {
@@ -56,7 +57,7 @@ type HooksByEvent = {
 };
 
 /** A tool as the Claude Agent SDK and the AI SDK make it. */
-interface ForeignTool {
+export interface ForeignTool {
   readonly name: string;
   readonly description?: string;
   readonly inputSchema?: unknown;
@@ -65,10 +66,28 @@ interface ForeignTool {
 }
 
 /** Names of built-in tools and tools of the program, or tools of the AI SDK by name. */
-type ToolsInput = readonly (string | Tool | ForeignTool)[] | Readonly<Record<string, object>>;
+export type ToolsInput = readonly (string | Tool | ForeignTool)[] | Readonly<Record<string, object>>;
+
+/** Options of a session that a runtime can set for all of them; a session that says it itself decides. */
+export type SessionDefaults = Pick<SessionOptions, (typeof sessionDefaults)[number]>;
+
+export const sessionDefaults = [
+  "agent",
+  "effort",
+  "permissionMode",
+  "skipPermissions",
+  "allowedTools",
+  "systemPrompt",
+  "appendSystemPrompt",
+  "appendSubagentSystemPrompt",
+  "maxTurns",
+  "maxBudgetUsd",
+  "limits",
+  "background",
+] as const satisfies readonly (keyof SessionOptions)[];
 
 /** Options for all sessions of a runtime. All have defaults. */
-export interface RuntimeOptions {
+export interface RuntimeOptions extends SessionDefaults {
   /** The project folder; the current folder when absent. */
   readonly cwd?: string;
   readonly home?: string;
@@ -77,7 +96,10 @@ export interface RuntimeOptions {
   readonly platform?: NodeJS.Platform;
   /** Agents of this program, which take precedence over those in files of the project. */
   readonly agents?: AgentsInput;
-  /** Tools of this program; names limit which built-in tools exist. A record is read as tools of the AI SDK by name. */
+  /**
+   * Tools of this program; names limit which built-in tools exist, and `[]` means none. A record is read as tools of the
+   * AI SDK by name.
+   */
   readonly tools?: ToolsInput;
   readonly model?: ModelInput;
   /** Workers of this store carry out the runs: `postgres({ url })` of `retinue/cluster`. */
@@ -162,7 +184,7 @@ export interface SessionOptions<Output = unknown> {
   readonly effort?: string | number;
   readonly permissionMode?: PermissionMode;
   readonly skipPermissions?: boolean;
-  /** Names limit which built-in tools exist; absent means all. Objects are tools of the program. */
+  /** Names limit which built-in tools exist; absent means all, `[]` none. Objects are tools of the program. */
   readonly tools?: ToolsInput;
   /** Rules that allow calls without asking. */
   readonly allowedTools?: readonly string[];
@@ -193,6 +215,8 @@ export interface SessionOptions<Output = unknown> {
   readonly permissionPromptTool?: string;
   /** Only plans are asked of it, so no MCP server is connected. */
   readonly planOnly?: boolean;
+  /** True: without a key the offline model answers, for a person who is shown that it does. */
+  readonly offlineDemo?: boolean;
   /** True: files that a prompt names as `@path` are attached to it. */
   readonly mentions?: boolean;
   /** Resume only up to this line of the transcript, by uuid; what followed is left in the file. */
@@ -203,6 +227,23 @@ export interface SessionOptions<Output = unknown> {
   readonly slashCommands?: boolean;
   /** The schema that the result must match: zod, Standard Schema or JSON Schema. */
   readonly output?: OutputSchema<Output>;
+  /** The folder of this session; that of the runtime when absent. */
+  readonly cwd?: string;
+  /** Variables of this session, over those of the runtime; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Whether the repository of `cwd` is trusted; absent: as the runtime says of its own folder, else as people have accepted. */
+  readonly trusted?: boolean;
+  /** Decides for this session what rules leave open, in place of the runtime's. */
+  readonly canUseTool?: CanUseTool;
+  /** Asks a person what rules leave open in this session, in place of the runtime's. */
+  readonly approver?: Approver;
+  /** Hooks of this session alone, beside those of the runtime. */
+  readonly hooks?: readonly HookFunction[] | HooksByEvent;
+  /**
+   * What a run does at its end with agents that still work in the background. `wait`, the default: waits for them and lets the
+   * agent read their reports. `leave`: ends; they go on until the session or the runtime is closed. `stop`: stops them.
+   */
+  readonly background?: "wait" | "leave" | "stop";
   /** A person is at the session while it works; a run then does not wait at its end for agents in the background. */
   readonly interactive?: InteractiveOptions;
 }
@@ -263,7 +304,8 @@ type Reshaped =
   | "settings"
   | "mcpServers"
   | "concurrency"
-  | "overflow";
+  | "overflow"
+  | (typeof sessionDefaults)[number];
 
 /** The options of a runtime after they were checked and brought into one shape. */
 export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
@@ -294,7 +336,11 @@ export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
 }
 
 /** The options of a session after they were checked and brought into one shape. */
-export interface SessionSetup<Output = unknown> extends Omit<SessionOptions<Output>, "model" | "tools"> {
+export interface SessionSetup<Output = unknown>
+  extends Omit<
+    SessionOptions<Output>,
+    "model" | "tools" | "cwd" | "env" | "trusted" | "canUseTool" | "approver" | "hooks"
+  > {
   /** An alias, an id, or `provider/model`. */
   readonly model?: string;
   /** Which built-in tools exist; absent means all. */

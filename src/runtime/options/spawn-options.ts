@@ -31,18 +31,24 @@ export interface ChildOptions<Output = unknown>
 /** What is said about a child that the runtime starts: also the rights of the session that is opened for it. */
 export interface SpawnOptions<Output = unknown>
   extends Omit<ChildOptions<Output>, "model">,
-    Pick<SessionOptions, (typeof sessionKeys)[number]> {
+    Pick<SessionOptions, (typeof childSessionKeys)[number]> {
   readonly model?: ModelInput;
 }
 
 /** The options that belong to the session of a child rather than to the child. */
-const sessionKeys = [
+export const childSessionKeys = [
   "skipPermissions",
   "tools",
   "allowedTools",
   "disallowedTools",
   "maxBudgetUsd",
   "permissionPromptTool",
+  "cwd",
+  "env",
+  "trusted",
+  "canUseTool",
+  "approver",
+  "hooks",
 ] as const;
 
 /** Undefined where nothing is said about the session, so that children can share one. */
@@ -50,7 +56,7 @@ export function sessionOptionsOf(
   options: SpawnOptions,
   { hasModel }: { readonly hasModel: boolean },
 ): SessionOptions | undefined {
-  const given: [string, unknown][] = sessionKeys.map((key) => [key, options[key]]);
+  const given: [string, unknown][] = childSessionKeys.map((key) => [key, options[key]]);
   const { model } = options;
   // A model that the runtime was given answers for all, unless a session has one of its own.
   if (hasModel || typeof model !== "string") given.push(["model", model]);
@@ -61,7 +67,7 @@ export function sessionOptionsOf(
 /** A child as a program asks for it. */
 export function spawnRequestOf(agentType: string, prompt: string, options: SpawnOptions): SpawnRequest {
   const { permissionMode, output: _output, signal: _signal, model, ...given } = options;
-  const ofSession: readonly string[] = sessionKeys;
+  const ofSession: readonly string[] = childSessionKeys;
   const own = Object.entries({ ...given, ...(typeof model === "string" ? { model } : {}) }).filter(
     ([key, value]) => !ofSession.includes(key) && value !== undefined,
   );

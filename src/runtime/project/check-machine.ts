@@ -8,7 +8,7 @@ import { resolveModelReference } from "../../model/select-subagent-model.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
-import { createWall } from "../../tools/sandbox/wall.ts";
+import { findIsolation } from "./find-isolation.ts";
 import type { Checkup, DoctorFacts } from "./project-doctor.ts";
 
 /** What agents need of the machine. */
@@ -26,7 +26,7 @@ export async function checkMachine(facts: DoctorFacts, signal?: AbortSignal): Pr
     folder: checkConfigDirectory(facts),
     keys: checkKeys(facts, account),
     models: checkModels(facts, account),
-    programs: [await checkGit(facts), await checkSandbox(facts), await checkReadOnlySandbox(facts)],
+    programs: [await checkGit(facts), await checkSandbox(facts), await checkIsolation(facts)],
   };
 }
 
@@ -165,23 +165,15 @@ async function checkSandbox({ platform, environment, discovered }: DoctorFacts):
   return { name, state: "note", text: `${off}; ${program} is ${isThere ? "there" : "not on the PATH"}.` };
 }
 
-/** Whether commands that may run because they only read are also kept from anything else; it is tried. */
-async function checkReadOnlySandbox({ platform, discovered }: DoctorFacts): Promise<Checkup> {
-  const name = "read-only";
-  const { isolatesReadOnlyCommands } = readSandboxSettings(discovered.settings.settings.plain.sandbox);
-  if (!isolatesReadOnlyCommands) {
-    const text =
-      "Commands that are allowed because they only read are not isolated (`sandbox.isolateReadOnlyCommands` is false).";
-    return { name, state: "note", text };
-  }
-  const start = await createWall({ platform }).start();
-  if (start.type === "ready") {
-    const text =
-      "Commands that are allowed because they only read run with a read-only file system and without network.";
-    return { name, state: "ok", text };
-  }
-  const text = `Commands that are allowed because they only read are not isolated: ${start.why}.`;
-  return { name, state: "note", text, ...(start.advice === undefined ? {} : { advice: start.advice }) };
+/** Whether what runs without the yes of a person or a rule is also kept from anything else; it is tried. */
+async function checkIsolation(facts: DoctorFacts): Promise<Checkup> {
+  const { isIsolated, text, advice } = await findIsolation(facts);
+  return {
+    name: "isolation",
+    state: isIsolated ? "ok" : "note",
+    text,
+    ...(advice === undefined ? {} : { advice }),
+  };
 }
 
 const sandboxPrograms: ReadonlyMap<string, string> = new Map([

@@ -17,7 +17,9 @@ import type { RuleList } from "../../permissions/rules/parse-rule.ts";
 import { decideMode } from "../../planning/plan-session.ts";
 import type { HeldBack, SettingsSource } from "../../settings/settings-layer.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
+import { createWall } from "../../tools/sandbox/wall.ts";
 import {
+  findWalled,
   findWorkingDirectories,
   policyFacts,
   refuseBrokenRestrictions,
@@ -161,7 +163,8 @@ async function gatherPolicy(
   const decided = decideMode({ ...facts, ...(mode === undefined ? {} : { permissionMode: mode }) });
   if (decided.type === "refused") throw misuse(decided.reason, decided.advice);
   const workingDirectories = await findWorkingDirectories({ discovered, additionalDirectories });
-  const policy = buildPolicy({ ...facts, workingDirectories }, decided.mode.value);
+  const walled = await findWalled({ ...source, wall: createWall({ platform }) });
+  const policy = buildPolicy({ ...facts, workingDirectories, ...walled }, decided.mode.value);
   const named =
     (option: Parameters<typeof optionText>[0]) =>
     ({ from, ...rule }: PolicyRule): PolicyRule => ({

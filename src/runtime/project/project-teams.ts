@@ -6,8 +6,7 @@ import { sessionFiles } from "../../journal/session-files.ts";
 import type { Paths } from "../../settings/paths.ts";
 import { hasLiveOwner } from "../../storage/owner-lock.ts";
 import { findTasks } from "../../tasks/find-tasks.ts";
-import { type BoardTask, sortedTasks } from "../../teams/board.ts";
-import { lineOf } from "../../teams/create-board-tools.ts";
+import { type BoardTask, lineOf, sortedTasks } from "../../teams/board.ts";
 import { bodyOf } from "../../teams/mail.ts";
 import {
   findMember,
@@ -18,9 +17,8 @@ import {
   type TeamMember,
   teammatesOf,
 } from "../../teams/team-config.ts";
-import { openTeamStore, type TeamStore } from "../../teams/team-store.ts";
+import { openTeamStore, removeTeamFiles, type TeamStore } from "../../teams/team-store.ts";
 import { type FoundTeam, findTeams } from "../teams/find-team.ts";
-import { removeTeamFiles } from "../teams/found-team.ts";
 import { type MailLine, mailOfTeam } from "../teams/mail-of-team.ts";
 import { stopElsewhere } from "./stop-elsewhere.ts";
 

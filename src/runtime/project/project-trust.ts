@@ -9,8 +9,10 @@ import {
 } from "../../settings/trust-store.ts";
 import { createPathReader } from "../../tools/grep-record.ts";
 import { runRipgrep } from "../../tools/run-ripgrep.ts";
+import { findIsolation, type Isolation } from "./find-isolation.ts";
+import { gitParts } from "./git-parts.ts";
 import type { ProjectFacts } from "./project-facts.ts";
-import { type WaitingPart, waitingParts } from "./waiting-parts.ts";
+import { inOrder, type WaitingPart, waitingParts } from "./waiting-parts.ts";
 
 export type { TrustAnswer } from "../../settings/trust-store.ts";
 export type { WaitingPart } from "./waiting-parts.ts";
@@ -21,6 +23,8 @@ export interface TrustOverview {
   readonly parts: readonly WaitingPart[];
   /** Files in folders below that count once work begins there. */
   readonly nested: NestedConfiguration;
+  /** Whether what runs here without a question is isolated. */
+  readonly isolation: Isolation;
 }
 
 /** Whether what a folder brings may run programs and widen rights. */
@@ -39,13 +43,16 @@ export function projectTrust(gather: () => Promise<ProjectFacts>): ProjectTrust 
       const facts = await gather();
       const { diagnostic } = facts.trust.trusted ? {} : facts.trust;
       if (diagnostic !== undefined) throw unreadable(diagnostic);
-      const [catalog, { entries }, nested] = await Promise.all([
+      const [catalog, { entries }, nested, isolation, git] = await Promise.all([
         facts.skills(),
         facts.servers(),
         findNested(facts),
+        findIsolation(facts),
+        gitParts({ directory: facts.discovered.paths.cwd, environment: facts.environment, pathText }),
       ]);
       const brought = { servers: entries, skills: [...catalog.list(), ...catalog.shadowed] };
-      return { answer: facts.trust, parts: waitingParts({ ...facts, pathText }, brought), nested };
+      const parts = inOrder([...waitingParts({ ...facts, pathText }, brought), ...git]);
+      return { answer: facts.trust, parts, nested, isolation };
     },
     async grant() {
       const { discovered } = await gather();

@@ -31,15 +31,21 @@ interface ConnectSessionOptions {
   readonly definition: AgentDefinition | undefined;
   /** Nothing is connected: only plans are asked for. */
   readonly planOnly: boolean;
+  /** Whose servers they are, for those who are asked. */
+  readonly sessionId: string;
   readonly signal: AbortSignal;
 }
 
 /** Connects the servers of a session, each within its limit. Without servers nothing is loaded and nothing waits. */
 export async function connectSessionServers(
   runtime: RuntimeContext,
-  { definition, planOnly, signal }: ConnectSessionOptions,
+  { definition, planOnly, sessionId, signal }: ConnectSessionOptions,
 ): Promise<SessionServers> {
-  const gathered = await gather(runtime, planOnly, signal);
+  const { approver } = runtime;
+  // No one is asked about a server that is not going to be started.
+  const gathered = await runtime.servers(
+    planOnly || approver === undefined ? undefined : createAskMcpServer(approver, { sessionId, signal }),
+  );
   refuseBrokenMcpConfig(gathered);
   const main = chooseOwnServers(definition, gathered);
   const servers = [...main.servers, ...main.shared];
@@ -109,14 +115,6 @@ function nothing(notes: readonly string[]): ChildServers {
     notes,
     release: async () => undefined,
   };
-}
-
-/** No one is asked about a server that is not going to be started. */
-async function gather(runtime: RuntimeContext, planOnly: boolean, signal: AbortSignal): Promise<GatheredMcp> {
-  const { approver } = runtime;
-  return runtime.servers(
-    planOnly || approver === undefined ? undefined : createAskMcpServer(approver, signal),
-  );
 }
 
 /** Connects groups of servers and remembers them, so that none outlives the session. */
@@ -191,12 +189,14 @@ function failureNote({ server, status }: McpServerState): readonly string[] {
 /** Puts the question about a project's server to the one that answers for tools; they see the definition before expansion. */
 export function createAskMcpServer(
   approver: Approver,
-  signal: AbortSignal,
+  { sessionId, signal }: { readonly sessionId: string; readonly signal: AbortSignal },
 ): (server: AskedServer) => Promise<McpAnswer> {
   return async ({ entry, reason }) => {
     const { config, file } = entry;
     const answer = await approver.approve(
       {
+        sessionId,
+        agentId: "main",
         path: [{ id: "main", name: "main" }],
         callId: `mcp-server:${config.name}`,
         tool: "McpServer",

@@ -224,7 +224,7 @@ describe("[MCP-1, PRM-11] what came with the project", () => {
           return { type: "allow", for: "save" };
         },
       },
-      new AbortController().signal,
+      { sessionId: "s1", signal: new AbortController().signal },
     );
     expect((await gather({ ask })).connected).toEqual(["project db"]);
     expect((await gather({ ask })).connected).toEqual(["project db"]);

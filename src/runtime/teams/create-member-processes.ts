@@ -1,4 +1,5 @@
 import { sessionFiles } from "../../journal/session-files.ts";
+import { agentPath } from "../../planning/agent-path.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { TeamMembership } from "../../planning/spawn-request.ts";
@@ -54,7 +55,9 @@ async function answerFor(
   const { runtime, asking } = services;
   const said = await runtime.canUseTool?.(tool, input, {
     signal,
+    sessionId: plan.sessionId,
     agentId: plan.agent.id,
+    agentPath: agentPath(plan, services.main),
     callId,
     toolUseID: callId,
     reason,

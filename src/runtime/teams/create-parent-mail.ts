@@ -52,6 +52,8 @@ export interface ParentMailParts {
   readonly notice: RuntimeContext["notice"];
   /** A person is at the session and need not wait. */
   readonly interactive: ChildrenParts["interactive"];
+  /** What the program said about agents in the background at the end of a run. */
+  readonly background: ChildrenParts["background"];
 }
 
 /** How long work in the background is waited for once nothing else is left to do. */
@@ -70,8 +72,9 @@ export function createParentMail({
   limitMs,
   notice,
   interactive,
+  background,
 }: ParentMailParts): Pick<Children, "takeMessages" | "beforeEnd"> {
-  const isInteractive = interactive !== undefined;
+  const waits = interactive === undefined && background === "wait";
   const { takesReports } = interactive ?? {};
   const teamMail = (): readonly UserMessage[] => {
     const message = team?.takeMail();
@@ -81,11 +84,11 @@ export function createParentMail({
   async function waitForNews(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
-    const waits = [
+    const arrivals = [
       ...(isBusy() ? [mail.wait(stop, limitMs)] : []),
       ...(team?.isBusy() === true ? [team.wait(stop, limitMs)] : []),
     ];
-    if (waits.length > 0) await Promise.race(waits);
+    if (arrivals.length > 0) await Promise.race(arrivals);
     over.abort();
   }
 
@@ -103,10 +106,10 @@ export function createParentMail({
     async beforeEnd(signal) {
       const [first] = teamMail();
       if (first !== undefined || takesReports !== undefined) return first;
-      if (mail.isEmpty() && !isInteractive) await waitForNews(signal);
+      if (mail.isEmpty() && waits) await waitForNews(signal);
       while (true) {
         const news = mail.takeOne() ?? teamMail()[0];
-        if (news !== undefined || isInteractive) return news;
+        if (news !== undefined || !waits) return news;
         // A question may wait for days, and its agent with it; once it is answered, the agent has its time again.
         const isAwaited = hasQuestions() && (isBusy() || team?.isBusy() === true);
         if (!isAwaited || signal.aborted) return reportWorking();

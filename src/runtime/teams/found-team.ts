@@ -1,5 +1,3 @@
-// @io
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
@@ -9,7 +7,7 @@ import type { TaskManager } from "../../tasks/task-manager.ts";
 import type { Mailbox } from "../../teams/mailbox.ts";
 import { leadName, refuseTeamName, type TeamConfig, type TeamMember } from "../../teams/team-config.ts";
 import type { TeamRuntime } from "../../teams/team-settings.ts";
-import type { TeamStore } from "../../teams/team-store.ts";
+import { removeTeamFiles, type TeamStore } from "../../teams/team-store.ts";
 import type { SessionHooks } from "../hooks/session-hooks.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 
@@ -134,9 +132,4 @@ export async function removeTeam(
   await Promise.all(running.map(({ id }) => parts.tasks.stop(id, "parent")));
   removeTeamFiles(store);
   return { name: store.name };
-}
-
-export function removeTeamFiles(store: TeamStore): void {
-  rmSync(store.directory, { recursive: true, force: true, maxRetries: 3 });
-  rmSync(store.board.directory, { recursive: true, force: true, maxRetries: 3 });
 }

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { findSteeringSettingAround } from "../../permissions/gather-shell-facts.ts";
+import { askRepository } from "../../permissions/git/ask-repository.ts";
 import { cleanUpWorktrees, type WorktreeCleanup } from "../cleanup.ts";
 import { makeWorktree, type Worktree, type WorktreeRequest } from "./make-worktree.ts";
 import { markFile, parseMark } from "./worktree-mark.ts";
@@ -278,7 +278,13 @@ describe("a worktree of the current state", () => {
     git(shop, "config", "core.fsmonitor", `sh -c 'echo monitor >> "${trace}"'`);
     await put("a.txt", "changed\n");
     const lfs = join(root, "lfs");
-    git(shop, "config", "filter.lfs.smudge", `sh -c 'echo "skip $GIT_LFS_SKIP_SMUDGE" > "${lfs}"; cat'`);
+    git(
+      shop,
+      "config",
+      "--global",
+      "filter.lfs.smudge",
+      `sh -c 'echo "skip $GIT_LFS_SKIP_SMUDGE" > "${lfs}"; cat'`,
+    );
     await put(".gitattributes", "a.txt filter=lfs\n");
     const worktree = await made();
     await worktree.finish();
@@ -293,7 +299,7 @@ describe("a worktree of the current state", () => {
     git(shop, "config", "filter.x.clean", `touch '${trace}'; cat`);
     await writeFile(join(shop, ".git/info/attributes"), "*.txt filter=x\n");
     const reason =
-      "this folder is not trusted, and the setting filter.clean of its repository may start programs; `retinue trust` trusts it";
+      "this folder is not trusted, and its repository may start programs (the setting filter.x.clean); `retinue trust` trusts it";
     expect(await refusal({ trusted: false })).toContain(reason);
     const cleaned = await cleanUpWorktrees({
       repository: shop,
@@ -308,8 +314,10 @@ describe("a worktree of the current state", () => {
     expect(cleaned).toEqual({ removed: [], kept: [], diagnostic: reason });
     expect(existsSync(trace)).toBe(false);
     // Git's own folder is the same repository.
-    expect(findSteeringSettingAround(join(shop, ".git"))).toBe("filter.clean");
-    expect(findSteeringSettingAround(join(shop, ".git/objects"))).toBe("filter.clean");
+    for (const folder of [".git", ".git/objects"])
+      expect(await askRepository(join(shop, folder), { environment, folders: [] })).toMatchObject({
+        steering: expect.stringMatching(/^filter\..*\.clean$/),
+      });
   });
 
   it("does not mistake the repository of a surrounding git command for this one", async () => {
@@ -544,9 +552,9 @@ describe("a worktree that cannot be had is refused in one sentence", () => {
   });
 
   it("when the files cannot be written, and nothing is left of the attempt", async () => {
-    git(shop, "config", "filter.broken.clean", "cat");
-    git(shop, "config", "filter.broken.smudge", "false");
-    git(shop, "config", "filter.broken.required", "true");
+    git(shop, "config", "--global", "filter.broken.clean", "cat");
+    git(shop, "config", "--global", "filter.broken.smudge", "false");
+    git(shop, "config", "--global", "filter.broken.required", "true");
     await put(".gitattributes", "a.txt filter=broken\n");
     commit(shop, "filter");
     expect(await refusal()).toContain("git reset");
@@ -591,7 +599,7 @@ describe("many and stopped ones", () => {
 
   it("one stopped while its files are written leaves nothing half made [SPN-7]", async () => {
     const reached = join(root, "reached");
-    git(shop, "config", "filter.slow.smudge", `sh -c 'echo x >> "${reached}"; sleep 60'`);
+    git(shop, "config", "--global", "filter.slow.smudge", `sh -c 'echo x >> "${reached}"; sleep 60'`);
     await put(".gitattributes", "a.txt filter=slow\n");
     commit(shop, "filter");
     const before = userState();
@@ -606,7 +614,7 @@ describe("many and stopped ones", () => {
 
   it("one stopped while the snapshot is taken leaves nothing, no temporary index either", async () => {
     const reached = join(root, "reached");
-    git(shop, "config", "filter.slow.clean", `sh -c 'echo x >> "${reached}"; sleep 60'`);
+    git(shop, "config", "--global", "filter.slow.clean", `sh -c 'echo x >> "${reached}"; sleep 60'`);
     await put(".gitattributes", "a.txt filter=slow\n");
     await put("a.txt", "changed\n");
     const stop = new AbortController();

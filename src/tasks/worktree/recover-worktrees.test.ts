@@ -149,7 +149,7 @@ async function killedAt(words: string, when: "before" | "after"): Promise<void> 
     });
     if (start.type === "made") await start.worktree.finish();`;
   const child = spawn(process.execPath, ["--input-type=module", "-e", program], {
-    env: { ...process.env, ...environment, PATH: `${bin}:${process.env["PATH"]}` },
+    env: { ...process.env, ...environment, PATH: bin },
     stdio: "inherit",
   });
   expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
@@ -269,7 +269,7 @@ describe("[SPN-7] what a git that was killed with its process leaves", () => {
     for (let index = 0; index < 300; index += 1) writeFileSync(join(path, `file-${index}.txt`), "the");
     die(path);
     const { bin, log } = countingGit();
-    const counted = { environment: { ...environment, PATH: `${bin}:${environment["PATH"]}` } };
+    const counted = { environment: { ...environment, PATH: bin } };
     expect(await clean(counted)).toMatchObject({ removed: [{ path }], kept: [] });
     expect(left()).toEqual(nothing);
     const processes = readFileSync(log, "utf8").trim().split("\n");

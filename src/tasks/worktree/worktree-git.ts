@@ -1,6 +1,6 @@
-import { type ProcessResult, runProcess } from "../../foundation/run-process.ts";
-import { searchPathOutside } from "../../foundation/search-path-outside.ts";
-import { findSteeringSettingAround } from "../../permissions/gather-shell-facts.ts";
+import type { ProcessResult } from "../../foundation/run-process.ts";
+import { askRepository } from "../../permissions/git/ask-repository.ts";
+import { type OwnGitCall, runOwnGit } from "../../permissions/git/own-git.ts";
 
 export interface GitOptions {
   /** Overrides variables of the environment. */
@@ -26,39 +26,34 @@ export interface WorktreeGit {
 }
 
 export interface WorktreeGitOptions {
-  /**
-   * Whether a person trusts the repository. A checkout or a status runs the filters that a repository's own configuration
-   * names; without trust, git is not asked about a repository with a setting that is not known to be harmless.
-   */
+  /** Whether a person trusts the repository. Without that, git is not asked about one with a setting that is not plain. */
   readonly trusted: boolean;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  /** Only for repositories of the runtime's own, which no one else configures: the protocols that lead to other machines. */
+  readonly protocols?: string;
 }
 
 const timeLimitMs = 300_000;
 const maxOutput = 64 * 1024 * 1024;
 
-export function createWorktreeGit({ environment, signal, trusted }: WorktreeGitOptions): WorktreeGit {
-  const inherited = withoutRepository(environment);
+export function createWorktreeGit(made: WorktreeGitOptions): WorktreeGit {
+  const { environment, signal } = made;
   const run = async (
     directory: string,
     parameters: readonly string[],
     options: GitOptions = {},
   ): Promise<GitAnswer> => {
-    const steering = trusted ? undefined : findSteeringSettingAround(directory);
-    if (steering !== undefined) return { type: "failed", reason: untrustedReason(steering) };
-    const result = await runProcess({
-      file: "git",
-      arguments: [...carefulArguments, ...parameters],
+    const care = await careAt(directory, parameters, made);
+    if (typeof care === "string") return { type: "failed", reason: care };
+    const result = await runOwnGit({
       directory,
-      environment: {
-        ...inherited,
-        PATH: searchPathOutside(environment["PATH"], [directory]),
-        ...carefulVariables,
-        // Objects that are missing would be fetched, by a program that the repository names.
-        ...(trusted ? {} : { GIT_ALLOW_PROTOCOL: "none", GIT_NO_LAZY_FETCH: "1" }),
-        ...options.variables,
-      },
+      words: parameters,
+      environment,
+      folders: [],
+      ...care,
+      settings,
+      ...(options.variables === undefined ? {} : { variables: options.variables }),
       ...(options.input === undefined ? {} : { input: options.input }),
       signal: options.isUnstoppable === true ? new AbortController().signal : signal,
       timeLimitMs,
@@ -69,8 +64,32 @@ export function createWorktreeGit({ environment, signal, trusted }: WorktreeGitO
   return Object.assign(run, { signal });
 }
 
-export function untrustedReason(setting: string): string {
-  return `this folder is not trusted, and the setting ${setting} of its repository may start programs; \`retinue trust\` trusts it`;
+/** What is switched off in a repository, as git itself says what it configures; a text says why git is not asked. */
+async function careAt(
+  directory: string,
+  parameters: readonly string[],
+  { environment, trusted, protocols }: WorktreeGitOptions,
+): Promise<Pick<OwnGitCall, "filters" | "protocols"> | string> {
+  if (protocols !== undefined) return { protocols };
+  if (trusted && parameters.every((word) => !contentCommands.has(word))) return {};
+  const repository = await askRepository(directory, { environment, folders: [] });
+  if (repository.type === "none") return {};
+  if (repository.type === "unclear") return trusted ? {} : untrustedReason(repository.reason);
+  const { steering, filters, ownFilters, fetchesPlainly } = repository;
+  if (trusted)
+    return { filters: ownFilters, ...(fetchesPlainly === true ? { protocols: "https:http:ssh:git" } : {}) };
+  return steering === undefined ? { filters } : untrustedReason(`the setting ${steering}`);
+}
+
+/** Commands that read or write contents of files, which filters may change. */
+const contentCommands: ReadonlySet<string> = new Set(
+  "add reset status checkout checkout-index update-index diff-files diff-index diff stash restore apply merge".split(
+    " ",
+  ),
+);
+
+function untrustedReason(what: string): string {
+  return `this folder is not trusted, and its repository may start programs (${what}); \`retinue trust\` trusts it`;
 }
 
 /** The one line that git ends an answer with is no part of it; a path may end in spaces. */
@@ -78,32 +97,9 @@ export function oneLine(answer: GitAnswer): string | undefined {
   return answer.type === "done" ? answer.text.replace(/\r?\n$/, "") : undefined;
 }
 
-const switches = `core.hooksPath=/dev/null core.fsmonitor=false core.splitIndex=false core.safecrlf=false
-  core.untrackedCache=false submodule.recurse=false advice.detachedHead=false advice.addEmbeddedRepo=false
-  gc.auto=0 maintenance.auto=false color.ui=false i18n.commitEncoding=utf-8`.split(/\s+/);
-
-const carefulArguments = [
-  "--no-pager",
-  "--no-optional-locks",
-  ...switches.flatMap((setting) => ["-c", setting]),
-];
-
-const carefulVariables = { GIT_TERMINAL_PROMPT: "0", GIT_LFS_SKIP_SMUDGE: "1", LC_ALL: "C", LANGUAGE: "C" };
-
-/** Set while git runs a hook or an alias: they would make every command mean another repository or index. */
-const repositoryVariables: ReadonlySet<string> = new Set(
-  `GIT_DIR GIT_WORK_TREE GIT_COMMON_DIR GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_PREFIX
-  GIT_NAMESPACE GIT_CONFIG GIT_GRAFT_FILE GIT_SHALLOW_FILE GIT_REPLACE_REF_BASE GIT_NO_REPLACE_OBJECTS
-  GIT_QUARANTINE_PATH GIT_IMPLICIT_WORK_TREE GIT_INTERNAL_SUPER_PREFIX GIT_LITERAL_PATHSPECS GIT_GLOB_PATHSPECS
-  GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS GIT_EXTERNAL_DIFF`.split(/\s+/),
-);
-
-function withoutRepository(environment: WorktreeGitOptions["environment"]): Record<string, string> {
-  const entries = Object.entries(environment).flatMap(([name, value]) =>
-    value === undefined || repositoryVariables.has(name.toUpperCase()) ? [] : [[name, value] as const],
-  );
-  return Object.fromEntries(entries);
-}
+const settings =
+  `core.splitIndex=false core.safecrlf=false core.untrackedCache=false advice.detachedHead=false
+  advice.addEmbeddedRepo=false color.ui=false i18n.commitEncoding=utf-8 safe.bareRepository=all`.split(/\s+/);
 
 function answerOf(result: ProcessResult, parameters: readonly string[]): GitAnswer {
   const command = `git ${parameters.find((word) => /^[a-z]/.test(word)) ?? ""}`;

@@ -2,6 +2,7 @@
 
 import { access, constants } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
+import { withoutShims } from "../../foundation/resolve-program.ts";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";
 import { isPublicVariable } from "../../permissions/shell/private-name.ts";
 
@@ -43,7 +44,11 @@ export function readOnlyEnvironment(
   );
   return {
     ...Object.fromEntries([...kept, ...Object.entries(fixed), ...Object.entries(set)]),
-    PATH: searchPathOutside(environment["PATH"], workingDirectories),
+    PATH: withoutShims(searchPathOutside(environment["PATH"], workingDirectories)),
+    // Git fetches nothing, whatever a repository says.
+    GIT_ALLOW_PROTOCOL: "none",
+    GIT_NO_LAZY_FETCH: "1",
+    GIT_OPTIONAL_LOCKS: "0",
   };
 }
 

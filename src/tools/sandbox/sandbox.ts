@@ -98,6 +98,8 @@ export interface SandboxSettings {
   readonly isolatesReadOnlyCommands: boolean;
   /** Whether a command may run without protection where there can be none. Only an explicit word allows it. */
   readonly mayRunUnprotected: boolean;
+  /** Whether a session does not begin where there can be none. */
+  readonly endsStart: boolean;
   readonly excludedCommands: readonly string[];
   readonly weakerNestedSandbox: boolean;
   readonly filesystem: {
@@ -126,6 +128,7 @@ export function readSandboxSettings(value: JsonRecord | undefined): SandboxSetti
     isolatesReadOnlyCommands: own(settings, "isolateReadOnlyCommands") !== false,
     mayRunUnprotected:
       unavailable === false || (own(settings, "allowUnsandboxedCommands") === true && unavailable !== true),
+    endsStart: unavailable === true,
     excludedCommands: textsOf(settings, "excludedCommands"),
     weakerNestedSandbox: own(settings, "enableWeakerNestedSandbox") === true,
     filesystem: {

@@ -56,7 +56,7 @@ export async function evaluate(
       onNoResult: (attempt) => host.stderr.write(describeNoResult(attempt)),
       checkModel(session, model) {
         const { environment } = host;
-        refuseOffline(session, { model, isForProgram: true, isEvaluated: true, environment });
+        refuseOffline(session, { model, environment });
         refuseKeyless(session, environment);
       },
     });

@@ -3,10 +3,10 @@ import { resolve } from "node:path";
 import { checkWorkingFolder } from "../../../foundation/find-working-folder.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { type ChildPlan, readChildPlan, treeLimitsOf } from "../../../runtime/project/plan-origins.ts";
+import { createPrinter, printFailure } from "../create-printer.ts";
 import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print-options.ts";
-import { createPrinter, printFailure } from "../printer.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
 
 /** `retinue run-plan FILE`: carries out the plan of a child agent in this process, and prints its answer as `-p` does. */

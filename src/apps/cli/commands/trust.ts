@@ -95,7 +95,7 @@ const titles: Readonly<Record<WaitingPart["kind"], string>> = {
 };
 
 function describeTrust(
-  { answer, parts, nested }: TrustOverview,
+  { answer, parts, nested, isolation }: TrustOverview,
   nameOf: (file: string) => string,
   paint: Paint,
 ): string {
@@ -110,7 +110,8 @@ function describeTrust(
     parts.length === 0
       ? ["", "Nothing in it waits for trust today; what is added later would count immediately."]
       : [];
-  const lines = [stripControlCharacters(heading), ...sections, ...nothing];
+  const isolated = [isolation.text, isolation.advice].filter((text) => text !== undefined).join(" ");
+  const lines = [stripControlCharacters(heading), isolated, ...sections, ...nothing];
   return `${[...lines, ...nestedLines(nested, nameOf, paint), ""].join("\n")}\n`;
 }
 
@@ -131,9 +132,17 @@ function nestedLines(
   ];
 }
 
-function trustAsJson({ answer, parts, nested }: TrustOverview, nameOf: (file: string) => string) {
+function trustAsJson({ answer, parts, nested, isolation }: TrustOverview, nameOf: (file: string) => string) {
   const { trusted, folder, why } = answer;
-  return { version: 1, folder, trusted, why, parts, nested: nested.files.map(nameOf) };
+  return {
+    version: 1,
+    folder,
+    trusted,
+    why,
+    parts,
+    nested: nested.files.map(nameOf),
+    isolated: isolation.isIsolated,
+  };
 }
 
 function lineOf({ name, value, from }: WaitingPart, paint: Paint): string {

@@ -210,7 +210,7 @@ async function runCell(
     await using runtime = options.open(place.directory, { sessionPersistence: true });
     const result = await runtime.run(task.prompt, runOptions(cell, options)).result;
     const durationMs = Math.round(performance.now() - start);
-    const own = result.tree ?? result.totals;
+    const own = result.totals;
     const left = options.share === undefined ? undefined : Math.max(1e-6, options.share - (own.costUsd ?? 0));
     const { directory } = place;
     const { environment, signal } = options;

@@ -36,7 +36,8 @@ export async function runProgram(arguments_: readonly string[], host: CliHost): 
       meant = command;
     });
   try {
-    await program.parseAsync(gatherLists(arguments_, host.cwd), { from: "user" });
+    const written = withoutEmptyWords(arguments_, program);
+    await program.parseAsync(gatherLists(written, host.cwd), { from: "user" });
   } catch (error) {
     const isUsage = error instanceof CommanderError;
     if (isUsage && error.exitCode === 0) return exitCode;
@@ -167,6 +168,58 @@ function isConfig(word: string, cwd: string): boolean {
   if (/^\s*\{/.test(word)) return word.includes('"mcpServers"');
   if (!/\.json$/i.test(word)) return false;
   return statSync(resolve(cwd, word), { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** Programs pass these with an empty value where they have none; all other options are checked as they are written. */
+const absentWhenEmpty: ReadonlySet<string> = new Set([
+  "--agents",
+  "--append-system-prompt-file",
+  "--betas",
+  "--effort",
+  "--fallback-model",
+  "--json-schema",
+  "--max-thinking-tokens",
+  "--max-turns",
+  "--mcp-config",
+  "--model",
+  "--name",
+  "--permission-prompt-tool",
+  "--session-id",
+  "--settings",
+  "--system-prompt-file",
+]);
+
+/** An empty word is no prompt, and an empty value of some options means that the option was not given. */
+export function withoutEmptyWords(
+  arguments_: readonly string[],
+  program: Pick<Command, "options" | "commands">,
+): readonly string[] {
+  const options = new Map(
+    program.options.flatMap((option) =>
+      [option.short, option.long].flatMap((name) => (name == null ? [] : [[name, option] as const])),
+    ),
+  );
+  const commands = new Set(program.commands.map((command) => command.name()));
+  const kept: string[] = [];
+  for (let at = 0; at < arguments_.length; at += 1) {
+    const word = arguments_[at] ?? "";
+    // What belongs to a command is its own to judge.
+    if (commands.has(word)) return arguments_;
+    if (word === "--") return [...kept, ...arguments_.slice(at)];
+    const [, glued] = /^(--[\w-]+)=$/.exec(word) ?? [];
+    if (word === "" || (glued !== undefined && absentWhenEmpty.has(glued))) continue;
+    const option = options.get(word);
+    const takesNext = option?.required === true || (option?.optional === true && arguments_[at + 1] !== "");
+    if (!takesNext) {
+      kept.push(word);
+      continue;
+    }
+    const value = arguments_[at + 1];
+    at += 1;
+    if (value === "" && absentWhenEmpty.has(option?.long ?? word)) continue;
+    kept.push(word, ...(value === undefined ? [] : [value]));
+  }
+  return kept;
 }
 
 interface ListOption {

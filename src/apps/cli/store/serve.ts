@@ -1,9 +1,8 @@
-import { getHeapStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { openStore } from "../../../cluster/open-store.ts";
 import { type ServeSessionsOptions, serveSessions } from "../../../cluster/serve-sessions.ts";
 import type { Store, Worker } from "../../../cluster/store.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
+import { createMemoryReturn } from "../create-memory-return.ts";
 import { misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreContext } from "./run-store-program.ts";
@@ -80,29 +79,6 @@ export function startWorker(
     },
     onError: (error, agent) => log(`${agent === undefined ? "" : `${agent}: `}${describeError(error)}`),
   });
-}
-
-/** A worker rests this long before it gives memory back, and only if it would be worth the pause. */
-const restMs = 1_500;
-const slackBytes = 32 * 2 ** 20;
-
-/**
- * Sessions that were parked or have ended leave garbage, which Node keeps as long as nothing needs the memory. A worker that has
- * nothing to do gives it back, so that a machine can hold many that rest.
- */
-function createMemoryReturn(): (running: number) => void {
-  let timer: NodeJS.Timeout | undefined;
-  const collect = (): void => {
-    const { total_heap_size: total, used_heap_size: used, malloced_memory: other } = getHeapStatistics();
-    if (total + other - used < slackBytes && used < 2 * slackBytes) return;
-    setFlagsFromString("--expose-gc");
-    const collectGarbage: (options: object) => void = runInNewContext("gc");
-    collectGarbage({ type: "major", execution: "sync", flavor: "last-resort" });
-  };
-  return (running) => {
-    clearTimeout(timer);
-    if (running === 0) timer = setTimeout(collect, restMs).unref();
-  };
 }
 
 function positive(name: string, text: string): number {

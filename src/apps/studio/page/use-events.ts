@@ -103,17 +103,27 @@ export function useSession(
 ): Followed<SessionState> {
   const query = { project, id, ...(agentId === undefined ? {} : { agent: agentId, all: all ? "1" : "0" }) };
   const path = agentId === undefined ? "api/session" : "api/agent";
-  const followed = useEvents<SessionState, SessionUpdate>(path, query, foldUpdate);
+  const most = all ? Number.POSITIVE_INFINITY : maxEntries;
+  const followed = useEvents<SessionState, SessionUpdate>(path, query, (before, update) =>
+    foldUpdate(before, update, most),
+  );
   if (exported === undefined) return followed;
   const agent = agentId === undefined ? undefined : exported.agents[agentId];
   const session = foldUpdate(undefined, { session: exported.session });
   return { state: agent === undefined ? session : foldUpdate(session, { agent }), problem: undefined };
 }
 
-function foldUpdate(before: SessionState = { live: new Map() }, update: SessionUpdate): SessionState {
+/** The entries that a page keeps of a conversation that it watches from its end. */
+const maxEntries = 2000;
+
+function foldUpdate(
+  before: SessionState = { live: new Map() },
+  update: SessionUpdate,
+  most = Number.POSITIVE_INFINITY,
+): SessionState {
   const { session, agent, live } = update;
   if (session !== undefined) return { ...before, session: foldOverview(before.session, session) };
-  if (agent !== undefined) return { ...before, agent: foldAgent(before.agent, agent) };
+  if (agent !== undefined) return { ...before, agent: foldAgent(before.agent, agent, most) };
   return live === undefined ? before : { ...before, live: foldLive(before.live, live) };
 }
 
@@ -124,11 +134,14 @@ function foldOverview(before: SessionView | undefined, overview: SessionOverview
   return { overview, agents };
 }
 
-function foldAgent(before: AgentView | undefined, update: AgentUpdate): AgentView {
+function foldAgent(before: AgentView | undefined, update: AgentUpdate, most: number): AgentView {
+  const start = before?.from ?? update.from;
   const entries = [...(before?.entries ?? [])];
-  for (const [index, entry] of update.entries) entries[index - update.from] = entry;
+  for (const [index, entry] of update.entries) if (index >= start) entries[index - start] = entry;
+  const left = Math.max(0, entries.length - most);
   const plan = update.plan ?? before?.plan;
-  return { from: update.from, entries, ...(plan === undefined ? {} : { plan }) };
+  const kept = left === 0 ? entries : entries.slice(left);
+  return { from: start + left, entries: kept, ...(plan === undefined ? {} : { plan }) };
 }
 
 function foldLive(before: LiveTexts, pieces: NonNullable<SessionUpdate["live"]>): LiveTexts {

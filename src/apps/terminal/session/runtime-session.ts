@@ -265,6 +265,7 @@ export class RuntimeSession implements TerminalSession {
     this.#runtime ??= await this.#options.createRuntime(this.#runtimeOptions());
     const session = await this.#runtime.open({
       ...options,
+      offlineDemo: true,
       ...(this.#options.isOnce === true ? {} : { interactive: { takeMessages, mode: () => this.#mode } }),
     });
     if (this.#closing.signal.aborted) return session[Symbol.asyncDispose]();
@@ -280,7 +281,7 @@ export class RuntimeSession implements TerminalSession {
         ),
     });
     const earlier = isQuiet ? [] : lastEntries(conversationEntries(session.messages()), shownPrompts);
-    const notes = isQuiet ? [] : session.plan.notes;
+    const notes = isQuiet ? [] : [...session.plan.notes, ...isolationNotes(session.plan.policy)];
     this.#report({ type: "conversation-opened", sessionId: session.plan.sessionId, earlier, notes });
     this.#report({
       type: "status-changed",
@@ -392,4 +393,20 @@ export class RuntimeSession implements TerminalSession {
   #report(event: SessionEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
+}
+
+/** In a folder that no one has accepted a person should know what keeps its files from steering commands. */
+function isolationNotes({
+  trusted,
+  walled,
+}: {
+  readonly trusted?: boolean;
+  readonly walled?: boolean;
+}): readonly string[] {
+  if (trusted === true) return [];
+  return [
+    walled === true
+      ? "This folder is not trusted: what runs without a question is isolated, and git is asked about."
+      : "This folder is not trusted, and nothing isolates commands here: git and developer tools are asked about. `retinue doctor` says how to change that.",
+  ];
 }

@@ -1,3 +1,4 @@
+import { steersPrograms } from "../../steers-programs.ts";
 import { type OptionTable, optionTable, type Word } from "../word.ts";
 import { type Judgement, judgement } from "./judgement.ts";
 
@@ -10,10 +11,21 @@ interface ToolSpec {
   readonly words?: true;
   /** Options whose value is a plain name; another could be a file to load. */
   readonly plain?: string;
+  /** Options whose value is a file that the tool finds by itself as well: code, which is asked about when it is edited. */
+  readonly configures?: string;
+  /** Options whose value must be of this form, by their names. */
+  readonly names?: Readonly<Record<string, RegExp>>;
+  /** What such a file is called. */
+  readonly configuration?: RegExp;
+  /** Options whose value is a file that is written, or a folder with files: none that steers another program. */
+  readonly writes?: string;
+  readonly fills?: string;
   /** Further options that are understood as a whole. */
   readonly also?: RegExp;
   /** Why an operand is asked about. */
   readonly operand?: (text: string) => string | undefined;
+  /** What is behind `--` goes to another program; why an option there is asked about. */
+  readonly passedOn?: string;
 }
 
 const goBuild = "v race tags: a n x p: trimpath mod: buildvcs: msan asan json";
@@ -72,8 +84,16 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "v q x s l k: m: verbose quiet exitfirst maxfail: lf last-failed ff failed-first nf new-first tb: durations: durations-min: " +
         "capture: showlocals co collect-only no-header no-summary r: strict-markers strict-config n: numprocesses: dist: cov? " +
         "cov-fail-under: cov-branch no-cov timeout: color: disable-warnings sw stepwise markers fixtures version V h help " +
-        "cache-clear cache-show setup-show ignore: ignore-glob: deselect: reruns: full-trace import-mode: runxfail cov-report:",
-      plain: "cov-report",
+        "cache-clear cache-show setup-show ignore: ignore-glob: deselect: reruns: full-trace import-mode: runxfail cov-report: " +
+        "p: W: o: log-cli-level: log-level: no-cov-on-fail cov-append cov-context: asyncio-mode: benchmark-only " +
+        "benchmark-skip snapshot-update randomly-seed: forked junitxml: junit-xml: rootdir: verbosity: show-capture: pdb " +
+        "create-db reuse-db nomigrations looponfail f suppress-no-test-exit-code fixtures-per-test trace-config code-highlight:",
+      plain: "cov-report cov-context",
+      names: {
+        p: /^no:[\w.-]+$/,
+        o: /^(?:console_output_style|log_cli|log_cli_level)=\w*$/,
+      },
+      writes: "junitxml junit-xml",
       operand: (text) =>
         text.startsWith("@") ? "pytest takes further options from a file after @" : undefined,
     },
@@ -84,8 +104,15 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
       options:
         "ext: quiet max-warnings: cache f: format: color no-color ignore-pattern: no-ignore no-inline-config fix-dry-run " +
         "report-unused-disable-directives debug v version h help no-error-on-unmatched-pattern no-warn-ignored cache-strategy: " +
-        "stdin stdin-filename: pass-on-no-patterns stats exit-on-fatal-error",
+        "stdin stdin-filename: pass-on-no-patterns stats exit-on-fatal-error fix fix-type: no-fix no-cache cache-location: cache-file: " +
+        "c: config: env: global: no-config-lookup no-eslintrc rule: env-info print-config: concurrency: flag: " +
+        "report-unused-inline-configs: suppress-all prune-suppressions o: output-file:",
       plain: "f format",
+      configures: "c config",
+      configuration:
+        /^(?:\.?\/)?(?:[\w-]+\/)*(?:eslint\.config\.[cm]?[jt]s|\.eslintrc(?:\.(?:[cm]?js|json|ya?ml))?)$/,
+      writes: "o output-file cache-file",
+      fills: "cache-location",
     },
   ],
   [
@@ -94,8 +121,16 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
       options:
         "c check l list-different no-color color log-level: no-error-on-unmatched-pattern ignore-unknown u no-config single-quote " +
         "no-semi tab-width: print-width: use-tabs trailing-comma: arrow-parens: bracket-same-line no-bracket-spacing " +
-        "jsx-single-quote quote-props: prose-wrap: end-of-line: parser: version v help h stdin-filepath: no-cache no-editorconfig",
+        "jsx-single-quote quote-props: prose-wrap: end-of-line: parser: version v help h stdin-filepath: no-cache no-editorconfig " +
+        "write w cache cache-strategy: cache-location: config: ignore-path: with-node-modules no-plugin-search semi bracket-spacing " +
+        "html-whitespace-sensitivity: vue-indent-script-and-style embedded-language-formatting: single-attribute-per-line " +
+        "experimental-ternaries object-wrap: insert-pragma require-pragma range-start: range-end: file-info: find-config-path: " +
+        "support-info config-precedence: no-bracket-same-line cursor-offset:",
       plain: "parser",
+      configures: "config",
+      configuration:
+        /^(?:\.?\/)?(?:[\w-]+\/)*(?:prettier\.config\.[cm]?[jt]s|\.prettierrc(?:\.(?:[cm]?[jt]s|json5?|ya?ml|toml))?)$/,
+      fills: "cache-location",
     },
   ],
   [
@@ -104,7 +139,21 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
       options:
         "noEmit p: project: w watch strict pretty? incremental skipLibCheck t: target: m: module: listFiles showConfig v version h " +
         "help all noEmitOnError lib: jsx: esModuleInterop moduleResolution: allowJs checkJs noImplicitAny strictNullChecks types: " +
-        "traceResolution diagnostics extendedDiagnostics preserveWatchOutput",
+        "traceResolution diagnostics extendedDiagnostics preserveWatchOutput outDir: outFile: declaration? d declarationMap? " +
+        "declarationDir: emitDeclarationOnly? sourceMap? inlineSourceMap? inlineSources? removeComments? rootDir: rootDirs: baseUrl: " +
+        "paths: typeRoots: tsBuildInfoFile: composite? b build clean dry force f verbose listEmittedFiles listFilesOnly explainFiles " +
+        "noEmitHelpers importHelpers downlevelIteration isolatedModules? verbatimModuleSyntax? resolveJsonModule? " +
+        "allowSyntheticDefaultImports? forceConsistentCasingInFileNames? skipDefaultLibCheck? useDefineForClassFields? " +
+        "experimentalDecorators? emitDecoratorMetadata? noUnusedLocals? noUnusedParameters? noImplicitReturns? " +
+        "noFallthroughCasesInSwitch? noUncheckedIndexedAccess? noImplicitOverride? noImplicitThis? strictFunctionTypes? " +
+        "strictBindCallApply? strictPropertyInitialization? alwaysStrict? exactOptionalPropertyTypes? allowUnreachableCode? " +
+        "allowUnusedLabels? noPropertyAccessFromIndexSignature? useUnknownInCatchVariables? jsxFactory: jsxFragmentFactory: " +
+        "jsxImportSource: reactNamespace: newLine: charset: locale: moduleDetection: customConditions: allowImportingTsExtensions? " +
+        "allowArbitraryExtensions? rewriteRelativeImportExtensions? erasableSyntaxOnly? isolatedDeclarations? maxNodeModuleJsDepth: " +
+        "noResolve? noLib? stripInternal? preserveConstEnums? preserveSymlinks? noErrorTruncation? disableSizeLimit? " +
+        "assumeChangesOnlyAffectDirectDependencies? stopBuildOnErrors? ignoreConfig? ignoreDeprecations: watchFile: watchDirectory:",
+      writes: "outFile",
+      fills: "outDir declarationDir tsBuildInfoFile",
       operand: (text) => (text.startsWith("@") ? "tsc takes further options from a file after @" : undefined),
     },
   ],
@@ -115,7 +164,15 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "t: testNamePattern: testPathPattern: testPathPatterns: watch watchAll ci coverage? verbose silent bail? b i runInBand w: " +
         "maxWorkers: onlyChanged o onlyFailures f passWithNoTests u updateSnapshot json listTests no-coverage detectOpenHandles " +
         "forceExit runTestsByPath findRelatedTests color no-color colors errorOnDeprecated expand e logHeapUsage changedSince: " +
-        "selectProjects: shard: randomize testTimeout: version help h no-cache clearCache watchman?",
+        "selectProjects: shard: randomize testTimeout: version help h no-cache clearCache watchman? c: config: reporters: " +
+        "coverageDirectory: coverageReporters: collectCoverageFrom: collectCoverage outputFile: rootDir: roots: lastCommit " +
+        "notify no-watchman cache useStderr showConfig noStackTrace debug seed: showSeed env: testEnvironment: " +
+        "testMatch: testPathIgnorePatterns: testRegex: ignoreProjects: openHandlesTimeout: workerIdleMemoryLimit: waitNextEventLoopTurnForUnhandledRejectionEvents",
+      plain: "reporters coverageReporters env testEnvironment",
+      configures: "c config",
+      configuration: /^(?:\.?\/)?(?:[\w-]+\/)*jest\.config\.(?:[\w-]+\.)?(?:[cm]?[jt]s|json)$/,
+      writes: "outputFile",
+      fills: "coverageDirectory",
     },
   ],
   [
@@ -125,8 +182,16 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
         "run t: testNamePattern: u update w watch coverage? coverage.enabled? silent? bail? retry: maxWorkers: minWorkers: pool: " +
         "passWithNoTests hideSkippedTests changed? shard: no-coverage isolate? no-isolate fileParallelism? no-file-parallelism " +
         "sequence.shuffle? testTimeout: hookTimeout: allowOnly? typecheck? version v help h project: globals dir: logHeapUsage " +
-        "mode: no-color color reporter:",
-      plain: "reporter",
+        "mode: no-color color reporter: c: config: r: root: outputFile: coverage.reporter: coverage.provider: coverage.include: " +
+        "coverage.exclude: coverage.all? coverage.reportsDirectory: coverage.thresholds.lines: coverage.thresholds.branches: " +
+        "coverage.thresholds.functions: coverage.thresholds.statements: exclude: teardownTimeout: maxConcurrency: disable-console-intercept " +
+        "clearScreen? standalone? related tags-filter: diff.expand printConsoleTrace? " +
+        "expandSnapshotDiff? slowTestThreshold: environment: dom name: silent",
+      plain: "reporter coverage.reporter coverage.provider environment",
+      configures: "c config",
+      configuration: /^(?:\.?\/)?(?:[\w-]+\/)*(?:vitest|vite)\.config\.(?:[\w-]+\.)?[cm]?[jt]s$/,
+      writes: "outputFile",
+      fills: "coverage.reportsDirectory",
     },
   ],
   ...["mvn", "mvnw"].map((name): [string, ToolSpec] => [name, maven]),
@@ -156,6 +221,15 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
   [
     "gh",
     {
+      commands: "alias extension extensions ext config codespace cs",
+      options: "help h",
+      operand: () => "it changes or starts what other calls of gh run",
+    },
+  ],
+  [
+    "gh",
+    {
+      passedOn: "gh passes the options behind -- to git, which some of them make start programs",
       commands: "pr issue run release repo workflow search label",
       options:
         "R: repo: json: q: jq: t: template: L: limit: s: state: a: assignee: A: author: l: label: S: search: B: base: H: head: d draft c " +
@@ -185,8 +259,11 @@ const tools: readonly (readonly [string, ToolSpec])[] = [
 
 interface Tool extends ToolSpec {
   readonly table: OptionTable;
-  readonly names: ReadonlySet<string> | undefined;
+  readonly commandNames: ReadonlySet<string> | undefined;
   readonly plainNames: ReadonlySet<string>;
+  readonly configuring: ReadonlySet<string>;
+  readonly writing: ReadonlySet<string>;
+  readonly filling: ReadonlySet<string>;
 }
 
 const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, spec]) => {
@@ -194,8 +271,11 @@ const known: ReadonlyMap<string, readonly Tool[]> = tools.reduce((map, [name, sp
   const tool: Tool = {
     ...spec,
     table: optionTable(spec.options),
-    names: spec.commands === undefined ? undefined : words(spec.commands),
+    commandNames: spec.commands === undefined ? undefined : words(spec.commands),
     plainNames: words(spec.plain),
+    configuring: words(spec.configures),
+    writing: words(spec.writes),
+    filling: words(spec.fills),
   };
   return map.set(name, [...(map.get(name) ?? []), tool]);
 }, new Map<string, readonly Tool[]>());
@@ -206,13 +286,18 @@ export function judgeDevelopment(words: readonly Word[]): Judgement | undefined 
   const name = program?.text ?? "";
   const tool = known
     .get(name)
-    ?.find(({ names }) => names === undefined || (command?.literal === true && names.has(command.text)));
+    ?.find(
+      ({ commandNames }) =>
+        commandNames === undefined || (command?.literal === true && commandNames.has(command.text)),
+    );
   if (tool === undefined) return undefined;
-  const from = tool.names === undefined ? 1 : 2;
+  const from = tool.commandNames === undefined ? 1 : 2;
   const end = words.findIndex(({ text }) => text === "--");
   const risks = words.flatMap((word, at) => {
-    if (at < from || (end !== -1 && at >= end)) return [];
-    const reason = riskOf(word, words[at + 1], tool);
+    const isPassedOn = end !== -1 && at >= end;
+    if (at < from || (isPassedOn && (tool.passedOn === undefined || word.text === "--"))) return [];
+    const passed = isPassedOn && (word.loose || word.text.startsWith("-")) ? tool.passedOn : undefined;
+    const reason = passed ?? (isPassedOn ? undefined : riskOf(word, words[at + 1], tool));
     return reason === undefined ? [] : [{ at, reason }];
   });
   const last = risks.at(-1);
@@ -240,16 +325,32 @@ function riskOf(word: Word, next: Word | undefined, tool: Tool): string | undefi
   const name = long?.replace(/^--?/, "") ?? "";
   if (tool.words === true || text.startsWith("--")) {
     if (!tool.table.has(name)) return reason;
-    return tool.plainNames.has(name) && !isPlainName(value ?? next?.text) ? reason : undefined;
+    return mayHold(name, value ?? next?.text, tool) ? undefined : reason;
   }
   for (const [at, letter] of [...text.slice(1)].entries()) {
     const signs = tool.table.get(letter);
     if (signs === undefined) return reason;
     const rest = text.slice(at + 2);
-    if (tool.plainNames.has(letter) && !isPlainName(rest === "" ? next?.text : rest)) return reason;
+    if (!mayHold(letter, rest === "" ? next?.text : rest, tool)) return reason;
     if (signs.includes(":")) return undefined;
   }
   return undefined;
+}
+
+/** What tools write there is taken for nothing but their output. */
+const outputFolders = /^(?:dist|build|out|output|coverage|tmp|temp|reports|test-results|junit)\/[\w-]/;
+
+/** Whether the value of an option is one that a rule with a star covers. */
+function mayHold(option: string, value: string | undefined, tool: Tool): boolean {
+  if (tool.plainNames.has(option)) return isPlainName(value);
+  const form = Object.hasOwn(tool.names ?? {}, option) ? tool.names?.[option] : undefined;
+  if (form !== undefined) return value !== undefined && form.test(value);
+  if (tool.configuring.has(option)) return value !== undefined && tool.configuration?.test(value) === true;
+  const isFolder = tool.filling.has(option);
+  if (!isFolder && !tool.writing.has(option)) return true;
+  const path = value?.replace(/^\.\//, "").replace(/\/+$/, "") ?? "..";
+  const isOutput = isFolder || outputFolders.test(path);
+  return !path.split("/").includes("..") && steersPrograms(path, { isFolder: isOutput }) === undefined;
 }
 
 function isPlainName(text: string | undefined): boolean {

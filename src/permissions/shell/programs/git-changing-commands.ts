@@ -80,17 +80,21 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
   ],
   [
     "submodule",
-    command("q quiet cached files recursive", {
-      caution: (scanned) =>
-        first("status", "summary")(scanned)
-          ? undefined
-          : "git submodule starts programs or fetches other repositories",
-    }),
+    command(
+      "q quiet cached files recursive init remote N no-fetch checkout merge rebase f force depth: j: jobs: single-branch " +
+        "no-single-branch recommend-shallow no-recommend-shallow progress filter:",
+      {
+        caution: (scanned) =>
+          first("status", "summary", "update", "init", "sync")(scanned)
+            ? undefined
+            : "git submodule starts programs or fetches other repositories",
+      },
+    ),
   ],
   [
     "rebase",
     command(
-      "x:! exec:! i! interactive! onto: s: strategy: X: C: root autostash no-autostash continue abort skip quit edit-todo! q quiet v verbose stat n no-stat no-verify verify f force-rebase no-ff keep-base autosquash no-autosquash update-refs reapply-cherry-picks rebase-merges? committer-date-is-author-date signoff",
+      "x:! exec:! i interactive onto: s: strategy: X: C: root autostash no-autostash continue abort skip quit edit-todo! q quiet v verbose stat n no-stat no-verify verify f force-rebase no-ff keep-base autosquash no-autosquash update-refs reapply-cherry-picks rebase-merges? committer-date-is-author-date signoff",
       { caution: strategyRisk },
     ),
   ],

@@ -71,6 +71,16 @@ export const receiving =
 
 export const noPrograms = ["--no-ext-diff", "--no-textconv"];
 
+/** Git looks into a submodule by another git, which obeys the submodule's own settings. */
+export const noSubmodules = "--ignore-submodules=dirty";
+
+const looksIntoSubmodules = ({ options }: ScannedWords): string | undefined =>
+  options.some(
+    ({ name, value }) => name === "ignore-submodules" && !/^(?:all|dirty)$/.test(value?.text ?? "all"),
+  )
+    ? "git looks into submodules by their own settings, which may start programs"
+    : undefined;
+
 /** A format that shows signatures has them checked by a program. */
 const showsSignatures = ({ options }: ScannedWords): string | undefined =>
   options.some(
@@ -135,4 +145,8 @@ const changing = new Set(
 );
 export const starts = (name: string) => (): string => `git ${name} starts programs`;
 export const reader = (options: string, rest: Partial<GitCommand> = {}): GitCommand =>
-  command(options, { readOnly: always, caution: showsSignatures, ...rest });
+  command(options, {
+    readOnly: always,
+    caution: (scanned) => showsSignatures(scanned) ?? looksIntoSubmodules(scanned),
+    ...rest,
+  });

@@ -10,6 +10,7 @@ import {
   listsNames,
   logOptions,
   noPrograms,
+  noSubmodules,
   printsPatch,
   reader,
   reflogOptions,
@@ -55,6 +56,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     reader(
       "s short b branch show-stash porcelain? long u? untracked-files? ignore-submodules? ignored? z null column? no-column " +
         "ahead-behind no-ahead-behind renames no-renames find-renames?",
+      { hardening: [noSubmodules] },
     ),
   ],
   [
@@ -62,7 +64,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     reader(`${diffOptions}q cached staged merge-base no-index 1 2 3 0 base ours theirs`, {
       reads: shown,
       shows: (scanned) => !listsNames(scanned) || printsPatch(scanned),
-      hardening: noPrograms,
+      hardening: [...noPrograms, noSubmodules],
     }),
   ],
   [
@@ -118,7 +120,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     reader(`${diffOptions}${name === "diff-index" ? "cached m merge-base" : "q 0 1 2 3 base ours theirs"}`, {
       reads: shown,
       shows: printsPatch,
-      hardening: noPrograms,
+      hardening: [...noPrograms, noSubmodules],
     }),
   ]),
   [

@@ -19,9 +19,8 @@ async function judge(command: string) {
 
 describe("[PRM-9] commands of every day that only read need no question", () => {
   it.each([
-    "ps aux",
-    "ps -ef | grep node",
-    "ps -eo pid,cmd --sort=-%mem | head",
+    "ps -e",
+    "ps -eo pid,comm --sort=-%mem | head",
     "zcat a.gz | head",
     "gzip -l a.gz",
     "gunzip -c a.gz",
@@ -52,6 +51,12 @@ describe("[PRM-9] commands of every day that only read need no question", () => 
   });
 
   it.each([
+    "ps aux",
+    "ps -ef",
+    "ps x",
+    "ps 1",
+    "ps -eo pid,cmd",
+    "pgrep -fa node",
     "ps auxe",
     "ps e",
     "ps -auxe",

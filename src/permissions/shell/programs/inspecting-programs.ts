@@ -22,6 +22,13 @@ const expanding = (options: string, ...endings: readonly string[]): ProgramSpec 
   renames: (path) => endings.map((ending) => `${path}${ending}`),
 });
 
+/** A pattern in the name of an archive, which these programs expand by themselves. */
+export function archivePattern(program: string, operands: readonly Word[]): string | undefined {
+  return operands.some(({ text: word }) => /[*?[\\]/.test(word))
+    ? `${program} opens every archive that a pattern matches`
+    : undefined;
+}
+
 /** Programs that show archives, object files and the machine. */
 export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   // It is a script that starts gzip.
@@ -42,6 +49,7 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       readOnly: true,
       maxOperands: 1,
       renames: (path) => [`${path}.zip`, `${path}.ZIP`],
+      caution: ({ operands }) => archivePattern("zipinfo", operands),
     },
   ],
   [
@@ -112,7 +120,7 @@ export const inspectingPrograms: readonly (readonly [string, ProgramSpec])[] = [
   [
     "pgrep",
     text(
-      "f l a x n o c i v P: u: U: G: d: full list-name list-full exact newest oldest count ignore-case inverse parent: euid: " +
+      "f! l a! x n o c i v P: u: U: G: d: full! list-name list-full! exact newest oldest count ignore-case inverse parent: euid: " +
         "uid: group: delimiter: h V help version",
     ),
   ],
@@ -153,7 +161,7 @@ export function judgeQuestion(words: readonly Word[]): Judgement | undefined {
 }
 
 const psColumns =
-  "pid ppid pgid pgrp sid sess user uid euser ruser group gid comm ucmd cmd args command %cpu %mem pcpu pmem c rss rsz vsz sz size " +
+  "pid ppid pgid pgrp sid sess user uid euser ruser group gid comm ucmd %cpu %mem pcpu pmem c rss rsz vsz sz size " +
   "stat state s time cputime etime etimes lstart start start_time stime bsdstart bsdtime tty tt tname nice ni pri priority nlwp " +
   "thcount lwp tid psr wchan f flags cls class";
 const psColumn = `(?:${psColumns.split(" ").join("|")})`;
@@ -161,14 +169,16 @@ const psFormat = new RegExp(`^${psColumn}(?:=[\\w -]*)?(?:,${psColumn}(?:=[\\w -
 const psOrder = new RegExp(`^[-+]?${psColumn}(?:,[-+]?${psColumn})*$`, "i");
 
 const psValues: readonly (readonly [RegExp, RegExp])[] = [
-  [/^(?:-[AadefFjlLMwHTy]*[oO]|[auxwfjlvTr]*o|--format)$/, psFormat],
+  [/^(?:-[AadejlLMwHTy]*[oO]|[axwjlvTr]*o|--format)$/, psFormat],
   [/^--sort$/, psOrder],
   [/^(?:-[pCuUgGt]|--(?:pid|ppid|user|group|tty|cols|columns|width|rows|lines))$/, /^[\w.,@:/-]+$/],
 ];
-const psWord =
-  /^(?:-[AadefFjlLMwHTy]+|-auxw*|-V|[auxwfjlvTr]+|\d+(?:,\d+)*|--(?:forest|headers|no-headers|help|version))$/;
+const psWord = /^(?:-[AadejlLMwHTy]+|-V|--(?:forest|headers|no-headers|help|version))$/;
 
-/** `ps`: the letter `e` without a dash, and columns that are not listed, show the environment of other processes. */
+/**
+ * `ps`: the letter `e` without a dash, and columns that are not listed, show the environment of other processes. Every
+ * word without a dash, `-f` and some columns show their arguments, which may hold keys.
+ */
 export function judgePs(words: readonly Word[]): Judgement {
   const rest = words.slice(1);
   let isKnown = rest.every(({ literal }) => literal);

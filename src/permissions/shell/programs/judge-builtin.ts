@@ -9,6 +9,18 @@ const changing = new Set(
   ).split(" "),
 );
 
+const builtins: ReadonlySet<string> = new Set([
+  ...changing,
+  ...". : [ break builtin cd command continue echo exit export false kill popd printf pushd pwd read return set shift source test true type [[".split(
+    " ",
+  ),
+]);
+
+/** Whether bash itself does what a name says, so that no program is looked for. */
+export function isBuiltin(name: string): boolean {
+  return builtins.has(name);
+}
+
 /** What a builtin of bash does; only the forms that are listed here are harmless. Undefined for anything else. */
 export function judgeBuiltin(words: readonly Word[]): Judgement | undefined {
   const name = words[0]?.text ?? "";

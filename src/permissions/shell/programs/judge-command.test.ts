@@ -34,17 +34,19 @@ const developmentRisks = [
   "pytest --junitxml=x",
   "pytest --cov-report=xml:x",
   "prettier --plugin ./evil.js a",
-  "prettier --write .",
+  "prettier --config src/a.ts --write .",
   "eslint -c ./evil.js a",
   "eslint -o x a",
+  "eslint -c src/a.ts a",
+  "jest --config src/a.ts",
+  "pytest -p evil",
   "eslint -f ./evil.js a",
   "eslint --format=./evil.js a",
-  "tsc --outDir x",
+  "tsc --outDir .github",
+  "tsc --outDir ../x",
   "jest --globalSetup=./evil.js",
   "vitest run --config evil.ts",
   "vitest --reporter=./evil.ts",
-  "yarn test --cwd sub",
-  "pnpm test -C sub",
   "helm template x y --post-renderer ./run.sh",
   "kubectl get pods --kubeconfig=evil",
   "psql -c x",
@@ -115,9 +117,7 @@ const readOnly = [
 
 describe("[PRM-9] processes, packages, packed files and versions", () => {
   it.each([
-    "ps aux",
-    "ps -ef",
-    "ps -eo pid,ppid,%cpu,args --sort=-%cpu",
+    "ps -eo pid,ppid,%cpu,comm --sort=-%cpu",
     "ps -p 12",
     "ps -u ada",
     "zcat a.gz",
@@ -130,6 +130,8 @@ describe("[PRM-9] processes, packages, packed files and versions", () => {
   });
 
   it.each([
+    "ps aux",
+    "ps -ef",
     "ps auxe",
     "ps e",
     "ps -auxe",
@@ -293,7 +295,7 @@ describe("[PRM-9] a wildcard does not cover options that execute or write", () =
   });
 
   it.each([
-    ["prettier --write .", "prettier --write"],
+    ["prettier --plugin ./a.js .", "prettier --plugin"],
     ["eslint --fix -c x.js src", "eslint --fix -c"],
     ["python3 -c x", "python3"],
     ["bash scripts/a.sh --fast", "bash scripts/a.sh"],

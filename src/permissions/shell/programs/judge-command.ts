@@ -139,8 +139,8 @@ const managerOptions = optionTable(
     "force f verbose d loglevel: json long depth: all a parseable dry-run ignore-scripts frozen-lockfile " +
     "no-frozen-lockfile immutable prefer-offline offline yes y r recursive filter: F: parallel stream no-bail bail " +
     "include-workspace-root progress no-progress color no-color version v help h package-lock no-package-lock " +
-    "package-lock-only non-interactive pure-lockfile latest L i g global script-shell:! shell:! prefix:! C:! dir:! " +
-    "cwd:! userconfig:! globalconfig:! node-options:! init-module:! git:! editor:! viewer:! browser:! " +
+    "package-lock-only non-interactive pure-lockfile latest L i g global script-shell:! shell:! prefix: C: dir: " +
+    "cwd: userconfig:! globalconfig:! node-options:! init-module:! git:! editor:! viewer:! browser:! " +
     "onload-script:! use-yarnrc:! modules-folder:!",
 );
 
@@ -176,8 +176,13 @@ function judgeManager(words: readonly Word[]): Judgement {
       changes ? `a changed configuration of ${program} can start programs` : undefined,
     ],
   );
+  const scans = [...before.options, ...after.options, ...leading];
+  const entered = valuesOf({ options: scans }, "prefix", "C", "dir", "cwd");
+  // Which of several counts differs.
+  const folders = entered.length > 1 ? entered.map((word) => ({ ...word, pathKnown: false })) : entered;
   return {
     ...judged,
+    ...(folders.length > 0 && { folders }),
     ...(judged.exactOnly === undefined && judgeStarted(words, words.indexOf(command ?? plainWord("")))),
     ...(!isQuestion && { namesFiles: "any" as const }),
     anywhere: false,

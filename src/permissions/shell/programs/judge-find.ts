@@ -48,7 +48,12 @@ export function judgeFind(words: readonly Word[]): Judgement {
       ...used(roots, "read"),
       ...used(read, "read"),
       ...used(written, "write"),
-      ...(deletes ? used(roots, "write").map((path) => ({ ...path, below: "all" as const })) : []),
+      ...(deletes
+        ? used(
+            roots.map((root) => ({ ...root, ...namesOf(words.slice(from)) })),
+            "write",
+          ).map((path) => ({ ...path, below: "all" as const }))
+        : []),
     ],
     [reason, unclearRoot(words.slice(1, from)), unclearCount(words)],
   );
@@ -119,10 +124,16 @@ export function findActions(words: readonly Word[]): FoundAction[] {
     const isMany = words[at]?.text === "+" || roots.length > 1;
     const elsewhere = name.endsWith("dir");
     const isSelection = selects(words.slice(from, start - 1));
+    const chosen = namesOf(words.slice(from));
     const inner = words.slice(start, at).flatMap((argument): Word[] => {
       if (!argument.text.includes("{}")) return [argument];
       if (argument.text === "{}" && !elsewhere)
-        return foundFiles(argument, isMany ? [...roots, ...roots.slice(-1)] : roots, isSelection);
+        return foundFiles(argument, isMany ? [...roots, ...roots.slice(-1)] : roots, isSelection).map(
+          (word) => ({
+            ...word,
+            ...chosen,
+          }),
+        );
       return [{ ...argument, literal: false, pathKnown: false }];
     });
     actions.push({ words: inner, elsewhere });
@@ -139,6 +150,37 @@ function selects(tests: readonly Word[]): boolean {
   return (
     !isOpen && tests.some(({ text }, at) => selecting.test(text) && /[^*?.]/.test(tests[at + 1]?.text ?? "x"))
   );
+}
+
+/**
+ * The patterns of which one fits the name of every file that is found, where the tests say so: each way through them has to
+ * go by a `-name`.
+ */
+export function namesOf(tests: readonly Pick<Word, "text" | "literal">[]): {
+  readonly names?: readonly string[];
+} {
+  const texts = tests.map(({ text }) => text);
+  const isNegatedGroup = texts.some((text, at) => text === "(" && /^(?:!|-not)$/.test(texts[at - 1] ?? ""));
+  if (isNegatedGroup || tests.some(({ literal }, at) => !literal && /^-i?name$/.test(texts[at - 1] ?? "")))
+    return {};
+  const branches: string[][] = [[]];
+  for (const text of texts) {
+    if (/^(?:-o|-or|,)$/.test(text)) branches.push([]);
+    else branches.at(-1)?.push(text);
+  }
+  const acts = (branch: readonly string[]): boolean =>
+    branch.some((text) => /^-(?:print0?|delete|exec(?:dir)?|ok(?:dir)?|ls)$/.test(text));
+  // Without parentheses, a way that does nothing itself prints nothing where another one does.
+  const isFiltered = !texts.includes("(") && branches.some(acts);
+  const names = (isFiltered ? branches.filter(acts) : branches).map((branch) => {
+    const at = branch.findIndex(
+      (text, place) => /^-i?name$/.test(text) && !/^(?:!|-not)$/.test(branch[place - 1] ?? ""),
+    );
+    return at === -1 ? undefined : branch[at + 1];
+  });
+  // Classes and escapes are read by the system's own rules.
+  const known = names.filter((name) => name !== undefined && !/[[\\]/.test(name)) as string[];
+  return known.length === names.length ? { names: known } : {};
 }
 
 /** The files that are found are below the places where the search starts, and their names begin with those. */

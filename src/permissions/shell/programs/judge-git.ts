@@ -2,7 +2,8 @@ import { optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf, type 
 import { gitChangingCommands } from "./git-changing-commands.ts";
 import { type GitCommand, revisionPath, shown } from "./git-command.ts";
 import { gitReadingCommands } from "./git-reading-commands.ts";
-import { hardenedGit } from "./hardened-git.ts";
+import { gitTransport } from "./git-transport.ts";
+import { hardenedGit, withoutFilters } from "./hardened-git.ts";
 import {
   environmentReason,
   type Judgement,
@@ -58,7 +59,7 @@ export function hasHarmlessGitGlobals(words: readonly Word[]): boolean {
 const commands: ReadonlyMap<string, GitCommand> = new Map([...gitReadingCommands, ...gitChangingCommands]);
 
 /** Reads a git command; what it obeys is the configuration of the repository it is in. */
-export function judgeGit(words: readonly Word[], { isKnown, repository }: Place): Judgement {
+export function judgeGit(words: readonly Word[], { isKnown, repository, filters = [] }: Place): Judgement {
   const before = scanGlobals(words);
   const [, subcommand, ...rest] = withoutGitGlobals(words);
   const elsewhere = isKnown ? undefined : "git runs the configuration of the directory it is in";
@@ -88,6 +89,9 @@ export function judgeGit(words: readonly Word[], { isKnown, repository }: Place)
   ]);
   const named = judged.exactOnly === undefined ? command.named(scanned) : undefined;
   const tree = treeSteps(subcommand.text, scanned, rest);
+  const transport = gitTransport(subcommand.text, scanned);
+  const hardened = (own: readonly Word[]): readonly string[] =>
+    harden({ before, subcommand, rest: own, command, filters });
   const hasVerb = rest[0] !== undefined && rest[0] === scanned.operands[0];
   const isMisplaced = command.verb === "must" && !hasVerb;
   const readOnly = judged.readOnly && !isMisplaced && environmentReason(words) === undefined;
@@ -97,12 +101,13 @@ export function judgeGit(words: readonly Word[], { isKnown, repository }: Place)
     anywhere: false,
     ...(named !== undefined && { exactOnly: named, wildcardHead: `git ${subcommand.text}` }),
     ...(tree.length > 0 && { tree: pathspecOptions(before).length === 0 ? tree : withOptions(tree, before) }),
+    ...(transport !== undefined && { transport }),
     ...(command.shows(scanned) && !namesPaths(scanned) && { showsTracked: true as const }),
     ...(judged.exactOnly !== undefined && { namesFiles: "any" as const }),
-    ...(readOnly && { rendered: harden(before, subcommand, rest, command) }),
+    ...(readOnly && { rendered: hardened(rest) }),
     ...(readOnly &&
       isLimitable(subcommand.text, scanned) && {
-        limited: harden(before, subcommand, rest.map(asCommit), command),
+        limited: hardened(rest.map(asCommit)),
       }),
   };
 }
@@ -196,19 +201,22 @@ function unknownCommand(name: string, reasons: readonly (string | undefined)[]):
   };
 }
 
-function harden(
-  before: ScannedWords,
-  subcommand: Word,
-  rest: readonly Word[],
-  command: GitCommand,
-): readonly string[] {
+interface HardenedWords {
+  readonly before: ScannedWords;
+  readonly subcommand: Word;
+  readonly rest: readonly Word[];
+  readonly command: GitCommand;
+  readonly filters: readonly string[];
+}
+
+function harden({ before, subcommand, rest, command, filters }: HardenedWords): readonly string[] {
   const kept = pathspecOptions(before);
   const verbs = command.verb !== undefined && rest[0]?.text.startsWith("-") === false ? 1 : 0;
   return [
     "git",
     ...valuesOf(before, "C").flatMap(({ rendered }) => ["-C", rendered]),
     ...valuesOf(before, "printing").flatMap(({ rendered }) => ["-c", rendered]),
-    ...hardenedGit.map(quoteWord),
+    ...[...hardenedGit, ...withoutFilters(filters)].map(quoteWord),
     ...kept,
     subcommand.rendered,
     ...rest.slice(0, verbs).map(({ rendered }) => rendered),

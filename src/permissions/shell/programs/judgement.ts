@@ -1,13 +1,17 @@
 import type { OperandUse, PathOperand, UrlUse } from "../shell-analysis.ts";
+import type { UnreadableName } from "../walk.ts";
 import {
   type FoundOption,
   optionTable,
   plainWord,
+  quoteWord,
   type ScannedWords,
   type ScanOptions,
   scanOptions,
+  valuesOf,
   type Word,
 } from "../word.ts";
+import type { GitTransport } from "./git-transport.ts";
 import type { TreeStep } from "./tree-steps.ts";
 
 /** What a command with these arguments does, as far as its table or reader knows. */
@@ -21,6 +25,8 @@ export interface Judgement {
   readonly pinnedHead?: string;
   readonly requiredHead?: string;
   readonly paths: readonly UsedPath[];
+  /** Where it goes before it does anything, one after the other. */
+  readonly folders?: readonly Word[];
   /** It does the same in every directory. */
   readonly anywhere?: boolean;
   readonly urls?: UrlUse;
@@ -29,10 +35,14 @@ export interface Judgement {
   readonly namesFiles?: "any" | "code" | "tool";
   /** How git uses files that the words need not name. */
   readonly tree?: readonly TreeStep[];
+  /** How git reaches other repositories. */
+  readonly transport?: GitTransport;
   /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
   readonly rendered?: readonly string[];
   /** The same, in a form to which paths that are to be left out can be appended. */
   readonly limited?: readonly string[];
+  /** The words that are run when these names are to be left out of what is searched below a folder. */
+  readonly leaveOut?: (names: readonly UnreadableName[]) => readonly string[] | undefined;
 }
 
 export interface UsedPath {
@@ -49,6 +59,8 @@ export interface Place {
   readonly isKnown: boolean;
   /** The folder of the repository, where rules forbid some of its paths. */
   readonly repository?: string | undefined;
+  /** Filters of git that settings name. */
+  readonly filters?: readonly string[] | undefined;
 }
 
 /** A judgement with the first reason that was found, if any. */
@@ -69,7 +81,8 @@ export function used(words: readonly Word[], use: OperandUse): UsedPath[] {
 /** The first option that starts a program or writes a file. */
 export function optionRisk(program: string, { options }: Pick<ScannedWords, "options">): string | undefined {
   const found = options.find(
-    ({ signs, value }) => signs.includes("!") || (signs.includes(">") && value?.text !== "-"),
+    ({ signs, value }) =>
+      signs.includes("!") || (signs.includes(">") && !/^(?:-|\/dev\/null)$/.test(value?.text ?? "")),
   );
   if (found === undefined) return undefined;
   const option = `${found.name.length === 1 ? "-" : "--"}${found.name}`;
@@ -125,6 +138,8 @@ export interface ProgramSpec {
   readonly renames?: (path: string) => readonly string[];
   /** Below a directory it leaves out names that begin with a dot, unless one of these options is given. */
   readonly hidden?: string;
+  /** The options by which it leaves out files and folders of a name, below those it searches; the last option counts. */
+  readonly leavesOut?: (name: UnreadableName) => readonly string[];
   /** It writes into the directory, unless one of these options is given. */
   readonly landsHere?: string;
   readonly readOnly?: true;
@@ -138,6 +153,8 @@ export interface ProgramSpec {
   readonly runsAs?: string;
   /** What it does depends on files of the directory it runs in. */
   readonly obeysDirectory?: true;
+  /** With these options it goes to other folders first, one after the other. */
+  readonly enters?: string;
   /** A reason of its own why a wildcard does not cover it. */
   readonly caution?: (scanned: ScannedWords, words: readonly Word[]) => string | undefined;
 }
@@ -177,13 +194,19 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
       spec.caution?.(scanned, words),
     ]);
     const hidden = environmentReason(words);
+    const { leavesOut } = spec;
     return {
       ...judged,
+      ...(leavesOut !== undefined && {
+        leaveOut: (names: readonly UnreadableName[]) =>
+          withOptionsLast(words, names.flatMap(leavesOut), scanned.ended),
+      }),
       ...(spec.added !== undefined && { rendered: withOption(words, spec.added) }),
       ...(spec.runsAs !== undefined && {
         rendered: [...spec.runsAs.split(" "), "--", ...operands.map(({ rendered }) => rendered)],
       }),
       ...(hidden !== undefined && { readOnly: false }),
+      ...(spec.enters !== undefined && { folders: valuesOf(scanned, ...spec.enters.split(" ")) }),
       anywhere: spec.obeysDirectory !== true,
     };
   };
@@ -192,6 +215,17 @@ export function programJudge(spec: ProgramSpec): JudgeCommand {
 /** A program that writes the files it is given, called so that it only reads them. */
 function readingOnly(spec: ProgramSpec): ProgramSpec {
   return { ...spec, operands: "read" };
+}
+
+/** Options behind all others, and before the word that ends them. */
+function withOptionsLast(
+  words: readonly Word[],
+  options: readonly string[],
+  ended: number | undefined,
+): readonly string[] {
+  const rendered = words.map((word) => word.rendered);
+  const at = ended === undefined ? rendered.length : ended + 1;
+  return [...rendered.slice(0, at), ...options.map(quoteWord), ...rendered.slice(at)];
 }
 
 function withOption([program, ...rest]: readonly Word[], option: string): readonly string[] {

@@ -16,6 +16,10 @@ const grep: ProgramSpec = {
   instead: "e regexp f file",
   implicit: "r R recursive dereference-recursive",
   below: "r R recursive dereference-recursive d directories",
+  leavesOut: ({ name, isFolder }) => [
+    ...(isFolder === true ? [] : [`--exclude=${name}`]),
+    `--exclude-dir=${name}`,
+  ],
   readOnly: true,
   caution: ({ options }) =>
     options.some(({ name }) => name === "R" || name === "dereference-recursive")
@@ -43,6 +47,8 @@ const ripgrep: ProgramSpec = {
   below: true,
   hidden: "hidden . u unrestricted",
   implicit: true,
+  // Of these options the last counts, and they count more than `-g` and any file with patterns.
+  leavesOut: ({ name }) => [`--iglob=!${name}`],
   readOnly: true,
 };
 

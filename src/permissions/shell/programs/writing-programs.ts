@@ -1,4 +1,5 @@
 import { isSafeVariable } from "../private-name.ts";
+import { archivePattern } from "./inspecting-programs.ts";
 import type { ProgramSpec } from "./judgement.ts";
 
 /** What is left of a name without its ending, which says how it was compressed, and the name with such an ending. */
@@ -203,6 +204,7 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
       landsHere: "d l p t v",
       readOnlyWith: "l v",
       renames: (path) => [`${path}.zip`, `${path}.ZIP`],
+      caution: ({ operands }) => archivePattern("unzip", operands),
     },
   ],
   ["less", pager],
@@ -220,10 +222,11 @@ export const writingPrograms: readonly (readonly [string, ProgramSpec])[] = [
     "make",
     {
       options:
-        "eval:! f:! file:! makefile:! C:! directory:! I:! include-dir:! j? jobs? l? load-average? o: W: B always-make i ignore-errors k keep-going n just-print dry-run " +
+        "eval:! f:! file:! makefile:! C: directory: I:! include-dir:! j? jobs? l? load-average? o: W: B always-make i ignore-errors k keep-going n just-print dry-run " +
         "q question s silent quiet w print-directory no-print-directory r R S t touch v version help O? output-sync? warn-undefined-variables",
       operands: "text",
       obeysDirectory: true,
+      enters: "C directory",
       caution: ({ operands }) =>
         operands.every(({ text, literal }) => literal && isMakeOperand(text))
           ? undefined

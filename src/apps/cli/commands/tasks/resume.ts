@@ -4,10 +4,11 @@ import type { SessionOptions } from "../../../../runtime/options/runtime-options
 import { continuePrompt, type FoundTask } from "../../../../runtime/project/project-tasks.ts";
 import type { AgentHandle } from "../../../../runtime/run-handle.ts";
 import type { CliHost } from "../../cli-host.ts";
+import { createPrinter, printFailure } from "../../create-printer.ts";
 import { exitCodeOf } from "../../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../../open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "../../print-options.ts";
-import { createPrinter, type Printer, printFailure } from "../../printer.ts";
+import type { Printer } from "../../printer.ts";
 import { readPrompt } from "../../run-print.ts";
 import { type CommandContext, misuse } from "../../session-options.ts";
 import { reportInterruption } from "../../views/report-interruption.ts";

@@ -1,0 +1,213 @@
+// @io
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { posix } from "node:path";
+
+export type ResolvedProgram =
+  | { readonly type: "found"; readonly file: string }
+  | { readonly type: "missing" }
+  /** There is one, and it is not known to be the program of that name: it may choose what it runs by the folder. */
+  | { readonly type: "unsure"; readonly reason: string; readonly script?: string };
+
+interface ResolveOptions {
+  /** A search path of real folders, as `searchPathOutside` gives it. */
+  readonly searchPath: string;
+  /** No program in these folders is taken. */
+  readonly folders: readonly string[];
+}
+
+/**
+ * Finds the file that a program's name leads to, and whether it is that program: a binary, or a script that the system
+ * brought. Version managers put scripts, links to themselves or copies of themselves in its place, which look into the
+ * folder for what to run.
+ */
+export function resolveProgram(name: string, { searchPath, folders }: ResolveOptions): ResolvedProgram {
+  for (const folder of searchPath.split(":")) {
+    const file = posix.join(folder, name);
+    if (!isRunnable(file)) continue;
+    return doubtAbout(name, file, { searchPath, folders }) ?? { type: "found", file };
+  }
+  return { type: "missing" };
+}
+
+/**
+ * The program of this name that the runtime starts for itself: the first that is surely it, whatever stands before it;
+ * where there is none, a person's own script of that name.
+ */
+export function findOwnProgram(name: string, { searchPath, folders }: ResolveOptions): string | undefined {
+  const found = searchPath.split(":").map((folder) => resolveProgram(name, { searchPath: folder, folders }));
+  const sure = found.find((each) => each.type === "found");
+  const script = found.find((each) => each.type === "unsure" && each.script !== undefined);
+  return sure?.file ?? (script?.type === "unsure" ? script.script : undefined);
+}
+
+/** A search path without the folders in which version managers put what stands in the place of programs. */
+export function withoutShims(searchPath: string): string {
+  const kept = searchPath.split(":").filter((folder) => !isShimFolder(folder));
+  return kept.join(":");
+}
+
+function isShimFolder(folder: string): boolean {
+  return folder.split("/").some((part) => shimFolder.test(part));
+}
+
+/** Why a file is not known to be the program of this name. */
+function doubtAbout(name: string, file: string, options: ResolveOptions): ResolvedProgram | undefined {
+  const unsure = (reason: string) => ({ type: "unsure", reason }) as const;
+  const passed = linksFrom(file);
+  const real = realOf(file);
+  if (passed === undefined || real === undefined) return unsure(`${file} leads nowhere`);
+  const places = [...passed, real];
+  const avoided = options.folders.map((folder) => realOf(folder) ?? folder);
+  const inside = places.find((place) => avoided.some((folder) => isBelow(place, folder)));
+  if (inside !== undefined) return unsure(`${name} is ${inside}, a file of the project`);
+  const shim = places.find((place) => isShimFolder(posix.dirname(place)));
+  if (shim !== undefined) return unsure(`${name} is ${shim}, which chooses by the folder what it runs`);
+  const base = posix.basename(real);
+  if (!isNamed(name, base)) return unsure(`${name} is ${real}, a program of another name`);
+  const start = beginningOf(real);
+  if (start === undefined) return unsure(`${real} cannot be read`);
+  if (start.startsWith("#!")) {
+    const reason = doubtAboutScript(name, real, { start, options });
+    return reason === undefined ? undefined : { ...unsure(reason), script: file };
+  }
+  return isShared(real, base) ? unsure(`${name} is ${real}, one program under several names`) : undefined;
+}
+
+/** Folders of version managers for what stands in the place of programs. */
+const shimFolder = /^\.?(?:shims?|proxies)$/i;
+
+/** Programs that are several by the name they are called by, or that stand for one of a standard name, and obey no folder. */
+const namesakes: ReadonlyMap<string, RegExp> = new Map([
+  ["awk", /^(?:[mgn]awk|original-awk|busybox|toybox|bwk)$/],
+  ["npm", /^npm-cli\.js$/],
+  ["npx", /^npx-cli\.js$/],
+  ["zipinfo", /^unzip$/],
+  ["xzcat", /^xz$/],
+  ["bzcat", /^bzip2$/],
+  ["zcat", /^gzip$/],
+  ["egrep", /^grep$/],
+  ["fgrep", /^grep$/],
+  ["fd", /^fdfind$/],
+  ["which", /^which\.debianutils$/],
+  ["hostname", /^hostname$/],
+  ["pgrep", /^pkill$/],
+  ["cc", /(?:^|-)(?:gcc|clang)(?:-[\d.]+)?$/],
+  ["c++", /(?:^|-)(?:g\+\+|clang(?:\+\+)?)(?:-[\d.]+)?$/],
+  ["clang++", /^clang(?:-[\d.]+)?$/],
+  ["g++", /(?:^|-)g\+\+(?:-[\d.]+)?$/],
+  ["java", /^java$/],
+  ["make", /^gmake$/],
+  ["nodejs", /^node$/],
+  ["node", /^nodejs$/],
+  ["psql", /^pg_wrapper$/],
+  ["mysql", /^mariadb$/],
+  ["ld", /(?:^|-)ld(?:\.\w+)?$/],
+]);
+const multiple = /^(?:busybox|toybox|coreutils|gnu-coreutils|uutils|uutils-coreutils)$/;
+
+function isNamed(name: string, base: string): boolean {
+  if (base === name || multiple.test(base)) return true;
+  const escaped = name.replace(/[^\w-]/g, "\\$&");
+  // `python3.11` for python3, `x86_64-linux-gnu-gcc-12` for gcc, `jq-1.7`.
+  if (new RegExp(`^(?:[\\w.]+-)*${escaped}(?:[-.]?\\d[\\w.]*)?$`).test(base)) return true;
+  return namesakes.get(name)?.test(base) === true;
+}
+
+/** Scripts that belong to the system, and those of npm, whose interpreter must then be one that is known. */
+function doubtAboutScript(
+  name: string,
+  real: string,
+  { start, options }: { readonly start: string; readonly options: ResolveOptions },
+): string | undefined {
+  const [interpreter = "", ...rest] = (start.slice(2).split("\n")[0] ?? "").trim().split(/\s+/);
+  const isSystems = /^\/(?:usr\/)?s?bin\//.test(real) || /^\/(?:nix|gnu)\/store\//.test(real);
+  if (isSystems && /^\/(?:usr\/bin|bin|nix\/store\/.+|gnu\/store\/.+)\/[\w.+-]+$/.test(interpreter)) {
+    if (posix.basename(interpreter) !== "env") return undefined;
+  }
+  const isNpm = /\/node_modules\/npm\/bin\/np[mx]-cli\.js$/.test(real);
+  if (isNpm && /^\/(?:usr\/)?bin\/env$/.test(interpreter) && rest.length === 1 && rest[0] === "node") {
+    const node = resolveProgram("node", options);
+    if (node.type !== "missing") return node.type === "found" ? undefined : node.reason;
+  }
+  return `${name} is ${real}, a script, which may choose by the folder what it runs`;
+}
+
+/** Whether the same file has other names beside this one, as copies of a version manager have. */
+function isShared(real: string, base: string): boolean {
+  try {
+    const own = statSync(real);
+    if (own.nlink < 2 || multiple.test(base)) return false;
+    const folder = posix.dirname(real);
+    if (systemFolder.test(folder)) return false;
+    return readdirSync(folder).some((other) => {
+      if (other === base || isNamed(other, base) || isNamed(base, other)) return false;
+      const { ino, dev } = statSync(posix.join(folder, other), { throwIfNoEntry: false }) ?? {};
+      return ino === own.ino && dev === own.dev;
+    });
+  } catch {
+    return true;
+  }
+}
+
+/** Folders that only the administrator fills; one file under several names is usual there. */
+const systemFolder = /^\/(?:usr\/)?(?:s?bin|lib|libexec)(?:\/|$)/;
+
+/** The links that a path goes through, itself included; undefined where they go round in circles. */
+function linksFrom(file: string): readonly string[] | undefined {
+  const passed = [file];
+  for (let at = file; passed.length < 40; ) {
+    let target: string;
+    try {
+      target = readlinkSync(at);
+    } catch {
+      return passed;
+    }
+    at = posix.resolve(realOf(posix.dirname(at)) ?? posix.dirname(at), target);
+    passed.push(at);
+  }
+  return undefined;
+}
+
+function isRunnable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+function realOf(path: string): string | undefined {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function beginningOf(file: string): string | undefined {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(file, "r");
+    const bytes = Buffer.alloc(256);
+    return bytes.subarray(0, readSync(descriptor, bytes, 0, 256, 0)).toString("latin1");
+  } catch {
+    return undefined;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+}
