@@ -1,4 +1,3 @@
-// @io
 import { randomBytes } from "node:crypto";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { makeWorktree } from "../../tasks/worktree/make-worktree.ts";
