@@ -27,6 +27,15 @@ const shared = {
   alias: { turndown: "turndown/lib/turndown.browser.es.js" },
 } satisfies BuildOptions;
 
+const [, minimumNode = ""] = /(\d+\.\d+)/.exec(manifest.engines.node) ?? [];
+const [minimumMajor, minimumMinor] = minimumNode.split(".").map(Number);
+
+/** The first that a program of an older Node sees of the library, whichever file it imports, is one sentence. */
+const nodeCheck =
+  "{ const [major, minor] = globalThis.process.versions.node.split('.').map(Number); " +
+  `if (major < ${minimumMajor} || (major === ${minimumMajor} && minor < ${minimumMinor})) ` +
+  `throw new Error('Retinue needs Node ${minimumNode} or newer; this is ' + globalThis.process.version + '.'); }`;
+
 /** For the CommonJS packages in the library: what they require of Node. */
 const requiredBuiltins: Plugin = {
   name: "required-builtins",
@@ -191,6 +200,7 @@ const built = await Promise.all([
     },
     outdir: "dist/lib-chunks",
     legalComments: "inline",
+    banner: { js: nodeCheck },
     // What users install with the library is shared with theirs; the rest becomes part of it.
     external: [...Object.keys(manifest.dependencies), ...Object.keys(manifest.peerDependencies)],
     plugins: [requiredBuiltins],

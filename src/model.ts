@@ -15,6 +15,7 @@ export type {
 } from "./conversation/message.ts";
 export type { Price, Usage } from "./conversation/usage.ts";
 export type { WaitClock } from "./foundation/abortable.ts";
+export { createTextModel, type TextAnswer, type TextMessage } from "./model/create-text-model.ts";
 export type { Model, ModelFacts, ModelRequest, ServerTool, ToolSpecification } from "./model/model.ts";
 export { ModelError, type ModelErrorCode, type ModelErrorOptions } from "./model/model-error.ts";
 export type { AliasTable, AliasTarget } from "./model/select-subagent-model.ts";

@@ -16,7 +16,14 @@ import { packageOf, readImports } from "./read-imports.ts";
 import { createPlace, runCommand } from "./scenarios/run-command.ts";
 
 /** A name added here is a promise to users: it stays until a major version. */
-const exportedNames = ["RetinueError", "createRuntime", "defineAgent", "defineTool", "isRetinueError"];
+const exportedNames = [
+  "RetinueError",
+  "createApprovalQueue",
+  "createRuntime",
+  "defineAgent",
+  "defineTool",
+  "isRetinueError",
+];
 
 const subpathNames = {
   definitions: [
@@ -32,7 +39,7 @@ const subpathNames = {
     "readSessionAgents",
   ],
   permissions: ["createPaths", "createTrustStore", "formatRule", "grantTools", "loadSettings", "parseRule"],
-  model: ["ModelError", "parseModelReference", "toAiSdkTools", "toAnthropicTools"],
+  model: ["ModelError", "createTextModel", "parseModelReference", "toAiSdkTools", "toAnthropicTools"],
   mcp: ["readMcpServers"],
 };
 

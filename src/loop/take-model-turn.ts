@@ -43,7 +43,10 @@ export async function* takeModelTurn(order: TurnOrder): AsyncGenerator<RunEvent,
       }
     }
     signal.throwIfAborted();
-    throw new ModelError("stream-cut", "The model's answer ended before it was complete.");
+    throw new ModelError(
+      "stream-cut",
+      "The model's answer ended before it was complete: its stream had no event message-ended.",
+    );
   } catch (error) {
     yield* lose(attempt, order);
     throw error;

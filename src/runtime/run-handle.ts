@@ -18,8 +18,9 @@ import type { Spawn } from "../tasks/create-agent-tool.ts";
 import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { checkArgument, checks, invalid } from "./options/check-options.ts";
+import { checkArgument, checkOptions, checks, invalid } from "./options/check-options.ts";
 import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
+import { type ResponseOptions, toResponse } from "./web/to-response.ts";
 
 /** What a run returns at its end: of the whole tree, the agent and all its children. */
 export interface RunResult<Output = unknown>
@@ -65,6 +66,8 @@ export interface RunHandle<Output = unknown, Result = RunResult<Output>> {
   readonly textStream: AsyncIterable<string>;
   /** Ends the run and its tools; the result then has the status `stopped`. */
   stop(reason?: string): Promise<Result>;
+  /** The run as a streamed HTTP response: server-sent events, or what `useChat` of the AI SDK reads. */
+  toResponse(options?: ResponseOptions): Response;
 }
 
 /** Shows what the children of a session do, until it is disposed. */
@@ -84,7 +87,7 @@ export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
   const signal =
     driver.signal === undefined ? controller.signal : AbortSignal.any([driver.signal, controller.signal]);
   const result = drive<Output>(driver, signal, record);
-  return {
+  const handle: RunHandle<Output> = {
     id: randomUUID(),
     get sessionId() {
       return driver.sessionId();
@@ -94,7 +97,12 @@ export function startRun<Output>(driver: RunDriver): RunHandle<Output> {
       controller.abort(new RetinueError(reason, "The run was stopped."));
       return result;
     },
+    toResponse(options) {
+      checkOptions("toResponse", options ?? {});
+      return toResponse(handle, options);
+    },
   };
+  return handle;
 }
 
 async function drive<Output>(
@@ -351,7 +359,7 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
   const result = follow<Output>(started, { record, signal, sessionId: options.sessionId });
   const running = started.then(() => undefined);
   running.catch(() => undefined);
-  return {
+  const handle: AgentHandle<Output> = {
     id,
     get sessionId() {
       return options.sessionId();
@@ -359,6 +367,10 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
     ...viewsOf<Output, AgentResult<Output>>(result, record, { wantsOutput: options.output !== undefined }),
     started: running,
     state: () => current?.get(id),
+    toResponse(given) {
+      checkOptions("toResponse", given ?? {});
+      return toResponse(handle, given);
+    },
     stop(reason = "stopped-by-program") {
       stopped.abort(new RetinueError(reason, "The agent was stopped."));
       return result;
@@ -372,6 +384,7 @@ export function startAgent<Output>(what: ChildStart, options: StartAgentOptions)
       return tasks.send(id, { role: "user", content: [{ type: "text", text }] });
     },
   };
+  return handle;
 }
 
 function idOf(what: ChildStart): string {

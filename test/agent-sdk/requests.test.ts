@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { type HookInput, type Options, type Query, query } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, test } from "vitest";
 import { projectRoot } from "../project-files.ts";
+import { readJsonLines } from "../scenarios/run-command.ts";
+import { runInside } from "./run-inside.ts";
 import {
   bash,
   blockTypes,
@@ -519,5 +521,88 @@ describe("what programs see as from the other engine [DRP-1]", () => {
       prompts.send(user("/compact"));
     });
     expect(ofType(finished, "system", "compact_boundary")).toHaveLength(1);
+  });
+});
+
+describe("requests about the session as a whole [DRP-1]", () => {
+  test("a title, an aside, the plan and the text of the conversation are given; env is not written", async () => {
+    const stage = await createSdkStage(["One.", "Two is the answer."]);
+    const known: Record<string, unknown> = {};
+    const finished = await converse(stage, {}, async (message, running, prompts) => {
+      if (message.type !== "result") return;
+      const description = "Fix the login of people whose name has an umlaut in it, and add tests";
+      known["title"] = await ask(running, "generate_session_title", { description });
+      known["aside"] = await ask(running, "side_question", { question: "what is 1 + 1?" });
+      known["plan"] = await ask(running, "get_plan");
+      known["text"] = await ask(running, "export_conversation");
+      const uuid = randomUUID();
+      known["rewind"] = await running.rewindFiles(uuid, { dryRun: true });
+      known["rewound"] = await running.rewindFiles(uuid).catch((error: Error) => error.message);
+      const settings = { env: { A: "1" } };
+      known["env"] = await refusalOf(running, "update_settings", { source: "userSettings", settings });
+      prompts.end();
+    });
+    expect(known).toMatchObject({
+      title: { title: "Fix the login of people whose name has an umlaut in it, and" },
+      aside: { response: "Two is the answer.", synthetic: false },
+      plan: { exists: false },
+      text: { text: "> go\n\nOne.", default_filename: expect.stringMatching(/^\d{8}-\d{6}-go\.txt$/) },
+      rewind: { canRewind: false, error: expect.any(String) },
+      rewound: "File checkpointing is not enabled.",
+      env: expect.stringContaining("env"),
+    });
+    const [progress] = ofType(finished, "system", "control_request_progress");
+    expect(progress).toMatchObject({ status: "started", request_id: expect.any(String) });
+    // The aside was asked with what was said before and without tools, and left nothing behind.
+    expect(stage.provider.requests[1]?.request.tools).toEqual([]);
+    expect(stage.asked(1)).toContain("One.");
+    expect(stage.transcripts().size).toBe(1);
+  });
+
+  test("set_cwd moves a session that has not begun, and refuses one that has", async () => {
+    const stage = await createSdkStage(["One."]);
+    stage.write("below/a.txt", "x");
+    const prompts = createPrompts();
+    const running = query({ prompt: prompts, options: stage.options() });
+    await running.initializationResult();
+    expect(await ask(running, "set_cwd", { path: "below" })).toMatchObject({ status: "ok", changed: true });
+    expect(await refusalOf(running, "set_cwd", { path: "nowhere" })).toContain("no folder");
+    prompts.send(user("go"));
+    const refusals: string[] = [];
+    const finished = await collect(running, undefined, async (message) => {
+      if (message.type !== "result") return;
+      refusals.push(await refusalOf(running, "set_cwd", { path: ".." }));
+      prompts.end();
+    });
+    expect(ofType(finished, "system", "init")[0]).toMatchObject({ cwd: join(stage.cwd, "below") });
+    expect(refusals).toEqual([expect.stringContaining("the conversation has begun")]);
+  });
+
+  test("end_session ends what runs and the process, while its input is open", async () => {
+    const stage = await createSdkStage([bash("sleep 60"), "Never."]);
+    const finished = await converse(stage, free, async (message, running) => {
+      if (message.type === "assistant") await ask(running, "end_session");
+    });
+    expect(resultOf(finished)).toMatchObject({ subtype: "error_during_execution" });
+  });
+
+  test("a server of the host's own process that is named twice is there once", async () => {
+    const stage = await createSdkStage(["One."]);
+    const config = JSON.stringify({ mcpServers: { calc: { type: "sdk", name: "calc" } } });
+    const lines = [
+      {
+        type: "control_request",
+        request_id: "1",
+        request: { subtype: "initialize", sdkMcpServers: ["calc"] },
+      },
+      { type: "user", message: { role: "user", content: "hi" } },
+    ];
+    const flags = ["--input-format", "stream-json", "--output-format", "stream-json", "--mcp-config", config];
+    const { out } = await runInside(stage, flags, {
+      input: `${lines.map((line) => JSON.stringify(line)).join("\n")}\n`,
+      environment: { ANTHROPIC_BASE_URL: stage.provider.url, ANTHROPIC_API_KEY: "x" },
+    });
+    const init = readJsonLines(out).find(({ subtype }) => subtype === "init");
+    expect(init?.["mcp_servers"]).toMatchObject([{ name: "calc", source: "sdk" }]);
   });
 });

@@ -5,10 +5,16 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 /** What a host sends besides answers; each handler is called in the order of the lines and must not wait. */
 export interface ControlHandlers {
   /** The resolved value is the payload of the success answer; an error becomes an error answer. */
-  request(subtype: string, request: JsonRecord, signal: AbortSignal): Promise<JsonRecord | undefined>;
+  request(subtype: string, request: JsonRecord, asked: Asked): Promise<JsonRecord | undefined>;
   user(message: JsonRecord): void;
   /** A line that cannot be used. */
   invalid(reason: string): void;
+}
+
+/** How a request can be withdrawn, and by which id the host knows it. */
+export interface Asked {
+  readonly id: string;
+  readonly signal: AbortSignal;
 }
 
 /** Both directions of the pipe: requests of either side, their answers and their cancellation. */
@@ -106,7 +112,8 @@ async function answer(
   const controller = new AbortController();
   answering.set(id, controller);
   try {
-    const payload = await handlers.request(String(request["subtype"]), request, controller.signal);
+    const asked = { id, signal: controller.signal };
+    const payload = await handlers.request(String(request["subtype"]), request, asked);
     const response = payload === undefined ? {} : { response: payload };
     // Questions of this process are asked again by no other, so none waits when a host introduces itself.
     const pending = { pending_permission_requests: [], pending_user_dialog_requests: [] };

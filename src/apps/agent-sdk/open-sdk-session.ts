@@ -175,15 +175,29 @@ function settingsOf({ settings, servers, context }: SessionSetup): JsonRecord {
   return { ...settings, deniedMcpServers: [...(Array.isArray(given) ? given : []), ...denied] };
 }
 
+/** Older hosts name their in-process servers twice; what they say in `initialize` counts. */
+function withoutHosted(config: string, names: ReadonlySet<string>): string {
+  if (!config.trim().startsWith("{")) return config;
+  const { value } = parseJsonDocument(config, "--mcp-config");
+  if (!isRecord(value) || !isRecord(value["mcpServers"])) return config;
+  const isHosted = ([name, server]: readonly [string, unknown]): boolean =>
+    names.has(name) && isRecord(server) && server["type"] === "sdk";
+  const entries = Object.entries(value["mcpServers"]).filter((entry) => !isHosted(entry));
+  return JSON.stringify({ ...value, mcpServers: Object.fromEntries(entries) });
+}
+
 function withAdditions(
-  { context, folders, initialize: { plugins } }: SessionSetup,
+  { context, folders, initialize: { plugins }, servers }: SessionSetup,
   settings: JsonRecord,
 ): CommandContext {
   const { session } = context;
+  const hosted = new Set(servers.inProcess.map(({ name }) => name));
+  const configs = session.mcpConfig?.map((config) => withoutHosted(config, hosted));
   return {
     ...context,
     session: {
       ...session,
+      ...(configs === undefined ? {} : { mcpConfig: configs }),
       ...(folders.length === 0 ? {} : { addDir: [...(session.addDir ?? []), ...folders] }),
       ...(plugins.length === 0 ? {} : { pluginDir: [...(session.pluginDir ?? []), ...plugins] }),
       ...(Object.keys(settings).length === 0

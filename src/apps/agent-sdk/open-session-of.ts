@@ -30,9 +30,10 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       ? initialize.hooks
       : initialize.hooks.filter(({ event }) => event !== "SessionStart");
   connection.mcp = undefined;
+  const { directory = context.host.cwd } = connection.choices;
   const opened = await openSdkSession(
     {
-      context,
+      context: { ...context, host: { ...context.host, cwd: directory } },
       options,
       isHosted,
       session: {

@@ -49,6 +49,8 @@ export interface Choices {
   settings: JsonRecord;
   /** Folders that the host has registered since the start. */
   folders: readonly string[];
+  /** The folder that the host has moved the session to. */
+  directory: string | undefined;
   perTaskStopAffordance: boolean;
 }
 
@@ -188,6 +190,7 @@ function firstChoices(effort: Choices["effort"]): Choices {
     servers: { configured: {}, inProcess: [], disabled: new Set() },
     settings: {},
     folders: [],
+    directory: undefined,
     perTaskStopAffordance: false,
   };
 }

@@ -48,12 +48,12 @@ export function createHandlers(connection: SdkConnection): ControlHandlers {
   const handlers = createControlRequests(connection);
   const invalid = (reason: string): void => stop.abort(new RetinueError("bad-input", reason));
   return {
-    request(subtype, given, signal) {
+    request(subtype, given, { id, signal }) {
       if (subtype === "initialize") return begin(connection, given);
       const handler = handlers.get(subtype);
       if (handler === undefined)
         throw new RetinueError("unknown-request", `Unsupported control request subtype: ${subtype}`);
-      return Promise.resolve(handler(given, signal));
+      return Promise.resolve(handler(given, signal, id));
     },
     user(line) {
       const prompt = readPromptMessage(line);

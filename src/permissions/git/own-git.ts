@@ -1,7 +1,10 @@
 import { findOwnProgram, withoutShims } from "../../foundation/resolve-program.ts";
-import { type ProcessResult, runProcess } from "../../foundation/run-process.ts";
+import { type ProcessResult, type RunRequest, runProcess } from "../../foundation/run-process.ts";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";
 import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/hardened-git.ts";
+
+/** What is started. */
+type Started = Pick<RunRequest, "file" | "arguments" | "sideInput">;
 
 export interface OwnGitCall {
   readonly directory: string;
@@ -15,6 +18,8 @@ export interface OwnGitCall {
   readonly protocols?: string;
   readonly variables?: Readonly<Record<string, string>>;
   readonly settings?: readonly string[];
+  /** Puts the process behind the wall, where there is one. */
+  readonly isolate?: (plain: Started) => Promise<Started>;
   readonly input?: string;
   readonly signal?: AbortSignal;
   readonly timeLimitMs?: number;
@@ -39,7 +44,7 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
   const own = withoutShims(searchPath);
   const file = findOwnProgram("git", { searchPath: own, folders: [directory, ...folders] });
   const options = protocols === undefined ? hardenedGit : withoutPrograms;
-  return runProcess({
+  const plain: Started = {
     file: file ?? "/nonexistent/git",
     arguments: [
       ...options,
@@ -47,6 +52,12 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
       ...(call.settings ?? []).flatMap((setting) => ["-c", setting]),
       ...words,
     ],
+  };
+  // Where the wall cannot be had for it, git is not started at all.
+  const started =
+    (await call.isolate?.(plain).catch(() => ({ ...plain, file: "/nonexistent/git" }))) ?? plain;
+  return runProcess({
+    ...started,
     directory,
     environment: {
       ...keptOf(environment, protocols !== undefined),

@@ -32,7 +32,7 @@ function namesProgram({ match, text }: CommandSpecifier, { words, namesFiles }: 
   const isFolder =
     program.includes("/") && own.startsWith(program) && !own.slice(program.length).includes("/");
   // `ls*` names every program that begins so.
-  const isBeginning = text === `${program}*` && own.startsWith(program);
+  const isBeginning = !program.includes("/") && text === `${program}*` && own.startsWith(program);
   if (program === "" || (own !== program && !isFolder && !isBeginning)) return false;
   const isOpenEnded = after.every((part) => part === "");
   const named = text.split(/[\s*]+/);

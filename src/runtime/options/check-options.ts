@@ -237,6 +237,13 @@ const tables = {
   open: sessionChecks,
   run: { ...sessionChecks, signal },
   "session.run": { signal },
+  toResponse: {
+    format: oneOf(["events", "ui-messages"]),
+    status: count,
+    headers: thing,
+    approvals: methods(["pending", "onChange"]),
+    partial: flag,
+  },
   "session.compact": { signal },
   replay: {
     tools: oneOf(["recorded", "real"]),

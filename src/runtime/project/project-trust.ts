@@ -10,8 +10,9 @@ import {
 import { createPathReader } from "../../tools/grep-record.ts";
 import { runRipgrep } from "../../tools/run-ripgrep.ts";
 import { findIsolation, type Isolation } from "./find-isolation.ts";
+import { gitParts } from "./git-parts.ts";
 import type { ProjectFacts } from "./project-facts.ts";
-import { type WaitingPart, waitingParts } from "./waiting-parts.ts";
+import { inOrder, type WaitingPart, waitingParts } from "./waiting-parts.ts";
 
 export type { TrustAnswer } from "../../settings/trust-store.ts";
 export type { WaitingPart } from "./waiting-parts.ts";
@@ -42,14 +43,16 @@ export function projectTrust(gather: () => Promise<ProjectFacts>): ProjectTrust 
       const facts = await gather();
       const { diagnostic } = facts.trust.trusted ? {} : facts.trust;
       if (diagnostic !== undefined) throw unreadable(diagnostic);
-      const [catalog, { entries }, nested, isolation] = await Promise.all([
+      const [catalog, { entries }, nested, isolation, git] = await Promise.all([
         facts.skills(),
         facts.servers(),
         findNested(facts),
         findIsolation(facts),
+        gitParts({ directory: facts.discovered.paths.cwd, environment: facts.environment, pathText }),
       ]);
       const brought = { servers: entries, skills: [...catalog.list(), ...catalog.shadowed] };
-      return { answer: facts.trust, parts: waitingParts({ ...facts, pathText }, brought), nested, isolation };
+      const parts = inOrder([...waitingParts({ ...facts, pathText }, brought), ...git]);
+      return { answer: facts.trust, parts, nested, isolation };
     },
     async grant() {
       const { discovered } = await gather();

@@ -50,8 +50,12 @@ export function waitingParts(session: TrustFacts, { servers, skills }: Brought):
     .flatMap((skill) =>
       waitingOfSkill(skill).map((part) => ({ ...part, from: session.pathText(skill.source.file) })),
     );
-  const all = [...fromSettings, ...fromServers, ...fromAgents, ...fromSkills];
-  return waitingKinds.flatMap((kind) => all.filter((part) => part.kind === kind));
+  return inOrder([...fromSettings, ...fromServers, ...fromAgents, ...fromSkills]);
+}
+
+/** What can do most comes first. */
+export function inOrder(parts: readonly WaitingPart[]): readonly WaitingPart[] {
+  return waitingKinds.flatMap((kind) => parts.filter((part) => part.kind === kind));
 }
 
 function identityOf({ key, value, source }: HeldBack): string {

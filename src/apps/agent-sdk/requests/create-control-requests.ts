@@ -11,6 +11,7 @@ import type { Choices, SdkConnection } from "../sdk-connection.ts";
 import { commandOutput } from "../sdk-messages.ts";
 import { reportRequests } from "./report-requests.ts";
 import { serverRequests } from "./server-requests.ts";
+import { sessionRequests } from "./session-requests.ts";
 import { workspaceRequests } from "./workspace-requests.ts";
 
 export type ControlRequestOptions = Pick<
@@ -36,6 +37,7 @@ export type ControlRequestOptions = Pick<
 export type ControlHandler = (
   request: JsonRecord,
   signal: AbortSignal,
+  id: string,
 ) => Promise<JsonRecord | undefined> | JsonRecord | undefined;
 
 /** The requests of a host besides `initialize`, by subtype. What is not in the table gets an error answer. */
@@ -62,6 +64,7 @@ export function createControlRequests(options: ControlRequestOptions): ReadonlyM
     ["seed_read_state", (request) => seedReadState(request, options)],
     ["update_settings", (request, signal) => updateSettings(request, options, signal)],
     ["rename_session", (request) => renameSession(request, options)],
+    ...sessionRequests(options),
     ...serverRequests(options),
     ...reportRequests(options),
     ...workspaceRequests(options),
@@ -188,8 +191,9 @@ async function rewind(
   { user_message_id: id, dry_run: dryRun }: JsonRecord,
   { checkpoints }: ControlRequestOptions,
 ): Promise<JsonRecord> {
-  if (checkpoints === undefined) throw refused("File checkpointing is not enabled.");
-  const outcome = await checkpoints.rewind(String(id), dryRun === true);
+  const disabled = { canRewind: false, error: "File checkpointing is not enabled." };
+  const outcome =
+    checkpoints === undefined ? disabled : await checkpoints.rewind(String(id), dryRun === true);
   if (outcome["canRewind"] === false && dryRun !== true) throw refused(String(outcome["error"]));
   return outcome;
 }
@@ -205,6 +209,21 @@ async function seedReadState(
   if (seen !== undefined) seenFiles.set(seen.path, seen.file);
 }
 
+/** What a host may write for good: how a model is asked, and how things look. Nothing that runs, allows or reaches something. */
+const hostSettings: ReadonlySet<string> = new Set([
+  "alwaysThinkingEnabled",
+  "attribution",
+  "cleanupPeriodDays",
+  "effortLevel",
+  "includeCoAuthoredBy",
+  "language",
+  "model",
+  "outputStyle",
+  "spinnerTipsEnabled",
+  "theme",
+  "viewMode",
+]);
+
 /** Writes top-level keys to a settings file of the person; `null` removes a key. */
 async function updateSettings(
   { source, settings }: JsonRecord,
@@ -215,6 +234,8 @@ async function updateSettings(
   const { paths } = (await host.ready()).session.discovered;
   if (source !== "localSettings" && source !== "userSettings")
     throw refused("`source` must be localSettings or userSettings");
+  const stray = Object.keys(settings).filter((key) => !hostSettings.has(key));
+  if (stray.length > 0) throw refused(`update_settings does not write ${stray.join(", ")}`);
   const outcome = await updateSettingsFile(paths, source, settings);
   if (outcome.type === "refused") throw refused(outcome.why);
   const [file_path] = outcome.files;

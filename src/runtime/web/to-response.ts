@@ -1,0 +1,53 @@
+import type { AgentEvent } from "../../conversation/agent-event.ts";
+import type { RunResult } from "../run-handle.ts";
+import type { ApprovalQueue } from "./create-approval-queue.ts";
+
+export interface ResponseOptions {
+  /**
+   * `events`, the default: each event of the run as a server-sent event, at last `result` or `error`. `ui-messages`: the UI message
+   * stream of the AI SDK, for `useChat`; children are parts `data-agent`, questions parts `data-approval`.
+   */
+  readonly format?: "events" | "ui-messages";
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The approver of the run: its questions are then part of the stream. */
+  readonly approvals?: Pick<ApprovalQueue, "pending" | "onChange">;
+  /** False: pieces of answers are left out, and each answer comes whole. */
+  readonly partial?: boolean;
+}
+
+/** What a response shows of a run. */
+export interface ShownRun {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly events: AsyncIterable<AgentEvent>;
+  readonly result: Promise<RunResult>;
+}
+
+/** A run as a streamed HTTP response. A reader that leaves does not end the run: give the run the request's signal for that. */
+export function toResponse(run: ShownRun, options: ResponseOptions = {}): Response {
+  const headers = new Headers(options.headers);
+  headers.set("content-type", "text/event-stream; charset=utf-8");
+  headers.set("cache-control", "no-cache, no-transform");
+  // Proxies that gather a response before they pass it on would hide what happens.
+  headers.set("x-accel-buffering", "no");
+  if (options.format === "ui-messages") headers.set("x-vercel-ai-ui-message-stream", "v1");
+  const encoder = new TextEncoder();
+  let lines: AsyncIterator<string> | undefined;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (lines === undefined) {
+        // What makes the lines is loaded only by programs that serve pages.
+        const { responseLines } = await import("./response-lines.ts");
+        lines = responseLines(run, options)[Symbol.asyncIterator]();
+      }
+      const { done, value } = await lines.next();
+      if (done === true) controller.close();
+      else controller.enqueue(encoder.encode(value));
+    },
+    async cancel() {
+      await lines?.return?.();
+    },
+  });
+  return new Response(body, { status: options.status ?? 200, headers });
+}
