@@ -1,3 +1,5 @@
+// @io
+import { spawnSync } from "node:child_process";
 import { findOwnProgram, withoutShims } from "../../foundation/resolve-program.ts";
 import { type ProcessResult, type RunRequest, runProcess } from "../../foundation/run-process.ts";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";
@@ -39,12 +41,44 @@ const keptForNetwork =
  * names, and with everything switched off that could start a program. Never rejects.
  */
 export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
+  const { file, arguments: words, ...place } = prepared(call);
+  const plain: Started = { file, arguments: words };
+  // Where the wall cannot be had for it, git is not started at all.
+  const started =
+    (await call.isolate?.(plain).catch(() => ({ ...plain, file: "/nonexistent/git" }))) ?? plain;
+  return runProcess({
+    ...started,
+    ...place,
+    ...(call.input === undefined ? {} : { input: call.input }),
+    signal: call.signal ?? new AbortController().signal,
+    timeLimitMs: call.timeLimitMs ?? 10_000,
+    maxBytes: call.maxBytes ?? 16 * 1024 * 1024,
+  });
+}
+
+/** What a short question to git is answered with, at once; undefined where it fails. */
+export function runOwnGitNow(
+  call: Pick<OwnGitCall, "directory" | "words" | "environment" | "folders">,
+): string | undefined {
+  const { file, arguments: words, directory, environment } = prepared(call);
+  const options = {
+    cwd: directory,
+    env: environment,
+    encoding: "utf8",
+    timeout: 5_000,
+    killSignal: "SIGKILL",
+  } as const;
+  const { status, stdout } = spawnSync(file, words, { ...options, stdio: ["ignore", "pipe", "ignore"] });
+  return status === 0 ? stdout : undefined;
+}
+
+function prepared(call: OwnGitCall) {
   const { directory, words, environment, folders, protocols } = call;
   const searchPath = searchPathOutside(environment["PATH"], [directory, ...folders]);
   const own = withoutShims(searchPath);
   const file = findOwnProgram("git", { searchPath: own, folders: [directory, ...folders] });
   const options = protocols === undefined ? hardenedGit : withoutPrograms;
-  const plain: Started = {
+  return {
     file: file ?? "/nonexistent/git",
     arguments: [
       ...options,
@@ -52,12 +86,6 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
       ...(call.settings ?? []).flatMap((setting) => ["-c", setting]),
       ...words,
     ],
-  };
-  // Where the wall cannot be had for it, git is not started at all.
-  const started =
-    (await call.isolate?.(plain).catch(() => ({ ...plain, file: "/nonexistent/git" }))) ?? plain;
-  return runProcess({
-    ...started,
     directory,
     environment: {
       ...keptOf(environment, protocols !== undefined),
@@ -71,11 +99,7 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
       ...(protocols === undefined ? { GIT_NO_LAZY_FETCH: "1" } : {}),
       ...call.variables,
     },
-    ...(call.input === undefined ? {} : { input: call.input }),
-    signal: call.signal ?? new AbortController().signal,
-    timeLimitMs: call.timeLimitMs ?? 10_000,
-    maxBytes: call.maxBytes ?? 16 * 1024 * 1024,
-  });
+  };
 }
 
 function keptOf(
