@@ -125,14 +125,34 @@ describe("text that stands [SDK-1]", () => {
 });
 
 describe("lists that limit [TLS-1]", () => {
+  const own = defineTool({
+    name: "own",
+    description: "Does nothing.",
+    effect: "read",
+    input: z.object({}),
+    call: () => "ok",
+  });
   test.each([
     ["createRuntime({ tools: [] })", { tools: [] }, {}],
     ["createRuntime({ tools: {} })", { tools: {} }, {}],
+    ["createRuntime({ tools: [own] })", { tools: [own] }, {}],
+    ["createRuntime({ tools: { own } })", { tools: { own } }, {}],
+    ["run({ tools: [own] })", {}, { tools: [own] }],
     ["run({ tools: [] })", {}, { tools: [] }],
   ])("%s leaves no built-in tool", async (_how, ofRuntime, ofRun) => {
     await using sample = await createSampleRuntime(["Nothing to use."], ofRuntime);
     await sample.runtime.run("Read .env", ofRun).text;
-    expect(sample.requests[0]?.tools).toEqual([]);
+    expect(sample.requests[0]?.tools.map(({ name }) => name).filter((name) => name !== "own")).toEqual([]);
+  });
+
+  test.each([
+    ["createRuntime", { tools: ["default", own] }, {}],
+    ["run", { tools: [] }, { tools: ["default", own] }],
+  ])("default in the list of %s names all built-in tools", async (_how, ofRuntime, ofRun) => {
+    await using sample = await createSampleRuntime(["Seen."], ofRuntime);
+    await sample.runtime.run("Look.", ofRun).text;
+    const names = sample.requests[0]?.tools.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["Read", "Bash", "own"]));
   });
 
   test("children of such a runtime have none either", async () => {
