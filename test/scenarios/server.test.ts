@@ -155,13 +155,25 @@ describe("lists that limit [TLS-1]", () => {
     expect(names).toEqual(expect.arrayContaining(["Read", "Bash", "own"]));
   });
 
+  test("the program starts agents whatever tools its own agent has, unless a rule says no", async () => {
+    const tools = [own];
+    const agents = { clerk: { description: "Knows.", prompt: "You know." } };
+    await using sample = await createSampleRuntime(["Seven."], { tools, agents });
+    expect(await sample.runtime.spawn("clerk", "How many?").text).toBe("Seven.");
+    expect(sample.requests[0]?.tools.map(({ name }) => name)).toEqual(["own"]);
+    await using strict = await createSampleRuntime(["Never."], { tools, agents, disallowedTools: ["Agent"] });
+    await expect(strict.runtime.spawn("clerk", "How many?").result).rejects.toMatchObject({
+      code: "agent-refused",
+    });
+  });
+
   test("children of such a runtime have none either", async () => {
     await using sample = await createSampleRuntime([{ calls: [{ name: "Read", input: {} }] }, "None."], {
       tools: [],
     });
-    await expect(sample.runtime.spawn("Explore", "Read .env").result).rejects.toMatchObject({
-      code: "agent-refused",
-    });
+    const { totals } = await sample.runtime.spawn("Explore", "Read .env").result;
+    expect(sample.requests.map(({ tools }) => tools)).toEqual([[], []]);
+    expect(totals.toolUses).toBe(1);
   });
 });
 
