@@ -184,6 +184,7 @@ describe("loading stays light", () => {
   test("the command's own file loads nothing before it knows what is wanted, and then only the program", () => {
     const imports = readImports(readProjectFile("bin/retinue.js"));
     expect(imports.map(({ kind, specifier }) => `${kind} ${specifier}`)).toEqual([
+      "dynamic ./find-node.js",
       "dynamic ../dist/cli/main.js",
     ]);
   });

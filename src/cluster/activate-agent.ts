@@ -14,7 +14,7 @@ import {
   readAgentState,
   toJson,
 } from "./agent-records.ts";
-import { classifyFault } from "./classify-fault.ts";
+import { classifyFault, type Fault } from "./classify-fault.ts";
 import { missingNeeds } from "./missing-needs.ts";
 import { deliver, startAgent } from "./start-agent.ts";
 import {
@@ -83,7 +83,7 @@ export async function activateAgent(
       outcome = await program(context);
     } catch (error) {
       if (activation.signal.aborted) return await letGo(activation, giveBack, error);
-      const fault = classifyFault(error);
+      const fault = await faultOf(store, { agent, error, lastSeq: writer.lastSeq });
       if (fault === "conflict" || fault === "store") throw error;
       if (fault !== "agent")
         return await giveBack({ worker, fault: await health.examine(error, agent), error: messageOf(error) });
@@ -100,6 +100,17 @@ export async function activateAgent(
     await announceEnd(store, agent, now);
     return "done";
   }
+}
+
+/** A conflict over another log than the agent's own, as a program may have, is no loss of the agent. */
+async function faultOf(
+  { log }: Store,
+  { agent, error, lastSeq }: { readonly agent: string; readonly error: unknown; readonly lastSeq: number },
+): Promise<Fault> {
+  const fault = classifyFault(error);
+  if (fault !== "conflict") return fault;
+  const [last] = await log.read(agentLog(agent), -1);
+  return last?.seq === lastSeq ? "unknown" : fault;
 }
 
 /** A claim that a worker shutting down could not finish in time is given back, so that it does not count as a crash. */

@@ -1,5 +1,5 @@
 import { readAgentState, toAgentRecord } from "./agent-records.ts";
-import type { LogSummary, Store } from "./store.ts";
+import type { JsonValue, LogSummary, Store } from "./store.ts";
 
 /** Compares what the logs say with what the engine knows; remembers what it saw the last time. */
 export interface Reconciler {
@@ -14,28 +14,38 @@ export interface Reconciler {
  */
 export function createReconciler({ log, engine }: Pick<Store, "log" | "engine">): Reconciler {
   let seen = new Map<string, string>();
+  let known = new Map<string, Rest>();
+  /** By the last record, which is read once for each end of a log. */
+  const restOf = async ({ name, lastSeq }: LogSummary): Promise<Rest> => {
+    const before = known.get(name);
+    if (before?.seq === lastSeq) return before;
+    const [last] = await log.read(name, -1);
+    return { seq: lastSeq, wakes: last === undefined ? "nothing" : whatWakes(last.record) };
+  };
   return {
     async run() {
-      const [agents, inboxes] = await Promise.all([
-        log.list(runPrefix, { last: true }),
-        log.list(inboxPrefix),
-      ]);
+      const inboxes = await log.list(inboxPrefix);
       const mail = new Map(inboxes.map((inbox) => [inbox.name.slice(inboxPrefix.length), inbox]));
-      const now = new Map<string, string>();
+      const [now, rests] = [new Map<string, string>(), new Map<string, Rest>()];
       const found: string[] = [];
-      for (const summary of agents) {
-        const agent = summary.name.slice(runPrefix.length);
+      for (const summary of await log.list(runPrefix)) {
+        const { name, lastSeq, lastAt } = summary;
+        const rest = await restOf(summary);
+        rests.set(name, rest);
+        const agent = name.slice(runPrefix.length);
         const inbox = mail.get(agent);
-        if (!mayHaveWork(summary, inbox)) continue;
-        const state = `${summary.lastSeq}/${inbox?.lastSeq ?? 0}`;
+        const hasMail = inbox !== undefined && inbox.lastAt > lastAt;
+        if (rest.wakes === "nothing" || (rest.wakes === "mail" && !hasMail)) continue;
+        const state = `${lastSeq}/${inbox?.lastSeq ?? 0}`;
         now.set(agent, state);
         if (seen.get(agent) !== state || (await engine.status(agent)).state !== "idle") continue;
-        const { needs } = readAgentState(await log.read(summary.name, 0, 1));
+        const { needs } = readAgentState(await log.read(name, 0, 1));
         await engine.wake(agent, `reconciled/${state}`, { needs });
         // A wake that the engine has known before changes nothing.
         if ((await engine.status(agent)).state !== "idle") found.push(agent);
       }
       seen = now;
+      known = rests;
       return found;
     },
   };
@@ -44,16 +54,22 @@ export function createReconciler({ log, engine }: Pick<Store, "log" | "engine">)
 const runPrefix = "run/";
 const inboxPrefix = "in/";
 
-function mayHaveWork({ last, lastAt }: LogSummary, inbox: LogSummary | undefined): boolean {
-  const record = last === undefined ? undefined : toAgentRecord(last.record);
+/** What makes an agent work whose log ends at this record. */
+interface Rest {
+  readonly seq: number;
+  readonly wakes: "itself" | "mail" | "nothing";
+}
+
+function whatWakes(last: JsonValue): Rest["wakes"] {
+  const record = toAgentRecord(last);
   switch (record?.type) {
     case "dead-letter":
-      return false;
+      return "nothing";
     case "ended":
-      return record.ending.status !== "stopped" && inbox !== undefined && inbox.lastAt > lastAt;
+      return record.ending.status === "stopped" ? "nothing" : "mail";
     case "parked":
-      return inbox !== undefined && inbox.lastAt > lastAt;
+      return "mail";
     default:
-      return true;
+      return "itself";
   }
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findRepositoryRoot } from "../settings/trust-store.ts";
+import { createWall } from "../tools/sandbox/wall.ts";
 import { type GitQuestion, gatherGitState } from "./gather-git-state.ts";
 
 let root: string;
@@ -167,5 +168,34 @@ describe("[SPN-3] care when looking at a repository", () => {
       branch: "main",
       note: expect.stringContaining("stopped"),
     });
+  });
+});
+
+const wall = createWall();
+const start = await wall.start();
+const skipped = start.type === "ready" ? "" : ` (skipped: ${start.why})`;
+
+describe.skipIf(start.type !== "ready")(`[SPN-3, PRM-9] git behind the wall${skipped}`, () => {
+  it("sees the same, with the person's own ignore list", async () => {
+    git("init", "-b", "main");
+    commit("one");
+    writeFileSync(join(root, ".gitconfig"), "[core]\n\texcludesFile = ~/ignored\n");
+    writeFileSync(join(root, "ignored"), "*.log\n");
+    writeFileSync(join(repository, "new.txt"), "");
+    writeFileSync(join(repository, "new.log"), "");
+    const here = { environment: { PATH: process.env["PATH"], HOME: root } };
+    const state = await gather({ ...here, wall });
+    expect(state).toMatchObject({ branch: "main", status: ["?? new.txt"] });
+    expect(state).toEqual(await gather(here));
+  });
+
+  it("is not started where the wall cannot be had for it", async () => {
+    git("init", "-b", "main");
+    const broken = createWall({ kinds: [] });
+    const wrap = () => Promise.reject(new Error("no wall"));
+    const state = await gather({
+      wall: { ...broken, start: async () => ({ type: "ready", kind: "namespaces", wrap }) },
+    });
+    expect(state?.note).toContain("git status failed");
   });
 });

@@ -8,8 +8,9 @@ import {
   type RepositoryFacts,
   valuesOf,
 } from "../permissions/git/ask-repository.ts";
-import { runOwnGit } from "../permissions/git/own-git.ts";
+import { type OwnGitCall, runOwnGit } from "../permissions/git/own-git.ts";
 import { noSubmodules } from "../permissions/shell/programs/git-command.ts";
+import type { Wall } from "../tools/sandbox/wall.ts";
 import {
   bounded,
   type EnvironmentFacts,
@@ -30,6 +31,8 @@ export interface GitQuestion {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Whether a person has accepted the folder. Without that no program is started in it and only the branch is read. */
   readonly trusted: boolean;
+  /** Behind it git looks at the files; absent where settings switch that off. */
+  readonly wall?: Wall | undefined;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -59,10 +62,12 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
     };
   }
   const { filters } = repository;
+  const isolate = await isolation(question, root);
   const ask = async (...words: readonly string[]): Promise<GitOutput> =>
     outcome(
       await runOwnGit({
         ...call,
+        ...isolate,
         directory,
         words,
         filters,
@@ -86,6 +91,17 @@ export async function gatherGitState(question: GitQuestion): Promise<GitState | 
     ...(userName === undefined || userName === "" ? {} : { userName: bounded(userName) }),
     ...(note === undefined ? {} : { note }),
   };
+}
+
+/** Git was told to start nothing of the repository's; what it would start nevertheless could do nothing. */
+async function isolation(
+  { directory, home, environment, wall }: GitQuestion,
+  root: string,
+): Promise<Pick<OwnGitCall, "isolate">> {
+  const start = await wall?.start();
+  if (start?.type !== "ready") return {};
+  const places = { directory, workingDirectories: [root], home, path: environment["PATH"] };
+  return { isolate: (plain) => start.wrap(plain, places) };
 }
 
 function noteWithout(facts: Exclude<RepositoryFacts, Repository>): string {

@@ -16,16 +16,62 @@ export function coversPath(
   path: string,
   { foldsCase = false, floats = false }: PathComparison = {},
 ): boolean {
+  const known = compilePattern(pattern, anchor, { foldsCase, floats });
+  const text = foldsCase ? foldName(path) : path;
+  // Most paths are none that a pattern could mean, which its plain letters show.
+  if (!text.includes(known.letters)) return false;
+  const inside = relativeTo(known.anchor, text);
+  if (inside === undefined) return false;
+  return known.segments === undefined || covers(known.segments, inside);
+}
+
+interface CompiledPattern {
+  readonly anchor: string;
+  /** Absent where everything below the anchor is meant. */
+  readonly segments: readonly string[] | undefined;
+  /** Text that is in every path which the pattern covers. */
+  readonly letters: string;
+}
+
+/** Only saves time: a pattern of a rule is compared with many paths. By pattern, anchor and comparison. */
+const compiled = new Map<string, Map<string, (CompiledPattern | undefined)[]>>();
+const maxCompiled = 2_000;
+
+function compilePattern(
+  pattern: string,
+  anchor: string,
+  { foldsCase, floats }: Required<PathComparison>,
+): CompiledPattern {
+  const way = (foldsCase ? 2 : 0) + (floats ? 1 : 0);
+  const known = compiled.get(pattern)?.get(anchor)?.[way];
+  if (known !== undefined) return known;
   const fold = foldsCase ? foldName : (text: string) => text;
   const start = climb(pattern.replace(/^(?:\.\/)+/, ""), anchor);
-  const inside = relativeTo(fold(start.anchor), fold(path));
-  if (inside === undefined) return false;
   const bare = fold(start.pattern).replace(/\/+$/, "");
-  if (bare === "" || bare === ".") return true;
-  const segments = bare.split("/").filter((segment) => segment !== "" && segment !== ".");
-  const isBareName = segments.length === 1 && (floats || !pattern.startsWith("./"));
-  const isFolder = floats && segments.length === 2 && segments[1] === "**" && segments[0] !== "**";
-  return covers(isBareName || isFolder ? ["**", ...segments] : segments, inside);
+  const names = bare.split("/").filter((segment) => segment !== "" && segment !== ".");
+  const isBareName = names.length === 1 && (floats || !pattern.startsWith("./"));
+  const isFolder = floats && names.length === 2 && names[1] === "**" && names[0] !== "**";
+  const isEverything = bare === "" || bare === ".";
+  const floating = isBareName || isFolder ? ["**", ...names] : names;
+  const made: CompiledPattern = {
+    anchor: fold(start.anchor),
+    segments: isEverything ? undefined : floating,
+    letters: isEverything ? "" : longestLetters(names),
+  };
+  if (compiled.size >= maxCompiled) compiled.clear();
+  const anchors = compiled.get(pattern) ?? new Map<string, (CompiledPattern | undefined)[]>();
+  compiled.set(pattern, anchors);
+  const ways = anchors.get(anchor) ?? [];
+  anchors.set(anchor, ways);
+  ways[way] = made;
+  return made;
+}
+
+function longestLetters(segments: readonly string[]): string {
+  const plain = segments
+    .filter((segment) => !/[[\]\\]/.test(segment))
+    .flatMap((segment) => segment.split(/[*?]+/));
+  return plain.reduce((longest, text) => (text.length > longest.length ? text : longest), "");
 }
 
 /** The same text for names that a file system without case takes for one; invisible characters do not count there. */

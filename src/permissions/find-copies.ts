@@ -1,7 +1,8 @@
 // @io
-import { lstatSync, readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, type Stats } from "node:fs";
 import { posix } from "node:path";
 import type { PathCopy } from "./call-facts.ts";
+import { runOwnGitNow } from "./git/own-git.ts";
 import { isInside, type PermissionPolicy, type PolicyRule } from "./permission-policy.ts";
 
 /** The rules that can speak of one working tree while a call uses another, and what their paths start at. */
@@ -19,9 +20,10 @@ export function createCopyFinder(policy: CopyRules): CopyFinder {
   const trees = new Map<string, Tree | undefined>();
   const named = [...policy.deny, ...policy.ask].flatMap((rule) => namedPlace(rule, policy));
   const around = (folder: string): Tree | undefined => {
-    if (trees.has(folder)) return trees.get(folder);
+    const known = trees.get(folder);
+    if (known !== undefined || trees.has(folder)) return known;
     const parent = posix.dirname(folder);
-    const found = readTree(folder) ?? (parent === folder ? undefined : around(parent));
+    const found = readTree(folder, policy) ?? (parent === folder ? undefined : around(parent));
     trees.set(folder, found);
     return found;
   };
@@ -57,18 +59,61 @@ function namedPlace(
 }
 
 /** The working tree whose root a folder is, with the others of its repository. */
-function readTree(root: string): Tree | undefined {
+function readTree(root: string, policy: CopyRules): Tree | undefined {
   const place = posix.join(root, ".git");
-  const stats = lstatSync(place, { throwIfNoEntry: false });
+  const stats = statsOf(place);
   if (stats === undefined) return undefined;
-  const link = stats.isFile() ? /^gitdir: (.+)$/m.exec(read(place) ?? "")?.[1]?.trim() : undefined;
+  // A repository of the usual kind without linked trees has only this one.
+  const isAlone =
+    stats.isDirectory() && ["commondir", "worktrees"].every((name) => !isThere(posix.join(place, name)));
+  if (isAlone) return { root, main: root, others: [] };
+  const [main, ...linked] = listTrees(root, policy) ?? readTrees(root, place);
+  const all = [
+    ...(main === undefined ? [] : [{ root: main, isMain: true }]),
+    ...linked.flatMap((tree) => (tree === undefined ? [] : [{ root: tree, isMain: false }])),
+  ];
+  return { root, main, others: all.filter((tree) => tree.root !== root) };
+}
+
+/** The main working tree, if there is one, and the linked ones, as git itself lists them; undefined where it does not. */
+function listTrees(
+  root: string,
+  { home, workingDirectories }: CopyRules,
+): readonly (string | undefined)[] | undefined {
+  const answer = runOwnGitNow({
+    directory: root,
+    words: ["worktree", "list", "--porcelain", "-z"],
+    environment: { PATH: process.env["PATH"], HOME: home },
+    folders: workingDirectories,
+  });
+  if (answer === undefined) return undefined;
+  return answer
+    .split("\0\0")
+    .filter((record) => record !== "")
+    .map((record) => {
+      const fields = record.split("\0");
+      const path = fields.find((field) => field.startsWith("worktree "))?.slice("worktree ".length);
+      return fields.includes("bare") ? undefined : path;
+    });
+}
+
+/** The same from git's data, where git refuses to say: what restricts is rather said too often. */
+function readTrees(root: string, place: string): readonly (string | undefined)[] {
+  const link = /^gitdir: (.+)$/m.exec(read(place) ?? "")?.[1]?.trim();
   const own = link === undefined ? place : posix.resolve(root, link);
   const shared = read(posix.join(own, "commondir"))?.trim();
   const common = shared === undefined || shared === "" ? own : posix.resolve(own, shared);
   const main = common === own ? root : treeOf(common);
-  const linked = linkedTrees(common).map((tree) => ({ root: tree, isMain: false }));
-  const all = [...(main === undefined ? [] : [{ root: main, isMain: true }]), ...linked];
-  return { root, main, others: all.filter((tree) => tree.root !== root) };
+  return [main, ...linkedTrees(common)];
+}
+
+function statsOf(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false });
+  } catch {
+    // A name that is too long names nothing.
+    return undefined;
+  }
 }
 
 /** A bare repository has linked trees, and no main one. */
@@ -82,6 +127,14 @@ function linkedTrees(common: string): readonly string[] {
     const place = read(posix.join(folder, name, "gitdir"))?.trim();
     return place === undefined || place === "" ? [] : [posix.dirname(posix.resolve(folder, name, place))];
   });
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 function read(file: string): string | undefined {

@@ -38,30 +38,37 @@ export function followMadeLinks<Facts extends Pick<ShellFacts, "units" | "redire
   ];
   const links = withCarried(made, units, facts.units);
   if (links.length === 0) return facts;
-  const follow = (path: PathFact, unit: number): PathFact => followPath(path, unit, links);
+  const byPlace = Map.groupBy(links, ({ place }) => place);
+  const follow = (path: PathFact, unit: number): PathFact => followPath(path, unit, byPlace);
   return {
     ...facts,
     units: facts.units.map((unit, at) => ({
       ...unit,
       paths: unit.paths.map((path) => follow(path, at)),
-      ...movedBehindLink(units[at], at, { links, places }),
+      ...movedBehindLink(units[at], at, { links: byPlace, places }),
     })),
     redirects: facts.redirects.map((path) => follow(path, -1)),
     ...(facts.listed === undefined ? {} : { listed: facts.listed.map((path) => follow(path, -1)) }),
   };
 }
 
-function followPath(path: PathFact, unit: number, links: readonly MadeLink[]): PathFact {
+type LinksByPlace = ReadonlyMap<string, readonly MadeLink[]>;
+
+/** More places than this that a path may lead to are too many to tell; the path is not known in any case. */
+const maxForms = 50;
+
+function followPath(path: PathFact, unit: number, links: LinksByPlace): PathFact {
   const forms = new Set([...path.forms, ...(path.passed ?? [])]);
   let isFollowed = false;
-  for (let step = 0; step < maxSteps; step += 1) {
+  for (let step = 0; step < maxSteps && forms.size < maxForms; step += 1) {
     const before = forms.size;
     for (const form of [...forms])
-      for (const link of links) {
-        if (link.unit === unit || !isBelow(form, link.place)) continue;
+      for (const link of linksAbove(form, links)) {
+        if (link.unit === unit) continue;
         if (link.isFolder === true && path.use === "read" && form === link.place) continue;
         isFollowed = true;
-        for (const target of link.targets) forms.add(posix.join(target, posix.relative(link.place, form)));
+        for (const target of link.targets.slice(0, maxForms))
+          forms.add(posix.join(target, posix.relative(link.place, form)));
       }
     if (forms.size === before) break;
   }
@@ -69,15 +76,28 @@ function followPath(path: PathFact, unit: number, links: readonly MadeLink[]): P
   return { ...path, forms: [...forms], unknown: path.unknown ?? reason, isBehindLink: true };
 }
 
+/** The links that are made at a place or above it. */
+function linksAbove(path: string, links: LinksByPlace): readonly MadeLink[] {
+  return placesAbove(path).flatMap((place) => links.get(place) ?? []);
+}
+
+/** A path and the folders that it is in. */
+function placesAbove(path: string): readonly string[] {
+  const places = [path];
+  for (let at = path.lastIndexOf("/"); at > 0; at = path.lastIndexOf("/", at - 1))
+    places.push(path.slice(0, at));
+  return path.startsWith("/") && path !== "/" ? [...places, "/"] : places;
+}
+
 function movedBehindLink(
   unit: ShellUnit | undefined,
   at: number,
-  { links, places }: { readonly links: readonly MadeLink[]; readonly places: LinkPlaces },
+  { links, places }: { readonly links: LinksByPlace; readonly places: LinkPlaces },
 ): Pick<UnitFacts, "elsewhere"> {
   const folders = unit?.directories.filter((folder) => folder !== "" && folder !== "unknown") ?? [];
   const isBehind = folders.some((folder) =>
     passedBy(absolute(folder, places.directory, places)).some((form) =>
-      links.some((link) => link.unit !== at && link.isFolder !== true && isBelow(form, link.place)),
+      linksAbove(form, links).some((link) => link.unit !== at && link.isFolder !== true),
     ),
   );
   return isBehind ? { elsewhere: `commands would run in a folder that is not known: ${reason}` } : {};
@@ -96,22 +116,21 @@ function withCarried(
     const found = units.flatMap(({ words }, unit) => {
       const paths = facts[unit]?.paths ?? [];
       if (!carriers.has(posix.basename(words[0]?.text ?? ""))) return [];
-      const sources = paths.filter(({ use }) => use !== "write").flatMap(({ forms }) => forms);
+      const sources = new Set(paths.filter(({ use }) => use !== "write").flatMap(({ forms }) => forms));
+      const above = new Set([...sources].flatMap(placesAbove));
       const carried = links.filter(
-        (link) =>
-          link.unit !== unit &&
-          sources.some((source) => isBelow(link.place, source) || isBelow(source, link.place)),
+        ({ unit: maker, place }) =>
+          maker !== unit && (above.has(place) || placesAbove(place).some((folder) => sources.has(folder))),
       );
       const isUnknown = paths.some(({ use, unknown, isUnlisted }) => {
         return use === "write" && unknown !== undefined && isUnlisted !== true;
       });
       if (carried.length === 0 && !isUnknown) return [];
-      const targets = carried.flatMap((link) => link.targets);
+      const targets = carried.flatMap((link) => link.targets).slice(0, maxForms);
       return writtenBy(paths).map((place): MadeLink => ({ place, targets, unit }));
     });
-    const more = found.filter(
-      ({ place, unit }) => !links.some((link) => link.place === place && link.unit === unit),
-    );
+    const known = new Set(links.map(({ place, unit }) => `${unit} ${place}`));
+    const more = found.filter(({ place, unit }) => !known.has(`${unit} ${place}`));
     if (more.length === 0) break;
     links = [...links, ...more];
   }
@@ -145,15 +164,17 @@ function linksOf(unit: ShellUnit, at: number, places: LinkPlaces): readonly Made
     const start = folder === "unknown" ? places.directory : absolute(folder, places.directory, places);
     const end = withoutEnd(posix.normalize(absolute(target ?? ".", start, places)));
     const inside = sources.map((source) => posix.join(end, posix.basename(source)));
-    return (target === undefined ? inside : [end, ...inside]).map((place) => ({
+    const leads = (source: string, place: string): readonly string[] =>
+      [start, posix.dirname(place)].map((from) =>
+        withoutEnd(posix.normalize(absolute(source, from, places))),
+      );
+    const whole = { place: end, unit: at, targets: sources.flatMap((source) => leads(source, end)) };
+    const single = inside.map((place, index) => ({
       place,
       unit: at,
-      targets: sources.flatMap((source) =>
-        [start, posix.dirname(place)].map((from) =>
-          withoutEnd(posix.normalize(absolute(source, from, places))),
-        ),
-      ),
+      targets: leads(sources[index] ?? "", place),
     }));
+    return target === undefined ? single : [whole, ...single];
   });
 }
 
@@ -191,8 +212,4 @@ export function passedBy(path: string): readonly string[] {
 
 function withoutEnd(path: string): string {
   return path.length > 1 && path.endsWith("/") ? path.slice(0, -1) : path;
-}
-
-function isBelow(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(folder === "/" ? "/" : `${folder}/`);
 }

@@ -30,8 +30,8 @@ export async function gatherNamedFiles(
   );
   const facts = await Promise.all(
     named.map(async ({ path, isGuess }): Promise<PathFact> => {
-      const { forms } = await gatherPathFact({ path, use: "read", ...base }, environment);
-      return { forms, use: "read", isGuess };
+      const { forms, unknown } = await gatherPathFact({ path, use: "read", ...base }, environment);
+      return { forms, use: "read", isGuess, ...(unknown?.endsWith("to look it up") === true && { unknown }) };
     }),
   );
   return facts.filter(
@@ -61,8 +61,18 @@ function candidates({ text, literal }: ShellWord): readonly string[] {
   return [...new Set(found)].filter((path) => path !== "" && path !== "." && path !== "/");
 }
 
+const notable = new WeakMap<readonly string[], { readonly policy: object; readonly isNotable: boolean }>();
+
 /** Whether a rule restricts the file, read or written, or a guard protects it. */
-function isNotable(fact: PathFact, { policy }: PathEnvironment): boolean {
+function isNotable(fact: PathFact, environment: PathEnvironment): boolean {
+  const known = notable.get(fact.forms);
+  if (known?.policy === environment.policy) return known.isNotable;
+  const isNotable = isRestricted(fact, environment);
+  notable.set(fact.forms, { policy: environment.policy, isNotable });
+  return isNotable;
+}
+
+function isRestricted(fact: PathFact, { policy }: PathEnvironment): boolean {
   const uses = [fact, { ...fact, use: "write" as const }];
   return (
     [...policy.deny, ...policy.ask].some((rule) =>

@@ -38,8 +38,60 @@ export interface WrittenPath {
   readonly directory?: string;
 }
 
-/** Finds every form of a path: without `..`, and with links followed. */
-export async function gatherPathFact(written: WrittenPath, environment: PathEnvironment): Promise<PathFact> {
+/** What was looked up for one call already, and how much more may be. */
+interface LookedUp {
+  readonly facts: Map<string, Promise<PathFact>>;
+  /** Entries of folders that were looked at. */
+  entries: number;
+}
+
+const maxPaths = 1_000;
+/** Hardly any system takes longer ones. */
+const maxPathLength = 3_000;
+const maxNames = 300;
+
+const lookedUp = new WeakMap<PathEnvironment, LookedUp>();
+
+function lookedUpFor(environment: PathEnvironment): LookedUp {
+  const known = lookedUp.get(environment) ?? { facts: new Map(), entries: 0 };
+  lookedUp.set(environment, known);
+  return known;
+}
+
+const maxEntriesOfCall = 20_000;
+
+/** How many more entries of folders may be looked at for a call; `seen` were looked at just now. */
+export function entriesLeft(environment: PathEnvironment, seen = 0): number {
+  const known = lookedUpFor(environment);
+  known.entries += seen;
+  return Math.max(0, maxEntriesOfCall - known.entries);
+}
+
+/** Finds every form of a path: without `..`, and with links followed. A call that names too many has some that are not known. */
+export function gatherPathFact(written: WrittenPath, environment: PathEnvironment): Promise<PathFact> {
+  const { facts } = lookedUpFor(environment);
+  const key = [written.use, written.directory ?? "", written.path].join("\0");
+  const known = facts.get(key);
+  if (known !== undefined) return known;
+  const start = written.directory ?? environment.directory;
+  const isTooLong =
+    written.path.length + start.length > maxPathLength || written.path.split("/").length > maxNames;
+  if (isTooLong || facts.size >= maxPaths)
+    return Promise.resolve(
+      notLookedUp(written, environment, isTooLong ? "it is too long" : "there are too many"),
+    );
+  const found = lookUpPath(written, environment);
+  facts.set(key, found);
+  return found;
+}
+
+function notLookedUp(written: WrittenPath, environment: PathEnvironment, why: string): PathFact {
+  const path = { ...written, path: written.path.slice(0, maxPathLength) };
+  const form = withoutEnd(posix.normalize(absolutePath(path, environment)));
+  return { forms: [form], use: written.use, unknown: `${why} to look it up` };
+}
+
+async function lookUpPath(written: WrittenPath, environment: PathEnvironment): Promise<PathFact> {
   const absolute = absolutePath(written, environment);
   const lexical = withoutEnd(posix.normalize(absolute));
   const hasDots = /(?:^|\/)\.\.?(?:\/|$)/.test(absolute);

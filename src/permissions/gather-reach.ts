@@ -6,6 +6,7 @@ import type { PathFact } from "./call-facts.ts";
 import { matchesName } from "./covers-path.ts";
 import {
   copyFinderOf,
+  entriesLeft,
   gatherPathFact,
   hooksFolderOf,
   kindOf,
@@ -28,11 +29,29 @@ const packages = ["node_modules"];
  * path that is not known where there is too much to look at. `to` is where a copy brings it; of files with other names than
  * `names` nothing is used.
  */
-export async function gatherReach(
+export function gatherReach(
+  fact: PathFact,
+  operand: Pick<PathOperand, "below" | "leavesOut">,
+  environment: PathEnvironment,
+  more: { readonly to?: string; readonly names?: readonly string[] | undefined } = {},
+): Promise<readonly PathFact[]> {
+  const known = reached.get(environment) ?? new Map<string, Promise<readonly PathFact[]>>();
+  reached.set(environment, known);
+  const left = JSON.stringify([operand.leavesOut, more.names]);
+  const key = [fact.use, operand.below, left, more.to, fact.forms.at(-1)].join("\0");
+  const found = known.get(key) ?? lookBelow(fact, operand, environment, more);
+  known.set(key, found);
+  return found;
+}
+
+/** The same folder may be named many times in one call. */
+const reached = new WeakMap<PathEnvironment, Map<string, Promise<readonly PathFact[]>>>();
+
+async function lookBelow(
   fact: PathFact,
   { below, leavesOut }: Pick<PathOperand, "below" | "leavesOut">,
   environment: PathEnvironment,
-  { to, names }: { readonly to?: string; readonly names?: readonly string[] | undefined } = {},
+  { to, names }: { readonly to?: string; readonly names?: readonly string[] | undefined },
 ): Promise<readonly PathFact[]> {
   const folder = fact.forms.at(-1);
   if (below === undefined || folder === undefined || !isFolder(folder)) return [];
@@ -58,7 +77,6 @@ export async function findSplitName(facts: readonly PathFact[]): Promise<readonl
       const isOdd = (path: string): boolean => /[\s'"\\]/.test(path);
       const [folder = ""] = fact.forms;
       const { found: name, isIncomplete } = await findBelow(folder, {
-        maxEntries,
         matches: (path) => isOdd(posix.relative(folder, path)),
       });
       if (name === undefined && isIncomplete !== true) return [];
@@ -170,7 +188,7 @@ async function findForbidden(
   if (rules.length === 0) return [];
   const { found, isIncomplete } = await findBelow(folder, {
     visible,
-    maxEntries,
+    environment,
     matches: (path) =>
       isNamed(path, names) &&
       rules.some((rule) =>
@@ -206,7 +224,7 @@ async function findLinks(
 ): Promise<readonly PathFact[]> {
   const links: string[] = [];
   const { isIncomplete } = await findBelow(folder, {
-    maxEntries,
+    environment,
     matches: (path, isLink) => {
       if (isLink && isNamed(path, names)) links.push(path);
       return links.length > maxLinks;
@@ -239,7 +257,7 @@ async function findProtected(
   const isRun = (path: string): boolean => hooks !== undefined && isHook(path, hooks);
   let steering: PathFact | undefined;
   const { found, isIncomplete } = await findBelow(folder, {
-    maxEntries,
+    environment,
     skip: packages,
     matches: (path, isLink, isDirectory) => {
       const brought: PathFact = {
@@ -315,7 +333,8 @@ interface BelowOptions {
   readonly visible?: boolean;
   /** Folders of these names are not entered. */
   readonly skip?: readonly string[];
-  readonly maxEntries: number;
+  /** Present where what is looked at counts for the call. */
+  readonly environment?: PathEnvironment;
 }
 
 interface Below {
@@ -326,14 +345,17 @@ interface Below {
 
 /** Looks for one entry below a folder; links are not followed, and what cannot be read holds nothing. */
 async function findBelow(folder: string, options: BelowOptions): Promise<Below> {
-  const { matches, visible = false, skip = [], maxEntries } = options;
+  const { matches, visible = false, skip = [], environment } = options;
   const waiting = [folder];
+  const limit = environment === undefined ? maxEntries : Math.min(maxEntries, entriesLeft(environment));
   let seen = 0;
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    if (seen >= limit) return { isIncomplete: true };
     const entries = await readdir(at, { withFileTypes: true }).catch(() => []);
+    if (environment !== undefined) entriesLeft(environment, Math.min(entries.length, limit - seen) + 1);
     for (const entry of entries) {
       seen += 1;
-      if (seen > maxEntries) return { isIncomplete: true };
+      if (seen > limit) return { isIncomplete: true };
       if (visible && entry.name.startsWith(".")) continue;
       const path = posix.join(at, entry.name);
       if (matches(path, entry.isSymbolicLink(), entry.isDirectory())) return { found: path };

@@ -77,17 +77,23 @@ function answersApprovals(facts: TouchedFacts): string | undefined {
     // What is not understood is looked at as a whole.
     ...(analysis?.opaque === undefined ? [] : [analysis.exactText]),
   ];
-  if (texts.some((text) => answering.test(text)))
-    return "only a person decides that, not a command of an agent";
+  if (texts.some(isAnswering)) return "only a person decides that, not a command of an agent";
   const whole = analysis?.exactText ?? "";
-  if (hidingMark.test(whole)) return "it would hide that it is a command of an agent (`CLAUDECODE`)";
+  if (hidesMark(whole)) return "it would hide that it is a command of an agent (`CLAUDECODE`)";
   return linking.test(whole) && inbox.test(whole)
     ? "only a person answers approvals, no agent makes links to them"
     : undefined;
 }
 
-/** Commands of agents carry this variable, by which `retinue approve` knows them. */
-const hidingMark = /\bCLAUDECODE\+?=|\b(?:unset|-u|--unset=?)\s*(?:\S+\s+)*["']?CLAUDECODE\b/;
+/** Commands of agents carry this variable, by which `retinue approve` knows them: it is neither set nor taken away. */
+function hidesMark(text: string): boolean {
+  if (!text.includes("CLAUDECODE")) return false;
+  if (/\bCLAUDECODE\+?=/.test(text)) return true;
+  const taking = text.search(/\bunset\b/);
+  if (taking !== -1 && /[\s"'=]CLAUDECODE\b/.test(text.slice(taking))) return true;
+  return /\benv\b[^;&|\n]{0,100}?(?:-\w{0,20}u|--unset)[\s=]{0,20}["']?CLAUDECODE\b/.test(text);
+}
+
 const linking = /(?:^|[\s;&|(/])(?:ln|link|mount)\s/;
 
 /** The folder of a session, by its id, and the one for its approvals in it. */
@@ -99,9 +105,16 @@ function writesInbox({ forms, use }: PathFact): boolean {
 
 const personCommands = Object.keys(commandRights).filter((path) => commandRights[path] === "person");
 
+/** Where the command is named, it is followed as far as anybody would write options. */
+function isAnswering(text: string): boolean {
+  for (let at = text.indexOf("retinue"); at !== -1; at = text.indexOf("retinue", at + 1))
+    if (/^$|[\s/]/.test(text.charAt(at - 1)) && answering.test(text.slice(at, at + 400))) return true;
+  return false;
+}
+
 /** The command by any path, with options before the words that decide. */
 const answering = new RegExp(
-  `(?:^|[\\s/])retinue(?:\\.js)?\\s+(?:-\\S+\\s+(?:[^-\\s]\\S*\\s+)?)*(?:${personCommands
+  `^retinue(?:\\.js)?\\s+(?:-\\S+\\s+(?:[^-\\s]\\S*\\s+)?)*(?:${personCommands
     .map((path) => path.replaceAll(" ", "\\s+"))
     .join("|")})(?![\\w-])`,
 );

@@ -12,6 +12,7 @@ import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
 import type { SpawnRequest } from "../planning/spawn-request.ts";
+import { readSandboxSettings } from "../tools/sandbox/sandbox.ts";
 import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";
 import type { RuntimeContext } from "./runtime-context.ts";
@@ -80,7 +81,10 @@ export async function gatherSystemPrompt({
       mayLoad,
       sources: runtime.settingSources,
     }),
-    gatherGitState({ directory, repositoryRoot, home: paths.home, environment, trusted }),
+    gatherGitState({
+      ...{ directory, repositoryRoot, home: paths.home, environment, trusted },
+      wall: isolates(runtime) ? runtime.wall : undefined,
+    }),
     gatherMemory(runtime, rules, definition),
   ]);
   const parts = buildSystemPrompt({
@@ -208,4 +212,8 @@ function ownRules({ disallowedTools = [] }: AgentDefinition, anchor: string): re
     const reading = parseRule(text, { list: "deny" });
     return reading.type === "rule" ? [{ rule: reading.rule, anchor }] : [];
   });
+}
+
+function isolates({ discovered }: Pick<RuntimeContext, "discovered">): boolean {
+  return readSandboxSettings(discovered.settings.settings.plain.sandbox).isolatesReadOnlyCommands;
 }

@@ -1,11 +1,12 @@
 import type { Diagnostic, Locate } from "../foundation/diagnostic.ts";
 import { quote } from "../foundation/json-record.ts";
-import { expandTransport, type VariableLookup } from "../mcp/expand-variables.ts";
+import { expandTransport, type VariableLookup, variablesIn } from "../mcp/expand-variables.ts";
 import { mcpDefinitionHash } from "../mcp/mcp-definition-hash.ts";
 import type { McpScope, McpServer, McpTransport } from "../mcp/mcp-server.ts";
 import type { McpServerConfig } from "../mcp/mcp-server-config.ts";
 import { isHeader, refuseAddress } from "../mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "../mcp/refuse-server-name.ts";
+import { isProviderKey } from "../tools/command/command-environment.ts";
 import { type McpPolicy, refuseByDenial, refuseByPolicy } from "./load-mcp-entries.ts";
 import type { SettingsLayer } from "./settings-layer.ts";
 
@@ -122,11 +123,18 @@ function judgeMcpEntry(entry: McpEntry, { facts, replacesOwn, taken }: EntryFact
   }
   if (entry.needsTrust === true && !facts.trusted)
     return hold("untrusted", untrusted.reason, untrusted.advice);
+  const keys = [...new Set(variablesIn(JSON.stringify(config.written)))].filter(isProviderKey);
+  if (entry.needsTrust === true && keys.length > 0)
+    return hold(
+      "not-approved",
+      wantsKeys(keys),
+      "Configure the server in your own settings, or in .mcp.json, where it can be approved.",
+    );
   if (entry.fromRepository) {
     const hash = mcpDefinitionHash(config.written);
     const answer = facts.answers?.get(hash);
     if (answer === false) return hold("not-approved", "the person refused it in this session");
-    const verdict = decideProjectServer({ name: config.name, hash, replacesOwn }, facts);
+    const verdict = decideProjectServer({ name: config.name, hash, replacesOwn, keys }, facts);
     if (verdict.type === "hold") return hold(verdict.code, verdict.reason, verdict.advice);
     if (verdict.type === "ask" && answer !== true)
       return { type: "ask", asked: { entry, hash, reason: verdict.reason }, diagnostics: [] };
@@ -257,6 +265,8 @@ interface ProjectServer {
   readonly hash: string;
   /** It would take the place of a server of the person's own. */
   readonly replacesOwn: boolean;
+  /** Variables it asks for that hold keys of the person's model providers. */
+  readonly keys?: readonly string[];
 }
 
 export interface ApprovalFacts {
@@ -281,9 +291,13 @@ const untrusted = {
   advice: "`retinue trust` shows what the folder would run, and asks; --trust counts for one run.",
 } as const;
 
+function wantsKeys(keys: readonly string[]): string {
+  return `it wants to be given ${keys.join(", ")}, and no one has approved that`;
+}
+
 /** Whether a server that came with a project may be started. */
 export function decideProjectServer(
-  { name, hash, replacesOwn }: ProjectServer,
+  { name, hash, replacesOwn, keys = [] }: ProjectServer,
   { trusted, attended, approvals }: ApprovalFacts,
 ): ApprovalVerdict {
   if (!trusted) return { type: "hold", code: "untrusted", ...untrusted };
@@ -301,6 +315,11 @@ export function decideProjectServer(
         : "its definition is not the one that was approved";
     return attended ? { type: "ask", reason } : { type: "hold", code: "changed", reason, advice };
   }
+  // Whoever approved a name, or all of them, was not told that a key goes with it.
+  if (keys.length > 0)
+    return attended
+      ? { type: "ask", reason: wantsKeys(keys) }
+      : { type: "hold", code: "not-approved", reason: wantsKeys(keys), advice };
   if (approvals.allEnabled || approvals.enabled.has(name)) return { type: "connect" };
   if (attended) return { type: "ask", reason: "it came with the project and no one has approved it" };
   if (!replacesOwn) return { type: "connect" };

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { type ApprovalFacts, decideProjectServer, readApprovalSettings } from "./choose-mcp-servers.ts";
+import { readServer } from "../mcp/mcp-server-config.ts";
+import {
+  type ApprovalFacts,
+  chooseMcpServers,
+  decideProjectServer,
+  type McpEntry,
+  readApprovalSettings,
+} from "./choose-mcp-servers.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
 
 const server = { name: "db", hash: "A", replacesOwn: false };
@@ -96,5 +103,45 @@ describe("[MCP-1, PRM-11] a server of the project", () => {
     });
     for (const scope of ["user", "local", "flags", "managed"] as const)
       expect(readApprovalSettings([layer(scope, approvals)])).toMatchObject({ enabled, allEnabled: true });
+  });
+});
+
+describe("[MCP-1, PRM-11] a server of the project that wants a key of a model provider", () => {
+  const keys = ["ANTHROPIC_API_KEY"];
+
+  test.each([
+    ["is asked about by name, although its name was enabled", { attended: true, enabled }, "ask"],
+    ["is held back where no one can be asked", {}, "hold"],
+    ["is held back where all servers were enabled", { allEnabled: true }, "hold"],
+    ["is started when this definition was approved", { recorded: recorded("A") }, "connect"],
+  ] as const)("%s", (_, given, expected) => {
+    const answer = decideProjectServer({ ...server, keys }, facts(given));
+    expect(answer.type).toBe(expected);
+    if (answer.type !== "connect") expect(answer.reason).toContain("ANTHROPIC_API_KEY");
+  });
+
+  test.each([
+    [{ type: "http", url: `https://x.test/\${ANTHROPIC_API_KEY}` }],
+    [{ type: "http", url: "https://x.test", headers: { A: `Bearer \${OPENAI_API_KEY:-none}` } }],
+    [{ command: "run", args: [`--key=\${RETINUE_MCP_TOKEN}`] }],
+    [{ command: "run", env: { KEY: `\${MISTRAL_API_KEY}` } }],
+  ])("is seen in %j", (written) => {
+    const config = readServer("db", written, ["db"], []);
+    const entry: McpEntry = { config, scope: "project", fromRepository: true, locate: () => undefined };
+    const chosen = (fromRepository: boolean, needsTrust: boolean) =>
+      chooseMcpServers([{ ...entry, fromRepository, needsTrust }], {
+        ...facts(),
+        policy: { allowedByOrganisation: false, denied: [], pluginsOnly: false },
+        strict: false,
+        exclusive: false,
+        lookup: () => "secret",
+      });
+    for (const held of [chosen(true, false), chosen(false, true)]) {
+      expect(held.servers).toEqual([]);
+      expect(held.held[0]?.reason).toMatch(
+        /wants to be given (?:ANTHROPIC_API_KEY|OPENAI_API_KEY|RETINUE_MCP_TOKEN|MISTRAL_API_KEY)/,
+      );
+    }
+    expect(chosen(false, false).servers).toHaveLength(1);
   });
 });

@@ -78,7 +78,7 @@ describe("lists behind one flag [DRP-3]", () => {
 
 describe("flags [DRP-3]", () => {
   test.each([
-    ["--worktree", "x"],
+    ["--tmux"],
     ["--teleport"],
     ["--remote", "x"],
     ["--bg"],
@@ -101,7 +101,6 @@ describe("flags [DRP-3]", () => {
     ["--chrome"],
     ["--no-chrome"],
     ["--mcp-debug"],
-    ["--debug-file", "x.log"],
     ["--teammate-mode", "auto"],
     ["--ax-screen-reader"],
     ["--thinking-display", "summarized"],

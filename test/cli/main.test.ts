@@ -147,7 +147,7 @@ describe("retinue agents", () => {
     fixture.write("plug/.claude-plugin/plugin.json", '{"name": "plug"}');
     fixture.write("plug/agents/tool.md", agent("tool"));
     const names = async (...flags: string[]) => {
-      const { agents } = JSON.parse((await fixture.run([...flags, "agents", "--json"])).out);
+      const { agents } = JSON.parse((await fixture.run([...flags, "agents", "list", "--json"])).out);
       return agents.map(({ id }: { id: string }) => id).slice(0, -6);
     };
     expect(await names()).toEqual(["own", "mine"]);

@@ -112,7 +112,7 @@ describe("approvals from the command line", () => {
     });
     const id = await stage.question();
     const { out } = await stopped;
-    expect(JSON.parse(out)).toMatchObject({ terminal_reason: "interrupted", permission_denials: [] });
+    expect(JSON.parse(out)).toMatchObject({ terminal_reason: "aborted_streaming", permission_denials: [] });
     const recorded = JSON.stringify([...place.transcripts().values()]);
     expect(recorded).not.toMatch(/not allowed/);
     expect(recorded).toContain("an answer that was given meanwhile counts");

@@ -88,7 +88,7 @@ describe("the built command", () => {
   test("keeps stdout for JSON alone [CLI-2]", async () => {
     const folders = createFolders();
     writeFileSync(join(folders.cwd, ".claude/agents/bad.md"), "---\nname: bad\n---\n");
-    expect(JSON.parse(retinue(folders, "agents", "--json").stdout)).toMatchObject({ version: 1 });
+    expect(JSON.parse(retinue(folders, "agents", "list", "--json").stdout)).toMatchObject({ version: 1 });
     for (const command of [
       ["agents", "check", "--json"],
       ["doctor", "--json"],

@@ -89,7 +89,7 @@ describe.skipIf(process.platform === "win32")("[TRN-2] a disk that takes no more
       type: "result",
       is_error: true,
       num_turns: 2,
-      terminal_reason: "file-too-large",
+      terminal_reason: "model_error",
     });
     expect(JSON.stringify(result?.["errors"])).toContain("past the size that is allowed");
   });

@@ -98,7 +98,12 @@ describe.skipIf(!isLinux)("[TRN-4, CLI-6] a session that is ended by a signal", 
       };
     };
     const stage = await createStage([
-      main({ calls: [start("TASK-ONE"), start("TASK-TWO", { run_in_background: true })] }),
+      main({
+        calls: [
+          start("TASK-ONE", { run_in_background: false }),
+          start("TASK-TWO", { run_in_background: true }),
+        ],
+      }),
       child("TASK-ONE", { calls: [bash("echo one >> log"), bash(endless("first"))] }),
       child("TASK-TWO", { calls: [bash(endless("second"))] }),
       main({ respond: resumeAll }),

@@ -49,7 +49,7 @@ const long: Step = {
 const config = (servers: object) => JSON.stringify({ mcpServers: servers });
 
 describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
-  test("a server of .mcp.json serves a run in a trusted folder, and the first line shows how each is doing", async () => {
+  test("a server of .mcp.json serves a run in a trusted folder, and init shows how each is doing", async () => {
     const stage = await createStage([echo, "Done."]);
     const server = countedServer(stage.home, "server-everything");
     stage.write(".mcp.json", config({ all: server.config, broken: { command: "/nowhere" } }));
@@ -63,7 +63,7 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
       "mcp__all__echo",
     ]);
     expect(code).toBe(0);
-    const [init] = readJsonLines(out);
+    const init = readJsonLines(out).find(({ subtype }) => subtype === "init");
     expect(init?.["mcp_servers"]).toEqual([
       { name: "all", status: "connected", source: "project" },
       { name: "broken", status: "failed", source: "project", error: expect.stringContaining("not found") },
@@ -105,7 +105,12 @@ describe("[MCP-1, CLI-1] retinue -p with MCP servers", () => {
 
   test("[MCP-2] no server outlives the command, its own or a child's, when it is killed in the middle of a call", async () => {
     const spawning: Step = {
-      calls: [{ name: "Agent", input: { description: "w", prompt: "Work.", subagent_type: "worker" } }],
+      calls: [
+        {
+          name: "Agent",
+          input: { description: "w", prompt: "Work.", subagent_type: "worker", run_in_background: false },
+        },
+      ],
     };
     const stage = await createStage([spawning, long]);
     const [shared, own] = [countedServer(stage.home), countedServer(stage.home)];

@@ -58,7 +58,7 @@ describe.skipIf(process.platform === "win32")("[CLI-6] a place that is not there
   });
 
   test.runIf(existsSync("/dev/full")).each([
-    ["a list", ["agents", "--json"]],
+    ["a list", ["agents", "list", "--json"]],
     ["a result", ["-p", "go", "--output-format", "json"]],
   ])("%s whose output cannot be written", async (_, arguments_) => {
     const { code, err } = await runIn(

@@ -20,6 +20,9 @@ export interface AgentSdkOptions {
   readonly bare?: boolean;
   readonly safeMode?: boolean;
   readonly debug?: string | boolean;
+  readonly debugFile?: string;
+  /** True: a name is made up. */
+  readonly worktree?: string | boolean;
   readonly managedSettings?: string;
   readonly taskBudget?: string;
   readonly betas?: readonly string[];
@@ -28,7 +31,7 @@ export interface AgentSdkOptions {
 /** Honoured. */
 const honoured: readonly (readonly [flags: string, description: string])[] = [
   ["--allow-dangerously-skip-permissions", "the mode bypassPermissions may be chosen later"],
-  ["--permission-prompts <who>", "none: no one is asked"],
+  ["--permission-prompts <who>", "host: the host is asked, as without it; none: no one"],
   ["--thinking <mode>", "adaptive or disabled"],
   ["--max-thinking-tokens <n>", "tokens for thinking"],
   ["--include-hook-events", "also report hooks"],
@@ -43,6 +46,8 @@ const honoured: readonly (readonly [flags: string, description: string])[] = [
   ["--bare", "no settings, hooks, servers, agents or instructions that are not named here"],
   ["--safe-mode", "the same"],
   ["-d, --debug [filter]", "show stack traces of errors"],
+  ["--debug-file <file>", "write what happens, and stack traces, to a file"],
+  ["-w, --worktree [name]", "work in a git worktree of that name"],
   ["--managed-settings <json>", "rules of the host's organisation, which only restrict"],
   ["--append-subagent-system-prompt <text>", "added to the prompt of every child agent"],
   ["--append-subagent-system-prompt-file <file>", "the same from a file"],
@@ -55,7 +60,6 @@ const withoutEffect: readonly string[] = [
   "--ide",
   "--mcp-debug",
   "--debug-to-stderr",
-  "--debug-file <file>",
   "--remote-control [name]",
   "--remote-control-session-name-prefix <prefix>",
   "--brief",
@@ -76,8 +80,7 @@ const setUp = "the event Setup does not happen here; run the command yourself";
 /** Refused, because something else would happen than was asked for. */
 const refused: readonly (readonly [flags: string, reason: string])[] = [
   ["--project-config-root <folder>", "the project is the folder it is started in"],
-  ["-w, --worktree [name]", "the main agent works in its folder; give a child `isolation: worktree`"],
-  ["--tmux [mode]", "it needs --worktree"],
+  ["--tmux [mode]", "start it in a tmux session of your own"],
   ["--bg, --background", "put the command in the background with your shell"],
   ["--teleport [session]", cloud],
   ["--remote [description]", cloud],
@@ -145,8 +148,8 @@ export function checkAgentSdkOptions(
   if (flags !== undefined) throw misuse(`${longName(flags)} is not supported: ${reason}.`);
   const stray = isForProgram ? undefined : forPrograms.find(isGiven);
   if (stray !== undefined) throw misuse(`${stray} has no meaning without --output-format stream-json.`);
-  if (options.permissionPrompts !== undefined && options.permissionPrompts !== "none")
-    throw misuse(`Invalid --permission-prompts "${options.permissionPrompts}". Expected: none.`);
+  if (options.permissionPrompts !== undefined && !["host", "none"].includes(options.permissionPrompts))
+    throw misuse(`Invalid --permission-prompts "${options.permissionPrompts}". Write one of host, none.`);
   const notes = withoutEffect.filter(isGiven).map((each) => `${longName(each)} has no effect here.`);
   return { ...readThinking(options), ...readTaskBudget(options), notes };
 }

@@ -3,6 +3,7 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import { debugLine } from "../cli/debug-line.ts";
 import { keySourceOf } from "../cli/open-print-session.ts";
 import {
   answerLocally,
@@ -236,7 +237,10 @@ interface Following {
 async function follow(session: OpenSdkSession, following: Following): Promise<RunEnding> {
   const { prompt, running, begin, context, signal } = following;
   const { options, state, emit } = context;
+  const { debug } = options.connection().context;
   for await (const event of session.turn(prompt, signal)) {
+    const line = debug === undefined ? undefined : debugLine(event);
+    if (line !== undefined) debug?.(line);
     if (event.type === "run-ended") return event.ending;
     const isEarly = isManual(event);
     if (!isEarly) begin();

@@ -9,6 +9,7 @@ import {
   sdkSessionOptions,
 } from "../agent-sdk/agent-sdk-options.ts";
 import type { CliHost, CliInput } from "./cli-host.ts";
+import { debugLine } from "./debug-line.ts";
 import { exitCodeOf } from "./end-signal.ts";
 import { createNotice, createPrintRuntime, openPrintSession, refuseKeyless } from "./open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readPrintOptions } from "./print-options.ts";
@@ -97,11 +98,30 @@ async function runSession(
   const given = { ...request.session, ...sdkSessionOptions(options) };
   await using session = await openPrintSession(runtime, given, signal);
   if (!host.stdout.isTerminal) refuseKeyless(session, host.environment);
-  const printer = createTextPrinter(host, session, { reported, budget: request.session.maxBudgetUsd });
+  const budget = request.session.maxBudgetUsd;
+  const printer = writingDown(context, createTextPrinter(host, session, { reported, budget }));
+  context.debug?.(`session ${session.plan.sessionId}, model ${session.plan.model.value}`);
   const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
   const forgetChildren = watchChildren(session, printer);
   const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
   return { code, session };
+}
+
+/** With `--debug-file`, what happens goes there too. */
+function writingDown({ debug }: CommandContext, printer: Printer): Printer {
+  if (debug === undefined) return printer;
+  return {
+    ...printer,
+    show(event) {
+      const line = debugLine(event);
+      if (line !== undefined) debug(line);
+      printer.show(event);
+    },
+    end(ending) {
+      debug(debugLine({ type: "run-ended", ending }) ?? "");
+      printer.end(ending);
+    },
+  };
 }
 
 function reportStopped(

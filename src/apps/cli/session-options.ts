@@ -21,6 +21,8 @@ export interface SessionOptions {
 export interface CommandContext {
   readonly host: CliHost;
   readonly session: SessionOptions;
+  /** Writes a line to the file of `--debug-file`; absent without one. */
+  readonly debug?: (text: string) => void;
 }
 
 export function misuse(message: string, advice?: string): RetinueError {

@@ -1,5 +1,6 @@
+// @io
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { Database } from "./database.ts";
+import { type Database, isTransient } from "./database.ts";
 import { applicationName, applicationVersion, silentLogger, systemDatabaseUrl } from "./job-queue.ts";
 import { type Dbos, loadDbos } from "./load-packages.ts";
 import type { Place } from "./schema.ts";
@@ -25,6 +26,10 @@ export interface JobRunnerOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** How long a worker that starts waits for the server. */
+const launchMs = 60_000;
+const launchPauseMs = 500;
+
 /** The parts of DBOS that are not public, as they are in the version that is checked when it is loaded. */
 interface QueueRunner {
   pollQueue(executor: unknown, queue: unknown): Promise<boolean>;
@@ -48,22 +53,36 @@ export async function startJobRunner({
         advice: "Start each worker as a process of its own.",
       },
     );
-  for (const [name, job] of jobs)
-    DBOS.registerWorkflow(job, { name, maxRecoveryAttempts: Number.MAX_SAFE_INTEGER });
-  DBOS.setConfig({
-    name: applicationName,
-    systemDatabaseUrl,
-    systemDatabasePool: database.pool,
-    systemDatabaseSchemaName: place.dbosSchema,
-    executorID: id,
-    applicationVersion,
-    runMigrations: false,
-    useListenNotify: false,
-    // Our own loop polls, immediately when something was enqueued instead of at an interval; so DBOS must listen to no queue.
-    listenQueues: ["none"],
-    logger: { ...silentLogger, error: (entry) => onError(entry) },
-  });
-  await DBOS.launch();
+  const launch = async (): Promise<void> => {
+    for (const [name, job] of jobs)
+      DBOS.registerWorkflow(job, { name, maxRecoveryAttempts: Number.MAX_SAFE_INTEGER });
+    DBOS.setConfig({
+      name: applicationName,
+      systemDatabaseUrl,
+      systemDatabasePool: database.pool,
+      systemDatabaseSchemaName: place.dbosSchema,
+      executorID: id,
+      applicationVersion,
+      runMigrations: false,
+      useListenNotify: false,
+      // Our own loop polls, immediately when something was enqueued instead of at an interval; so DBOS must listen to no queue.
+      listenQueues: ["none"],
+      logger: { ...silentLogger, error: (entry) => onError(entry) },
+    });
+    await DBOS.launch();
+  };
+  // DBOS itself gives up at once when the server is away or cannot write.
+  for (const end = performance.now() + launchMs; ; ) {
+    try {
+      await launch();
+      break;
+    } catch (error) {
+      await DBOS.shutdown({ deregister: true }).catch(() => undefined);
+      const mayPass = isTransient(error) || /initialize workflow executor/.test(String(error));
+      if (!mayPass || performance.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, launchPauseMs));
+    }
+  }
   const executor = DBOSExecutor.globalInstance;
   if (executor === undefined) throw new RetinueError("store-broken", "DBOS did not start.");
   // pollQueue is private in its types; load-packages checks the version.

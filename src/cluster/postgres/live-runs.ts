@@ -100,10 +100,12 @@ async function runOnce(options: LiveRunsOptions, live: Live, owned: OwnedRun): P
   try {
     outcome = await run({ agent, worker, signal, draining, confirm });
   } catch (error) {
-    const isLost = classifyFault(error) === "conflict";
-    // Whoever cancelled the agent or took it over has seen to what follows. Nothing else that is thrown is done.
-    outcome = isLost || signal.aborted ? "done" : { againAfterMs: thrownPauseMs };
-    if (!signal.aborted && !isLost) onError(error, agent);
+    const isLost = signal.aborted || classifyFault(error) === "conflict";
+    // Whoever cancelled the agent has seen to what follows. Nothing else that is thrown is done. Giving back has no effect on an agent
+    // that another worker has, but a worker that was taken for dead may have begun this one after the others were taken from it.
+    if (hasCode(signal.reason, "cancelled")) outcome = "done";
+    else outcome = isLost ? "again" : { againAfterMs: thrownPauseMs };
+    if (!isLost) onError(error, agent);
   }
   if (hasCode(signal.reason, "draining")) outcome = "again";
   if (outcome !== "done") {

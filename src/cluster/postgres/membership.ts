@@ -13,6 +13,8 @@ const confirmMs = 150;
 export const defaultFrozenMs = 4_500;
 /** After the server or the own connection came back, peers get this long to report before they are judged. */
 const graceMs = 3_000;
+/** How long a worker that starts waits for a server that cannot be reached or cannot write. */
+const entryMs = 60_000;
 
 /** What a worker says of itself when it joins. */
 export type MemberDescription = Omit<WorkerStatus, "running" | "seenAt" | "ailment">;
@@ -49,7 +51,7 @@ export interface Membership {
 export async function joinMembership(options: MembershipOptions): Promise<Membership> {
   const leaving = new AbortController();
   const state: State = { options, session: undefined, judgeFrom: 0, suspects: new Map(), reportedAt: 0 };
-  await enter(state, 0);
+  await enterPatiently(state);
   const ended = keepReporting(state, leaving.signal);
   return {
     get reportedAt() {
@@ -64,6 +66,19 @@ export async function joinMembership(options: MembershipOptions): Promise<Member
       await state.session?.client.end().catch(() => undefined);
     },
   };
+}
+
+/** A worker that starts while the server cannot write waits for it, as one that runs does. */
+async function enterPatiently(state: State): Promise<void> {
+  const end = performance.now() + entryMs;
+  while (true) {
+    try {
+      return await enter(state, 0);
+    } catch (error) {
+      if (!isTransient(error) || performance.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, lookMs));
+    }
+  }
 }
 
 interface State {

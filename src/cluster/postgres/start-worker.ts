@@ -55,7 +55,13 @@ export async function startWorker(options: WorkerOptions): Promise<Worker> {
     onRest,
   });
   const runner = await startRunner(options, live);
-  membership = await join(options, { live, runner });
+  try {
+    membership = await join(options, { live, runner });
+  } catch (error) {
+    // What has been started would keep a process alive that is no worker.
+    await runner.stop();
+    throw error;
+  }
   const rescue = createRescue(options, { live, runner });
   const look = async (): Promise<void> => {
     await rescue();

@@ -1,7 +1,12 @@
+// @io
+import { spawnSync } from "node:child_process";
 import { findOwnProgram, withoutShims } from "../../foundation/resolve-program.ts";
-import { type ProcessResult, runProcess } from "../../foundation/run-process.ts";
+import { type ProcessResult, type RunRequest, runProcess } from "../../foundation/run-process.ts";
 import { searchPathOutside } from "../../foundation/search-path-outside.ts";
 import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/hardened-git.ts";
+
+/** What is started. */
+type Started = Pick<RunRequest, "file" | "arguments" | "sideInput">;
 
 export interface OwnGitCall {
   readonly directory: string;
@@ -15,6 +20,8 @@ export interface OwnGitCall {
   readonly protocols?: string;
   readonly variables?: Readonly<Record<string, string>>;
   readonly settings?: readonly string[];
+  /** Puts the process behind the wall, where there is one. */
+  readonly isolate?: (plain: Started) => Promise<Started>;
   readonly input?: string;
   readonly signal?: AbortSignal;
   readonly timeLimitMs?: number;
@@ -34,12 +41,44 @@ const keptForNetwork =
  * names, and with everything switched off that could start a program. Never rejects.
  */
 export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
+  const { file, arguments: words, ...place } = prepared(call);
+  const plain: Started = { file, arguments: words };
+  // Where the wall cannot be had for it, git is not started at all.
+  const started =
+    (await call.isolate?.(plain).catch(() => ({ ...plain, file: "/nonexistent/git" }))) ?? plain;
+  return runProcess({
+    ...started,
+    ...place,
+    ...(call.input === undefined ? {} : { input: call.input }),
+    signal: call.signal ?? new AbortController().signal,
+    timeLimitMs: call.timeLimitMs ?? 10_000,
+    maxBytes: call.maxBytes ?? 16 * 1024 * 1024,
+  });
+}
+
+/** What a short question to git is answered with, at once; undefined where it fails. */
+export function runOwnGitNow(
+  call: Pick<OwnGitCall, "directory" | "words" | "environment" | "folders">,
+): string | undefined {
+  const { file, arguments: words, directory, environment } = prepared(call);
+  const options = {
+    cwd: directory,
+    env: environment,
+    encoding: "utf8",
+    timeout: 5_000,
+    killSignal: "SIGKILL",
+  } as const;
+  const { status, stdout } = spawnSync(file, words, { ...options, stdio: ["ignore", "pipe", "ignore"] });
+  return status === 0 ? stdout : undefined;
+}
+
+function prepared(call: OwnGitCall) {
   const { directory, words, environment, folders, protocols } = call;
   const searchPath = searchPathOutside(environment["PATH"], [directory, ...folders]);
   const own = withoutShims(searchPath);
   const file = findOwnProgram("git", { searchPath: own, folders: [directory, ...folders] });
   const options = protocols === undefined ? hardenedGit : withoutPrograms;
-  return runProcess({
+  return {
     file: file ?? "/nonexistent/git",
     arguments: [
       ...options,
@@ -60,11 +99,7 @@ export async function runOwnGit(call: OwnGitCall): Promise<ProcessResult> {
       ...(protocols === undefined ? { GIT_NO_LAZY_FETCH: "1" } : {}),
       ...call.variables,
     },
-    ...(call.input === undefined ? {} : { input: call.input }),
-    signal: call.signal ?? new AbortController().signal,
-    timeLimitMs: call.timeLimitMs ?? 10_000,
-    maxBytes: call.maxBytes ?? 16 * 1024 * 1024,
-  });
+  };
 }
 
 function keptOf(

@@ -16,7 +16,7 @@ import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
 import { matchesDomain } from "../web-target.ts";
 import { grantsUnit, saysWholeCall } from "./grants-unit.ts";
 import type { PermissionRule, RuleSpecifier } from "./parse-rule.ts";
-import { restrictsLine, restrictsUnit } from "./restricts-unit.ts";
+import { indexStarted, restrictsLine, restrictsUnit, type StartedIndex } from "./restricts-unit.ts";
 
 /** A rule that restricts matches when in doubt; one that grants does not. */
 export type RuleUse = "grant" | "restrict";
@@ -32,8 +32,11 @@ export function matchesCall(candidate: PolicyRule, request: KnownCall, options: 
   if (speaksOfTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options))
     return true;
   if (facts.shell === undefined || options.use === "grant") return false;
-  const paths = [...facts.shell.units.flatMap((unit) => unit.paths), ...facts.shell.redirects];
-  return paths.some((path) => restrictsPath(candidate, path, { ...options, homes: facts.otherHomes }));
+  // Rules about commands say nothing about paths.
+  if (candidate.rule.specifier.type === "command") return false;
+  const { paths } = comparedOf(facts.shell);
+  const restricting = { ...options, homes: facts.otherHomes };
+  return paths.some((path) => restrictsPath(candidate, path, restricting));
 }
 
 /** The first of these rules that speaks of a call. */
@@ -217,22 +220,48 @@ export function speaksOfMcp(
 
 function matchesShell(
   specifier: Extract<RuleSpecifier, { type: "command" }>,
-  { analysis, units }: ShellFacts,
+  shell: ShellFacts,
   { use, policy }: MatchOptions,
 ): boolean {
+  const { analysis } = shell;
   if (use === "grant") {
     if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
     return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
   }
   if (restrictsLine(specifier, analysis.exactText) || saysWholeCall(specifier, analysis)) return true;
-  return analysis.units.some((unit, at) =>
-    restrictsUnit(
-      specifier,
-      [...unit.restrictTexts, ...(units[at]?.otherTexts ?? [])],
-      unit.started,
-      policy.workingDirectories[0],
-    ),
-  );
+  const { texts, started } = comparedOf(shell);
+  return restrictsUnit(specifier, texts, started, policy.workingDirectories[0]);
+}
+
+interface Compared {
+  readonly texts: readonly string[];
+  readonly started: StartedIndex;
+  /** All paths of the call. */
+  readonly paths: readonly PathFact[];
+}
+
+const compared = new WeakMap<ShellFacts, Compared>();
+
+/** Every text of a call once: all commands in a wrapper have the text of the wrapper in common. */
+function comparedOf(shell: ShellFacts): Compared {
+  const known = compared.get(shell);
+  if (known !== undefined) return known;
+  const { analysis, units, redirects } = shell;
+  const texts = new Set<string>();
+  const started = new Map<string, readonly string[]>();
+  for (const [at, unit] of analysis.units.entries()) {
+    for (const text of unit.restrictTexts) texts.add(text);
+    for (const text of units[at]?.otherTexts ?? []) texts.add(text);
+    for (const words of unit.started ?? []) started.set(words.join("\0"), words);
+  }
+  const paths = [...units.flatMap((unit) => unit.paths), ...redirects];
+  const found = {
+    texts: [...texts],
+    started: indexStarted([...started.values()]),
+    paths: [...new Set(paths)],
+  };
+  compared.set(shell, found);
+  return found;
 }
 
 function foldsCase({ platform }: MatchOptions["policy"]): boolean {

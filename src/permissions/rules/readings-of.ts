@@ -44,6 +44,8 @@ const deepest = 3;
 const farthest = 60;
 const maxReadings = 64;
 const maxSpellings = 512;
+/** Of a long command there are fewer, so that they hold no more characters than this together. */
+const maxCharacters = 200_000;
 
 interface Readings {
   readonly readings: readonly (readonly string[])[];
@@ -61,13 +63,16 @@ export function readingsOf([program = "", ...rest]: readonly string[]): Readings
   // A subcommand is among the first words; what follows is kept as it is.
   const far = rest.slice(farthest).join(" ");
   const near = far === "" ? rest : [...rest.slice(0, farthest), far];
+  const length = near.reduce((sum, word) => sum + word.length + 1, program.length);
+  const few = Math.max(2, Math.min(maxReadings, Math.floor(maxCharacters / length)));
   const plain = withoutOptions(near, deepest);
-  for (const reading of plain.slice(0, maxReadings))
+  for (const reading of plain.slice(0, few))
     for (const name of programNames(program))
       for (const words of sameReadings(name, reading))
         found.set([name, ...words].join(" "), [name, ...words]);
-  const readings = [...found.values()].slice(0, maxSpellings);
-  return { readings, isIncomplete: plain.length > maxReadings || found.size > maxSpellings };
+  const most = Math.max(few, Math.min(maxSpellings, Math.floor((4 * maxCharacters) / length)));
+  const readings = [...found.values()].slice(0, most);
+  return { readings, isIncomplete: plain.length > few || found.size > most };
 }
 
 /** The name without its version, and what else the program is called. */

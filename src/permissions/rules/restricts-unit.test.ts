@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { decide, type PermissionPolicy } from "../decide.ts";
 import { gatherCallFacts } from "../gather-call-facts.ts";
 import { parseRule } from "./parse-rule.ts";
-import { restrictsLine, restrictsUnit } from "./restricts-unit.ts";
+import { indexStarted, restrictsLine, restrictsUnit } from "./restricts-unit.ts";
 
 async function judge(rule: string, command: string) {
   const reading = parseRule(`Bash(${rule})`, { list: "deny" });
@@ -159,7 +159,9 @@ describe("[PRM-8] spellings of what is denied", () => {
   });
 
   test("a program that another one starts counts under the name of a rule with a path", () => {
-    expect(restrictsUnit(specifier("./deploy.sh:*"), ["sh ./deploy.sh"], [["./deploy.sh"]])).toBe(true);
+    expect(
+      restrictsUnit(specifier("./deploy.sh:*"), ["sh ./deploy.sh"], indexStarted([["./deploy.sh"]])),
+    ).toBe(true);
   });
 
   test("blanks around operators change nothing about a line", () => {

@@ -9,29 +9,81 @@ type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 export function restrictsUnit(
   specifier: CommandSpecifier,
   texts: readonly string[],
-  started: readonly (readonly string[])[] = [],
+  started: StartedIndex = new Map(),
   root = "",
 ): boolean {
-  const wanted = spellingsOfRule(specifier, root);
+  const wanted = wantedBy(specifier, root);
   const matches = (rule: CommandSpecifier, text: string): boolean =>
     isOfProgram(rule, text) &&
+    mayBegin(rule, text) &&
     withWholeOptions(rule, text).some((whole) => matchesText(rule, whole) || matchesInAnyOrder(rule, whole));
   const covers = (rule: CommandSpecifier, command: string): boolean => {
-    const { texts: spellings, isIncomplete } = spellingsOfCommand(command, root);
+    const { texts: spellings, mentioned } = spellingsOfCommand(command, root);
     return (
-      spellings.some((text) => matches(rule, text)) || (isIncomplete && mentions(rule, command.split(/\s+/)))
+      spellings.some((text) => matches(rule, text)) || (mentioned !== undefined && mentions(rule, mentioned))
     );
   };
   return wanted.some(
     (rule) =>
       texts.some((text) => covers(rule, text)) ||
-      started.some((words) => startedTexts(rule, words).some((text) => covers(rule, text))),
+      someStart(startsOf(rule, started), {
+        covers: (text) => covers(rule, text),
+        mentions: (words) => mentions(rule, mentionedWords(words)),
+      }),
   );
+}
+
+const maxStarts = 50;
+
+/** Where there are too many commands to compare each, a rule speaks of them if all of its words are there. */
+function someStart(
+  starts: readonly Start[],
+  {
+    covers,
+    mentions,
+  }: Record<"covers", (text: string) => boolean> & Record<"mentions", (words: readonly string[]) => boolean>,
+): boolean {
+  if (starts.length <= maxStarts) return starts.some((start) => covers(textOf(start)));
+  return [...new Set(starts.map(({ words }) => words))].some(mentions);
+}
+
+/** A word of a list that may be a command which is started there. */
+interface Start {
+  readonly words: readonly string[];
+  readonly at: number;
+}
+
+/** Commands that others may start, by the name of their program. */
+export type StartedIndex = ReadonlyMap<string, readonly Start[]>;
+
+/** What programs may start, from every word of these lists on. */
+export function indexStarted(lists: readonly (readonly string[])[]): StartedIndex {
+  const index = new Map<string, Start[]>();
+  for (const words of lists)
+    for (const [at, word] of words.entries()) {
+      const base = word.slice(word.lastIndexOf("/") + 1);
+      const starts = index.get(base) ?? [];
+      if (starts.length === 0) index.set(base, starts);
+      starts.push({ words, at });
+    }
+  return index;
+}
+
+function textOf({ words, at }: Start): string {
+  const [first = "", ...rest] = words.slice(at, at + farthestStarted);
+  return [first.slice(first.lastIndexOf("/") + 1), ...rest].join(" ");
 }
 
 /** Most rules name their program, so that there is nothing to compare with other commands. */
 function isOfProgram({ text: rule }: CommandSpecifier, text: string): boolean {
   const end = rule.search(/[\s*]/);
+  return text.startsWith(end === -1 ? rule : rule.slice(0, end));
+}
+
+/** What a rule with a star says before its first option is there as it is, or the rule says nothing about a command. */
+function mayBegin({ match, text: rule }: CommandSpecifier, text: string): boolean {
+  if (match !== "wildcard") return true;
+  const end = rule.search(/\s*(?:\*|--)/);
   return text.startsWith(end === -1 ? rule : rule.slice(0, end));
 }
 
@@ -43,9 +95,24 @@ export function restrictsLine(specifier: CommandSpecifier, line: string): boolea
 
 function plainLine(line: string): string {
   return line
-    .replace(/\s*(&&|\|\||\|&|[;|&\n])\s*/g, " $1 ")
+    .replace(/[^\S\n]+/g, " ")
+    .replace(/ ?(&&|\|\||\|&|[;|&\n]) ?/g, " $1 ")
     .replace(/\s+/g, " ")
     .trim();
+}
+
+const wantedRules = new WeakMap<
+  CommandSpecifier,
+  { readonly root: string; readonly wanted: readonly CommandSpecifier[] }
+>();
+
+/** A rule is compared with many commands. */
+function wantedBy(specifier: CommandSpecifier, root: string): readonly CommandSpecifier[] {
+  const known = wantedRules.get(specifier);
+  if (known?.root === root) return known.wanted;
+  const wanted = spellingsOfRule(specifier, root);
+  wantedRules.set(specifier, { root, wanted });
+  return wanted;
 }
 
 /** The rule as written, and as the shell would read it: without quotes, with one blank between words, and plain paths. */
@@ -77,8 +144,21 @@ function plainPath(word: string, root: string): string {
 
 interface Spellings {
   readonly texts: readonly string[];
-  /** There are more than were listed. */
-  readonly isIncomplete: boolean;
+  /** There are more than were listed; the words that the command mentions. */
+  readonly mentioned?: MentionedWords;
+}
+
+interface MentionedWords {
+  /** Their last parts, where they are paths. */
+  readonly names: ReadonlySet<string>;
+  readonly longOptions: readonly string[];
+}
+
+function mentionedWords(words: readonly string[]): MentionedWords {
+  return {
+    names: new Set(words.map((word) => word.slice(word.lastIndexOf("/") + 1))),
+    longOptions: [...new Set(words.filter((word) => /^--./.test(word)))],
+  };
 }
 
 const remembered = new Map<string, Spellings>();
@@ -96,34 +176,36 @@ function spellingsOfCommand(text: string, root: string): Spellings {
     const [program = ""] = spelled.split(" ", 1);
     found.add(program.toLowerCase() + spelled.slice(program.length));
   }
+  return remember(key, {
+    texts: [...found],
+    ...(isIncomplete && { mentioned: mentionedWords(text.split(/\s+/)) }),
+  });
+}
+
+function remember(key: string, spellings: Spellings): Spellings {
   if (remembered.size >= maxRemembered) remembered.clear();
-  const spellings = { texts: [...found], isIncomplete };
+  // Long commands take up much, and hardly come again.
+  if (key.length > 2_000 && remembered.size > 100) remembered.clear();
   remembered.set(key, spellings);
   return spellings;
 }
 
 /** Where a command can be read in too many ways, a rule speaks of it if all of its words are there. */
-function mentions({ text }: CommandSpecifier, words: readonly string[]): boolean {
+function mentions({ text }: CommandSpecifier, { names, longOptions }: MentionedWords): boolean {
   const [program = "", ...wanted] = text.split(/\s+/).map((word) => word.replace(/\*+$/, ""));
-  const given = new Set(words.map((word) => word.slice(word.lastIndexOf("/") + 1)));
   const has = (word: string): boolean =>
-    given.has(word) ||
-    (word.startsWith("--") && words.some((option) => /^--./.test(option) && word.startsWith(option)));
-  return program !== "" && given.has(program) && wanted.every((word) => word === "" || has(word));
+    names.has(word) || (word.startsWith("--") && longOptions.some((option) => word.startsWith(option)));
+  return program !== "" && names.has(program) && wanted.every((word) => word === "" || has(word));
 }
 
 const farthestStarted = 100;
 
-/** What a program may start, from every word on that is the program a rule speaks of. */
-function startedTexts({ text }: CommandSpecifier, words: readonly string[]): readonly string[] {
+/** Of what may be started, the commands whose program a rule speaks of. */
+function startsOf({ text }: CommandSpecifier, started: StartedIndex): readonly Start[] {
   const [program = ""] = text.split(/[\s*]/, 1);
-  if (program === "") return [];
-  return words.flatMap((word, at) => {
-    const base = word.slice(word.lastIndexOf("/") + 1);
-    return base === program || (text.startsWith(`${program}*`) && base.startsWith(program))
-      ? [[base, ...words.slice(at + 1, at + farthestStarted)].join(" ")]
-      : [];
-  });
+  if (program === "" || started.size === 0) return [];
+  if (!text.startsWith(`${program}*`)) return started.get(program) ?? [];
+  return [...started].flatMap(([base, starts]) => (base.startsWith(program) ? starts : []));
 }
 
 /** A long option may be shortened: one that begins like an option of the rule is taken for it. */
@@ -139,18 +221,30 @@ function withWholeOptions({ text: rule }: CommandSpecifier, command: string): re
 /** `rm -rf *` also speaks of `rm -f -r x` and `rm x -rf`. */
 function matchesInAnyOrder({ match, text }: CommandSpecifier, command: string): boolean {
   if (match === "wildcard" || !/ -/.test(text)) return false;
-  const wanted = sortWords(text);
-  const given = sortWords(command);
+  const wanted = sortedWords(text);
+  const given = sortedWords(command);
   if (![...wanted.options].every((option) => given.options.has(option))) return false;
   if (match === "exact" && wanted.options.size !== given.options.size) return false;
   const hasWords = wanted.words.every((word, at) => given.words[at] === word);
   return hasWords && (match === "prefix" || wanted.words.length === given.words.length);
 }
 
-function sortWords(text: string): {
+interface SortedWords {
   readonly words: readonly string[];
   readonly options: ReadonlySet<string>;
-} {
+}
+
+const sorted = new Map<string, SortedWords>();
+
+/** Each command is compared with many rules, and each rule with many commands. */
+function sortedWords(text: string): SortedWords {
+  const known = sorted.get(text) ?? sortWords(text);
+  if (sorted.size >= maxRemembered || (text.length > 2_000 && sorted.size > 500)) sorted.clear();
+  sorted.set(text, known);
+  return known;
+}
+
+function sortWords(text: string): SortedWords {
   const words: string[] = [];
   const options = new Set<string>();
   for (const word of text.split(/\s+/)) {

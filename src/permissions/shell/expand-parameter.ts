@@ -4,6 +4,7 @@ import type {
   ParameterOperation,
   SimpleExpansionPart,
 } from "unbash";
+import { matchesName } from "../covers-path.ts";
 import { isShownVariable, privateName } from "./private-name.ts";
 import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
 import { markOpaque, mayBePattern, mayBeUnset, type Scene, visitNested, type Walk } from "./walk.ts";
@@ -175,15 +176,19 @@ function applyOperation(value: string, operation: ParameterOperation): string | 
 }
 
 /** `${x#…}` and `${x%…}` with the shortest or longest match; `*` and `?` are the only signs. */
-function removePattern(value: string, operator: "#" | "##" | "%" | "%%", pattern: string): string {
-  const fits = new RegExp(
-    `^${pattern.replace(/[.+]/g, "\\$&").replaceAll("*", "[\\s\\S]*").replaceAll("?", "[\\s\\S]")}$`,
-  );
+function removePattern(
+  value: string,
+  operator: "#" | "##" | "%" | "%%",
+  pattern: string,
+): string | undefined {
+  // Every part of the value is compared with the pattern.
+  if (value.length > 200 || pattern.length > 100) return undefined;
+  const fits = (text: string): boolean => matchesName(pattern, text);
   const lengths = Array.from({ length: value.length + 1 }, (_, at) => at);
   if (operator.length === 2) lengths.reverse();
   const fromStart = operator.startsWith("#");
   const found = lengths.find((length) =>
-    fits.test(fromStart ? value.slice(0, length) : value.slice(value.length - length)),
+    fits(fromStart ? value.slice(0, length) : value.slice(value.length - length)),
   );
   if (found === undefined) return value;
   return fromStart ? value.slice(found) : value.slice(0, value.length - found);

@@ -24,7 +24,7 @@ import {
   type WordDraft,
 } from "./expand-braces.ts";
 import { expandParameter, type Piece } from "./expand-parameter.ts";
-import { markOpaque, type Scene, visitNested, type Walk } from "./walk.ts";
+import { markOpaque, type Scene, spend, visitNested, type Walk } from "./walk.ts";
 import { plainWord, type Word } from "./word.ts";
 
 /** `single`: a value that bash neither splits nor takes for a file pattern; `target`: a file that a redirection opens. */
@@ -32,6 +32,7 @@ export type WordMode = "argument" | "single" | "target";
 
 /** Expands a word as bash would, as far as that is certain before it runs; what is not becomes opaque or unknown. */
 export function expandWord(walk: Walk, word: SyntaxWord, scene: Scene, mode: WordMode = "argument"): Word[] {
+  spend(walk, word.text.length);
   const parts = word.parts ?? [literalPart(word)];
   if (parts.some((part) => part.type === "Literal" && strangeBlank.test(part.text)))
     markOpaque(walk, "it has spaces that bash does not take for spaces");
@@ -42,6 +43,10 @@ export function expandWord(walk: Walk, word: SyntaxWord, scene: Scene, mode: Wor
     alternatives(walk, parts, scene, mode).flatMap((alternative) =>
       expandParts(walk, alternative, { scene, mode, source: word.text }),
     );
+  spend(
+    walk,
+    words.reduce((sum, { text }) => sum + text.length + 1, 0),
+  );
   return words.map((expanded, at) => (at === 0 ? expanded : { ...expanded, continued: true }));
 }
 
@@ -74,7 +79,8 @@ function alternatives(
   mode: WordMode,
 ): readonly (readonly WordPart[])[] {
   let all: (readonly WordPart[])[] = [[]];
-  for (const part of parts) {
+  for (const [at, part] of parts.entries()) {
+    spend(walk, all.length * at);
     const braces = part.type === "BraceExpansion" ? expandBraces(part.text) : undefined;
     if (
       part.type === "BraceExpansion" &&

@@ -8,11 +8,13 @@ import {
   enter,
   lost,
   markOpaque,
+  parse,
   popped,
   pushed,
   type Scene,
   type State,
   type Step,
+  spend,
   staying,
   type Walk,
 } from "./walk.ts";
@@ -32,6 +34,8 @@ export function runWords(walk: Walk, words: readonly Word[], context: RunContext
   const { scene } = context;
   const name = words[0];
   if (name === undefined) return { flow: staying(scene.state), text: "" };
+  // The words are joined and compared in several ways, for this command and for every wrapper around it.
+  spend(walk, words.reduce((sum, { text }) => sum + text.length + 20, 20) + 10 * scene.outer.length);
   if (!name.literal || name.text === "" || scene.depth > maxDepth) {
     markOpaque(
       walk,
@@ -123,6 +127,7 @@ function runEval(walk: Walk, rest: readonly Word[], words: readonly Word[], scen
   readsVariables(walk, scene);
   const inner = runText(walk, rest, words, { ...scene, outer: withText(scene, words) });
   const { flow } = inner;
+  spend(walk, inner.text.length);
   if ([flow.success, flow.failure].some(({ variables }) => variables !== scene.state.variables))
     markOpaque(walk, "eval sets a variable");
   return { flow, text: `eval ${quoteWord(inner.text || ":")}` };
@@ -185,7 +190,7 @@ function runText(walk: Walk, parts: readonly Word[], words: readonly Word[], sce
     return { flow: staying(lost(scene.state)), text: "" };
   }
   const text = parts.map((part) => part.text).join(" ");
-  return walk.walkScript(walk, walk.grammar.parse(text), { ...scene, depth: scene.depth + 1 });
+  return walk.walkScript(walk, parse(walk, text), { ...scene, depth: scene.depth + 1 });
 }
 
 function runInner(walk: Walk, words: readonly Word[], unwrapped: Unwrapped, context: RunContext): Step {
@@ -280,6 +285,7 @@ function runShell(
   });
   if (hasText && first !== undefined) {
     const inner = runText(walk, [first], words, inside);
+    spend(walk, inner.text.length);
     const at = 1 + scanned.taken;
     // File patterns were expanded here; what variables hold is not to be taken for one.
     const text = [
@@ -298,7 +304,7 @@ function runShell(
 /** A shell without a script reads its commands from its input. */
 function runInput(walk: Walk, input: readonly string[], scene: Scene, name: string): void {
   if (input.length === 0) markOpaque(walk, `what ${name} runs comes from its input`);
-  for (const text of input) walk.walkScript(walk, walk.grammar.parse(text), scene);
+  for (const text of input) walk.walkScript(walk, parse(walk, text), scene);
 }
 
 /** A wrapper that is named by a path may be another program. */

@@ -1,10 +1,13 @@
 import type { Command, CompoundList, SyntaxNode } from "unbash";
+import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { GitTransport } from "./programs/git-transport.ts";
 import type { TreeStep } from "./programs/tree-steps.ts";
 import {
   type GlobRequest,
   type Grammar,
   initialState,
+  maxSteps,
+  parse,
   type Surroundings,
   type UnreadableName,
   type Walk,
@@ -119,7 +122,7 @@ export interface ShellAnalysis {
   readonly notes?: readonly string[];
 }
 
-/** Longer commands are shown to a person. */
+/** Longer commands are shown to a person; of those, rules that restrict look at the beginning. */
 const maxLength = 10_000;
 
 const plain = /^[\n\t\x20-\x7e]*$/;
@@ -132,43 +135,41 @@ const stray = /(?<!\p{Extended_Pictographic}\ufe0f?|\p{Emoji_Modifier})(?:\u200d
 export interface AnalysisDraft {
   readonly analysis: ShellAnalysis;
   readonly globs: readonly GlobRequest[];
+  /** The work that it took, in characters that were read or written. */
+  readonly steps: number;
 }
 
 /** Understands a Bash command by its grammar; the same text in the same surroundings gives the same analysis. */
 export function analyzeWith(grammar: Grammar, command: string, surroundings: Surroundings): AnalysisDraft {
   const exactText = command.trim();
+  const walk: Walk = {
+    grammar: strict(grammar),
+    surroundings,
+    walkScript,
+    units: [],
+    redirects: [],
+    listed: [],
+    globs: [],
+    notes: new Set(),
+    opaque: textReason(command),
+    size: 0,
+    steps: 0,
+  };
+  let text = "";
   try {
-    const walk: Walk = {
-      grammar: strict(grammar),
-      surroundings,
-      walkScript,
-      units: [],
-      redirects: [],
-      listed: [],
-      globs: [],
-      notes: new Set(),
-      opaque: undefined,
-      size: 0,
-    };
     const scene = { state: initialState, dialect: "bash", outer: [], depth: 0 } as const;
-    const { text } = walkScript(walk, walk.grammar.parse(command), scene);
-    const opaque = textReason(command) ?? walk.opaque;
-    const { units, redirects, listed, globs } = walk;
-    const notes = [...walk.notes];
-    const understood =
-      opaque === undefined ? { judged: text, ...(notes.length > 0 && { notes }) } : { opaque };
-    return { analysis: { units, redirects, listed, exactText, ...understood }, globs };
+    text = walkScript(walk, parse(walk, command.slice(0, maxLength)), scene).text;
   } catch (error) {
+    // What was seen until then still counts for rules that restrict.
     const reason = error instanceof Error ? error.message : String(error);
-    const analysis = {
-      units: [],
-      redirects: [],
-      listed: [],
-      exactText,
-      opaque: `it could not be analyzed: ${reason}`,
-    };
-    return { analysis, globs: [] };
+    walk.opaque ??= isRetinueError(error) ? reason : `it could not be analyzed: ${reason}`;
   }
+  const { units, redirects, listed, opaque } = walk;
+  const notes = [...walk.notes];
+  const understood = opaque === undefined ? { judged: text, ...(notes.length > 0 && { notes }) } : { opaque };
+  // Files that a pattern matches matter only where the rest is understood.
+  const globs = walk.steps > maxSteps ? [] : walk.globs;
+  return { analysis: { units, redirects, listed, exactText, ...understood }, globs, steps: walk.steps };
 }
 
 function textReason(command: string): string | undefined {
@@ -204,7 +205,7 @@ function refusedByBash(node: SyntaxNode, source: string, inCase: boolean): strin
   // Bash reads `((` as arithmetic first, and does not always look again.
   if (node.type === "Subshell" && node.body.commands[0]?.pos === node.pos + 1 && isSubshell(node.body))
     return "arithmetic and a subshell look alike";
-  if (node.type === "Statement" && hasEmptyCommand(source.slice(node.end).replaceAll("\\\n", ""), inCase))
+  if (node.type === "Statement" && hasEmptyCommand(source, node.end, inCase))
     return "there is no command between two separators";
   // A line may break after `&&` and `||` only; in backquotes, positions do not show where.
   if (node.type === "TestCommand" && !/^\[\[[^\n]*\]\]$/.test(source.slice(node.pos, node.end)))
@@ -213,8 +214,17 @@ function refusedByBash(node: SyntaxNode, source: string, inCase: boolean): strin
 }
 
 /** `a; ; b` and `a & ; b`; `;;` ends a part of `case`. */
-function hasEmptyCommand(rest: string, inCase: boolean): boolean {
-  return /^[ \t]*[;&]\s*;(?![;&])/.test(rest) && !(inCase && /^[ \t]*;;/.test(rest));
+function hasEmptyCommand(source: string, end: number, inCase: boolean): boolean {
+  return isAt(emptyCommand, source, end) && !(inCase && isAt(endOfCase, source, end));
+}
+
+/** Lines may be continued anywhere in them. */
+const emptyCommand = /(?:[ \t]|\\\n)*[;&](?:\s|\\\n)*;(?!(?:\\\n)*[;&])/y;
+const endOfCase = /(?:[ \t]|\\\n)*;(?:\\\n)*;/y;
+
+function isAt(pattern: RegExp, source: string, at: number): boolean {
+  pattern.lastIndex = at;
+  return pattern.test(source);
 }
 
 function isSubshell({ commands }: CompoundList): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parseRule } from "../rules/parse-rule.ts";
-import { restrictsUnit } from "../rules/restricts-unit.ts";
+import { indexStarted, restrictsUnit } from "../rules/restricts-unit.ts";
 import { loadAnalysis } from "./load-analysis.ts";
 import type { ShellAnalysis } from "./shell-analysis.ts";
 
@@ -112,7 +112,9 @@ describe("[PRM-9] rules that restrict see a command through its spellings", () =
     const reading = parseRule("Bash(curl *)");
     if (reading.type === "invalid" || reading.rule.specifier.type !== "command") throw new Error("no rule");
     const { specifier } = reading.rule;
-    expect(units.some((unit) => restrictsUnit(specifier, unit.restrictTexts, unit.started))).toBe(true);
+    expect(
+      units.some((unit) => restrictsUnit(specifier, unit.restrictTexts, indexStarted(unit.started ?? []))),
+    ).toBe(true);
   });
 
   it.each([
@@ -125,7 +127,9 @@ describe("[PRM-9] rules that restrict see a command through its spellings", () =
     const reading = parseRule("Bash(curl *)");
     if (reading.type === "invalid" || reading.rule.specifier.type !== "command") throw new Error("no rule");
     const { specifier } = reading.rule;
-    expect(units.some((unit) => restrictsUnit(specifier, unit.restrictTexts, unit.started))).toBe(false);
+    expect(
+      units.some((unit) => restrictsUnit(specifier, unit.restrictTexts, indexStarted(unit.started ?? []))),
+    ).toBe(false);
   });
 
   it("what source takes from its input is not understood", async () => {

@@ -27,6 +27,7 @@ import {
   type Scene,
   type State,
   type Step,
+  spend,
   staying,
   visitNested,
   type Walk,
@@ -50,8 +51,10 @@ function walkStatements(walk: Walk, statements: readonly Statement[], scene: Sce
   let flow = staying(scene.state);
   const texts: string[] = [];
   for (const { command, background } of statements) {
+    spend(walk, 1 + scene.state.variables.size);
     const state = either(flow.success, flow.failure);
     const step = walkNode(walk, command, { ...scene, state });
+    spend(walk, step.text.length);
     texts.push(background === true ? `${step.text} &` : step.text);
     flow = background === true ? staying(state) : step.flow;
   }
@@ -76,6 +79,7 @@ function walkAndOr(walk: Walk, { commands, operators }: AndOr, scene: Scene): St
     const operator = operators[at - 1];
     const state = operator === "||" ? flow.failure : flow.success;
     const step = walkNode(walk, command, { ...scene, state });
+    spend(walk, 1 + state.variables.size);
     text += operator === undefined ? step.text : ` ${operator} ${step.text}`;
     if (operator === undefined) flow = step.flow;
     else if (operator === "&&")
@@ -127,6 +131,7 @@ function foundNames(units: readonly ShellUnit[]): Scene["found"] {
 }
 
 function walkAny(walk: Walk, node: CommandNode, scene: Scene): Step {
+  spend(walk, 1);
   switch (node.type) {
     case "Command":
       return walkCommand(walk, node, scene);
@@ -315,6 +320,7 @@ function walkUnknownFor(walk: Walk, node: For, words: readonly Word[], scene: Sc
 
 /** Whether `break` or `continue` is in the body, which a sequence cannot do. */
 function leavesLoop(walk: Walk, node: SyntaxNode): boolean {
+  spend(walk, 1);
   if (node.type === "Command") return /^(?:break|continue|return|exit)$/.test(node.name?.value ?? "");
   let found = false;
   walk.grammar.forEachChild(node, (child) => {
@@ -326,6 +332,7 @@ function leavesLoop(walk: Walk, node: SyntaxNode): boolean {
 /** Whether `$?` is read, which the assignment before an iteration in a sequence would change. */
 function readsStatus(walk: Walk, node: SyntaxNode | undefined): boolean {
   if (node === undefined) return false;
+  spend(walk, 1);
   if ("text" in node && /^\$\{?[#!]?\?/.test(node.text)) return true;
   let found = false;
   walk.grammar.forEachChild(node, (child) => {

@@ -1,4 +1,5 @@
 import type { ParsedScript, SyntaxNode } from "unbash";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { isSteeringVariable } from "./private-name.ts";
 import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
 import type { Word } from "./word.ts";
@@ -52,6 +53,23 @@ export interface Walk {
   opaque: string | undefined;
   /** Commands that were rendered, each iteration of a loop for itself. */
   size: number;
+  /** The work that was done so far, in characters that were read or written. */
+  steps: number;
+}
+
+/** A command that takes more work than this to be understood is shown to a person. */
+export const maxSteps = 400_000;
+
+/** Counts work before it is done, so that no command can make the one that judges it slow. What was found stays. */
+export function spend(walk: Walk, steps: number): void {
+  walk.steps += steps;
+  if (walk.steps > maxSteps) throw new RetinueError("too-complex", "it is too complex to be looked into");
+}
+
+/** Reads shell text; every text that is read again, such as that of `eval`, counts again. */
+export function parse(walk: Walk, text: string): ParsedScript {
+  spend(walk, text.length);
+  return walk.grammar.parse(text);
 }
 
 /** What surrounds one command. */
@@ -95,6 +113,7 @@ export function markOpaque(walk: Walk, reason: string): void {
 
 /** Walks every script below a node that is not understood, so that deny rules see its commands. */
 export function visitNested(walk: Walk, node: SyntaxNode, scene: Scene): void {
+  spend(walk, 1);
   walk.grammar.forEachChild(node, (child) => {
     const isScript =
       child.type === "CommandExpansion" ||
@@ -109,6 +128,7 @@ export function visitNested(walk: Walk, node: SyntaxNode, scene: Scene): void {
 export function assign(walk: Walk, name: string, value: Value, { state }: Scene): State {
   if (!/^[A-Za-z_]\w*$/.test(name)) markOpaque(walk, "it is not clear which variable is set");
   else if (isSteeringVariable(name)) markOpaque(walk, `the variable ${name} changes what commands do`);
+  spend(walk, state.variables.size);
   return setVariable(state, name, value);
 }
 
@@ -140,6 +160,7 @@ export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: S
     else names.set(name, { type: "unknown", ...(isPattern && { pattern: true as const }) });
   };
   const visit = (node: SyntaxNode): void => {
+    spend(walk, 1);
     if (node.type === "Assignment")
       note(node.name, node.append !== true && isNumeric(node.value), holdsPattern(node.value));
     if (node.type === "For" || node.type === "Select") note(node.name.value, false);
@@ -163,6 +184,7 @@ export function assignedNames(walk: Walk, nodes: readonly SyntaxNode[], state: S
 
 /** The variables that an arithmetic expression sets. */
 function countedNames(walk: Walk, node: SyntaxNode): readonly string[] {
+  spend(walk, 1);
   const target =
     (node.type === "ArithmeticBinary" && /^(?:[-+*/%&|^]|<<|>>)?=$/.test(node.operator) && node.left) ||
     (node.type === "ArithmeticUnary" && /^(?:\+\+|--)$/.test(node.operator) && node.operand);
@@ -305,13 +327,17 @@ export function enter(state: State, target: Word | undefined): State {
   const path = target === undefined ? "~" : target.path;
   if (target !== undefined && (!target.pathKnown || target.loose || path === "-" || path === ""))
     return lost(state);
+  if (path.length > maxFolderLength) return lost(state);
   const directories = [...new Set(state.directories.flatMap((directory) => join(directory, path)))];
   return { ...state, directories: directories.length > maxDirectories ? ["unknown"] : directories };
 }
 
+/** A longer path is none that a system takes. */
+const maxFolderLength = 1_000;
+
 function join(directory: string, path: string): readonly string[] {
   const isAbsolute = /^(?:\/|~(?:\/|$))/.test(path);
-  if (directory === "unknown" && !isAbsolute) return ["unknown"];
+  if ((directory === "unknown" || directory.length > maxFolderLength) && !isAbsolute) return ["unknown"];
   // Only a directory that was reached as written has such a text.
   if (!isAbsolute && goesDownAgain(directory))
     return path.split("/").includes("..") ? ["unknown"] : [`${directory}/${path}`];

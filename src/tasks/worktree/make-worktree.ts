@@ -39,6 +39,8 @@ export interface WorktreeRequest {
   readonly directory: string;
   readonly agentId: string;
   readonly agentName: string;
+  /** The name of its folder and its branch, in place of what would be made of the agent. */
+  readonly own?: { readonly name: string; readonly branch: string };
   readonly settings: WorktreeSettings;
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Whether a person trusts the repository, so that its filters may run. */

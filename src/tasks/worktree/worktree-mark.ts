@@ -26,6 +26,9 @@ export function formatMark(mark: WorktreeMark): string {
   return `${JSON.stringify({ version: 1, ...mark }, undefined, 2)}\n`;
 }
 
+/** Of an agent, or of a session that asked for a worktree by name. */
+const ownBranch = /^(?:retinue\/[A-Za-z0-9_-]+|worktree-[\w.+-]+)$/;
+
 /** Undefined for everything that is not a whole mark: such a worktree counts as somebody else's. */
 export function parseMark(text: string): WorktreeMark | undefined {
   const value = parseJson(text);
@@ -33,7 +36,7 @@ export function parseMark(text: string): WorktreeMark | undefined {
   const { agentId, token, path, folder, branch, base, started, ended, owner } = value;
   const { pid, machine, started: ownerStarted } = owner;
   if (!isText(agentId) || !isText(token) || !isText(path) || !isText(folder)) return undefined;
-  if (!isText(branch) || !/^retinue\/[A-Za-z0-9_-]+$/.test(branch)) return undefined;
+  if (!isText(branch) || !ownBranch.test(branch)) return undefined;
   if (!isText(base) || !/^[0-9a-f]{40,64}$/.test(base) || typeof started !== "number") return undefined;
   if (ended !== undefined && typeof ended !== "number") return undefined;
   if (typeof pid !== "number" || typeof machine !== "string" || typeof ownerStarted !== "string") {

@@ -12,6 +12,8 @@ export interface WorktreeSettings {
 export interface WorktreePlace {
   readonly agentId: string;
   readonly agentName: string;
+  /** In place of what would be made of the agent. */
+  readonly own?: { readonly name: string; readonly branch: string } | undefined;
   readonly settings: WorktreeSettings;
   /** The root of the repository's main working tree, real. */
   readonly repository: string;
@@ -36,8 +38,8 @@ const defaultFolder = join(".claude", "worktrees");
 
 /** Decides what a worktree is called and where it is. The whole id is part of the name, so no two agents meet. */
 export function planWorktree(place: WorktreePlace): WorktreePlan {
-  const { agentId, agentName, settings, repository, gitDirectory } = place;
-  if (!/^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/.test(agentId)) {
+  const { agentId, agentName, own, settings, repository, gitDirectory } = place;
+  if (own === undefined && !/^[A-Za-z0-9](?:[A-Za-z0-9_-]{0,62}[A-Za-z0-9])?$/.test(agentId)) {
     return refused(
       `the agent id ${JSON.stringify(agentId)} cannot name a branch; use letters, digits, - and _`,
     );
@@ -55,11 +57,11 @@ export function planWorktree(place: WorktreePlace): WorktreePlan {
     const entry = JSON.stringify(strange);
     return refused(`worktree.symlinkDirectories names ${entry}; it takes folders inside the repository only`);
   }
-  const name = `${slug(agentName)}-${agentId}`;
+  const name = own?.name ?? `${slug(agentName)}-${agentId}`;
   return {
     type: "planned",
     name,
-    branch: `retinue/${name}`,
+    branch: own?.branch ?? `retinue/${name}`,
     folder,
     path: join(folder, name),
     links: [...new Set(settings.symlinkDirectories?.flatMap((entry) => ownPath(entry) ?? []))],

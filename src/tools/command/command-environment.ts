@@ -53,7 +53,12 @@ export function readOnlyEnvironment(
 }
 
 function isRemoved(name: string): boolean {
-  return removedNames.has(name) || removedPatterns.some((pattern) => pattern.test(name));
+  return removedNames.has(name) || /^(?:LD_|DYLD_|BASH_FUNC_)/.test(name) || isProviderKey(name);
+}
+
+/** Whether a variable holds what pays for the model, or opens this product itself; no file of a project gets it unasked. */
+export function isProviderKey(name: string): boolean {
+  return keyNames.has(name) || keyPatterns.some((pattern) => pattern.test(name));
 }
 
 /** No terminal, no pager, no editor: nothing may wait for a person. */
@@ -70,17 +75,18 @@ const fixed: Readonly<Record<string, string>> = {
 
 const removedNames: ReadonlySet<string> = new Set(
   `BASH_ENV ENV PROMPT_COMMAND PS0 PS4 SHELLOPTS BASHOPTS BASH_XTRACEFD BASH_COMPAT POSIXLY_CORRECT CDPATH GLOBIGNORE
-  IFS EXECIGNORE HISTFILE NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE
-  ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_CUSTOM_HEADERS CLAUDE_CODE_OAUTH_TOKEN AWS_BEARER_TOKEN_BEDROCK
+  IFS EXECIGNORE HISTFILE NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE`.split(/\s+/),
+);
+
+const keyNames: ReadonlySet<string> = new Set(
+  `ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN ANTHROPIC_CUSTOM_HEADERS CLAUDE_CODE_OAUTH_TOKEN AWS_BEARER_TOKEN_BEDROCK
   AI_GATEWAY_API_KEY GOOGLE_GENERATIVE_AI_API_KEY GOOGLE_API_KEY GEMINI_API_KEY GOOGLE_VERTEX_API_KEY`.split(
     /\s+/,
   ),
 );
 
-const removedPatterns: readonly RegExp[] = [
-  /^LD_/,
-  /^DYLD_/,
-  /^BASH_FUNC_/,
+const keyPatterns: readonly RegExp[] = [
+  /^RETINUE_\w*(?:TOKEN|KEY|SECRET)$/,
   /^(?:AZURE_)?OPENAI_(?:API_KEY|ADMIN_KEY)$/,
   /^(?:AZURE|BASETEN|CEREBRAS|COHERE|DEEPINFRA|DEEPSEEK|FIREWORKS|GROQ|MISTRAL|MOONSHOT|NVIDIA|OLLAMA|OPENROUTER|PERPLEXITY|TOGETHER(?:_AI)?|XAI|ZAI)_API_KEY$/,
 ];

@@ -224,7 +224,7 @@ async function viewOf(invocation: Invocation, places: WallPlaces): Promise<View>
   const covers = outermost(foreign.filter((folder) => !isInside(folder, [...work, ...temporaryFolders])));
   const needed = [
     ...(await programFolders(places.path, homes)),
-    ...[".gitconfig", ".config/git"].flatMap((name) => homes.map((folder) => join(folder, name))),
+    ...(await Promise.all(homes.map(gitSettings))).flat(),
     ...(await Promise.all(work.map(repositoryFolders))).flat(),
     dirname(invocation.file),
     "/run/current-system",
@@ -270,6 +270,26 @@ async function programFolders(
     const isTooWide = [...homes, ...foreignFolders].some((folder) => isInside(folder, [around]));
     return isInstallation && !isTooWide ? [around] : [entry];
   });
+}
+
+/** The person's own settings of git, and the files that they name. */
+async function gitSettings(home: string): Promise<readonly string[]> {
+  const found = new Set<string>();
+  const read = async (file: string, depth: number): Promise<void> => {
+    if (found.has(file) || depth > 2) return;
+    found.add(file);
+    const text = (await readFile(file, "utf8").catch(() => "")).slice(0, 64 * 1024);
+    for (const [, name = "", value = ""] of text.matchAll(
+      /^\s*(?:\[[^\]\n]*\]\s*)?(path|excludesfile|attributesfile|ignorerevsfile|mailmap\.file)\s*=\s*"?([^"\n]+?)"?\s*$/gim,
+    )) {
+      const named = value.startsWith("~/") ? join(home, value.slice(2)) : resolve(dirname(file), value);
+      if (name.toLowerCase() === "path") await read(named, depth + 1);
+      else found.add(named);
+    }
+  };
+  await read(join(home, ".gitconfig"), 0);
+  await read(join(home, ".config", "git", "config"), 0);
+  return [...found, join(home, ".config", "git")];
 }
 
 /** Where git finds what it needs to read a working folder: the top of it, and for linked ones the repository itself. */

@@ -15,9 +15,17 @@ const listOptions: readonly OptionEntry[] = [
 const agentCommands: readonly CommandEntry[] = [
   {
     usage: "agents",
-    description: "Lists all agents, highest scope first.",
+    description: "Lists all agents, highest scope first; with --json the sessions that are open.",
     note: "In a terminal: a browser of the agents, to look at, create, edit, check and try.",
-    options: listOptions,
+    options: [
+      { flags: "--all", description: "also what is shadowed or hidden by a deny rule" },
+      { flags: "--json", description: "print the sessions that processes have open now, as a list" },
+      {
+        flags: "--cwd <folder>",
+        description: "with --json: those below this folder",
+        needs: [{ option: "--json" }],
+      },
+    ],
     run: async (context, options) => (await import("../commands/agents/agents.ts")).agents(context, options),
   },
   {

@@ -7,7 +7,7 @@ import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rul
 import { type AgentSdkOptions, addAgentSdkOptions } from "../../agent-sdk/agent-sdk-options.ts";
 import type { CliHost } from "../cli-host.ts";
 import type { PrintOptions } from "../print-options.ts";
-import { misuse, type SessionOptions } from "../session-options.ts";
+import { type CommandContext, misuse, type SessionOptions } from "../session-options.ts";
 import {
   addCommands,
   addOptions,
@@ -82,7 +82,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     if (options.print !== true && first !== undefined && !/^\/|\s/.test(first))
       throw unknownCommand(program, first);
     if (options.inputFormat === "stream-json" && options.outputFormat === "stream-json" && words.length === 0)
-      return invoke(async (context) =>
+      return invokeSession(invoke, options, async (context) =>
         (await import("../../agent-sdk/serve-agent-sdk.ts")).serveAgentSdk(context, options),
       );
     return runPrompt(words, options);
@@ -91,12 +91,24 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
 }
 
 function createRunPrompt(host: CliHost, invoke: Invoke) {
-  return (words: readonly string[], options: PrintOptions): Promise<void> =>
+  return (words: readonly string[], options: PrintOptions & AgentSdkOptions): Promise<void> =>
     host.canAsk && (options.print !== true || isForPeople(options, words, host))
-      ? invoke(async (context) =>
+      ? invokeSession(invoke, options, async (context) =>
           (await import("../../terminal/run-terminal.ts")).runTerminal(context, words, options),
         )
-      : invoke(async (context) => (await import("../run-print.ts")).runPrint(context, words, options));
+      : invokeSession(invoke, options, async (context) =>
+          (await import("../run-print.ts")).runPrint(context, words, options),
+        );
+}
+
+/** A session in its folder, or in a worktree, with or without a file for what happens. */
+function invokeSession(
+  invoke: Invoke,
+  options: AgentSdkOptions,
+  run: (context: CommandContext) => Promise<number>,
+): Promise<void> {
+  if (options.worktree === undefined && options.debugFile === undefined) return invoke(run);
+  return invoke(async (context) => (await import("../enter-session.ts")).enterSession(context, options, run));
 }
 
 /** `--bare`: nothing counts but what the command line names, and what the organisation says. */
