@@ -43,5 +43,3 @@ export function sessionOf(request: Request): Promise<Session> {
   sessions.set(user, session);
   return session;
 }
-
-export const close = () => runtime.close();

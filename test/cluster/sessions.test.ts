@@ -283,7 +283,10 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(checked.out).toContain("workspace git: not possible. This folder cannot be a git workspace");
     expect((await run(cwd, "inspect", keyless)).out).toContain("queued, no worker has model:openai");
     await run(cwd, "stop", keyless);
-    await using _ = await serveSessions(store, { slots: 1, runtime: { home, env, tools: ["default", deploy] } });
+    await using _ = await serveSessions(store, {
+      slots: 1,
+      runtime: { home, env, tools: ["default", deploy] },
+    });
     const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "Deployed." } });
     // The key of a call is its place in the log of its agent.
