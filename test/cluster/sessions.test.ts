@@ -260,7 +260,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       ANTHROPIC_API_KEY: "test-key",
     };
     const home = createProject("home-tools");
-    await using runtime = createRuntime({ cwd, home, env, tools: [deploy] });
+    await using runtime = createRuntime({ cwd, home, env, tools: ["default", deploy] });
     await using session = await runtime.open({ planOnly: true, allowedTools: ["deploy"] });
     const request = {
       agentType: "general-purpose",
@@ -286,7 +286,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     await run(cwd, "stop", keyless);
     await using _ = await serveSessions(store, {
       slots: 1,
-      runtime: { home, env, tools: [deploy] },
+      runtime: { home, env, tools: ["default", deploy] },
       accepts: ["rules"],
     });
     const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });

@@ -17,7 +17,8 @@ import type { WorkspacePlan } from "../workspace/workspace-plan.ts";
 export function withinWorker(plan: RunPlan, own: RunPlan, accepts: readonly AcceptedRight[]): RunPlan {
   const { policy, cut } = narrowPolicy(plan.policy, own.policy, accepts);
   const tools = joinTools(plan.tools, own.tools);
-  const { memory: _memory, mcpServers: _servers, ...rest } = plan;
+  // The program that asked is elsewhere, and starts no agents here.
+  const { memory: _memory, mcpServers: _servers, programSpawn: _programSpawn, ...rest } = plan;
   return {
     ...rest,
     sessionId: own.sessionId,
