@@ -167,10 +167,11 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
       connection.mcp = connections;
     },
     continueAnswer: connection.continuation.continueAnswer,
-    attendsBackground: true,
+    // A script has no one who could be asked for children in the background.
+    attendsBackground: connection.isHosted,
     childrenInBackground: true,
     compactsShort: true,
-    taskList: taskListOf(connection),
+    ...(connection.isHosted ? { taskList: taskListOf(connection) } : {}),
     commandChanged: connection.commands.changed,
     watchHook: watchHooks(connection),
     elicit: (question, { signal }) => answerElicitation(connection, question, signal),
