@@ -340,17 +340,16 @@ export class RuntimeSession implements TerminalSession {
         ...(asks ? { ask: questions.askForm.bind(questions) } : {}),
         todosChanged: (todos) => this.#report({ type: "todos-changed", todos: todos.map(todoItem) }),
       },
-      ...(isOnce
-        ? {}
-        : {
-            tools: [
-              createPlanTool({
-                mode: () => this.#modeNow(),
-                ask: (plan, signal) => this.#questions.askPlan(plan, signal),
-                approved: (mode) => this.setMode(mode),
-              }),
-            ],
-          }),
+      tools: isOnce
+        ? ["default"]
+        : [
+            "default",
+            createPlanTool({
+              mode: () => this.#modeNow(),
+              ask: (plan, signal) => this.#questions.askPlan(plan, signal),
+              approved: (mode) => this.setMode(mode),
+            }),
+          ],
       live: {
         gatherText: (model) => gatherDeltas(model, textPauseMs),
         ...(isOnce ? {} : { commandChanged: (command) => this.#live?.commandChanged(command) }),
