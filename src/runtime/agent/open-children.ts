@@ -109,12 +109,12 @@ export function childrenCapability(
   }: { readonly plan: RunPlan; readonly tools: readonly Tool[]; readonly tasks: TaskManager },
 ): Capability {
   const granted = new Set(plan.tools.map(({ name }) => name));
-  const replacesMessages = tools.some(({ name }) => name === "SendMessage");
+  const replaced = new Set(tools.map(({ name }) => name));
+  const beside = [children.messageTool, ...(children.team?.tools ?? [])];
   return {
     tools: [
       ...(granted.has("Agent") ? [children.tool] : []),
-      ...(granted.has("SendMessage") && !replacesMessages ? [children.messageTool] : []),
-      ...(children.team?.tools ?? []).filter(({ name }) => granted.has(name)),
+      ...beside.filter(({ name }) => granted.has(name) && !replaced.has(name)),
     ],
     messages: children.takeMessages,
     // Children in the background are waited for before hooks learn that the work is over.
