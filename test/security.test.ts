@@ -31,6 +31,22 @@ const sandboxSurfaces = ["sandbox_fs", "sandbox_net"];
 
 afterAll(() => endSandbox());
 
+test.each([
+  ["redirect", { redirect_to: "http://169.254.169.254/" }, "ask"],
+  ["redirect", { location: "http://127.0.0.1/" }, "ask"],
+  ["resolve", { addresses: ["10.0.0.1"] }, "ask"],
+])("a fact may be given under another usual name [PRM-11]: %s %j", async (surface, context, expected) => {
+  const testCase = {
+    ...plain,
+    surface,
+    context,
+    tool: "WebFetch",
+    input: { url: "https://example.com/", prompt: "Read." },
+    rules: { allow: ["WebFetch"], ask: [], deny: [] },
+  };
+  expect(await withFixture(testCase, (roots) => evaluateCase(testCase, roots))).toBe(expected);
+});
+
 describe("[PRM-1, PRM-8, PRM-9, PRM-10, PRM-11] known ways around permissions are closed, and harmless calls go through", () => {
   const categories = [...new Set(cases.map(({ category }) => category))];
 

@@ -21,7 +21,7 @@ export interface ServeSessionsOptions
   readonly workspaces?: string;
   /** Queues besides the one for everybody. */
   readonly queues?: readonly string[];
-  /** Folders that are the same on every worker. */
+  /** Folders that are the same on every worker. Where there are some, this worker works in no other folder of its disk. */
   readonly folders?: readonly string[];
   /** Called with how many sessions run here whenever that changes. */
   readonly onRunning?: (count: number) => void;
@@ -33,7 +33,7 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);
   const program = whileCounting(
-    createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder }),
+    createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder, folders }),
     onRunning ?? (() => undefined),
   );
   const abilities = await findAbilities(runtime);

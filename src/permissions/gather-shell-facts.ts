@@ -397,6 +397,7 @@ async function isPartOf(root: string, folder: string, repositories: Repositories
     isDirectory(folder) &&
     steersPrograms(posix.relative(root, folder), { isFolder: true }) === undefined;
   if (!isPlain) return false;
+  for (let at = folder; at !== root; at = posix.dirname(at)) if (exists(posix.join(at, ".git"))) return false;
   const own = await repositories.find(root);
   return own.type === "repository" && isSame(own, await repositories.find(folder));
 }

@@ -259,7 +259,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       ANTHROPIC_API_KEY: "test-key",
     };
     const home = createProject("home-tools");
-    await using runtime = createRuntime({ cwd, home, env, tools: [deploy] });
+    await using runtime = createRuntime({ cwd, home, env, tools: ["default", deploy] });
     await using session = await runtime.open({ planOnly: true, allowedTools: ["deploy"] });
     const request = {
       agentType: "general-purpose",
@@ -283,7 +283,10 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(checked.out).toContain("workspace git: not possible. This folder cannot be a git workspace");
     expect((await run(cwd, "inspect", keyless)).out).toContain("queued, no worker has model:openai");
     await run(cwd, "stop", keyless);
-    await using _ = await serveSessions(store, { slots: 1, runtime: { home, env, tools: [deploy] } });
+    await using _ = await serveSessions(store, {
+      slots: 1,
+      runtime: { home, env, tools: ["default", deploy] },
+    });
     const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "Deployed." } });
     // The key of a call is its place in the log of its agent.

@@ -250,7 +250,6 @@ describe("sessions", () => {
       expect(readJsonLines(out).at(-1)).toMatchObject({
         type: "result",
         subtype: "error_during_execution",
-        result: "",
       });
       expect((await stage.run(["-p", "continue", "--resume", id])).out).toBe("Well.\n");
       const sent = asked(stage, 2)?.messages ?? [];

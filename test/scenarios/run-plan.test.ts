@@ -109,7 +109,7 @@ describe("a child's plan", () => {
       effect: "read",
       call: async () => ({ content: "found" }),
     });
-    await using runtime = createRuntime({ ...optionsOf(place, provider.url), tools: [lookup] });
+    await using runtime = createRuntime({ ...optionsOf(place, provider.url), tools: ["default", lookup] });
     await using session = await runtime.open();
     const planned = await session.planAgent({ ...request, agentType: "general-purpose" });
     if (planned.type === "refused") throw new Error(planned.reason);

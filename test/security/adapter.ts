@@ -1,4 +1,5 @@
-import { complaintsAbout } from "./case-schema.ts";
+import { withKnownNames } from "./case-aliases.ts";
+import { complaintsAbout, isKnownFact } from "./case-schema.ts";
 import { texts } from "./case-settings.ts";
 import { judgeCall } from "./judge-call.ts";
 import { judgeCommandLine } from "./judge-cli.ts";
@@ -30,7 +31,8 @@ type Judge = (testCase: SecurityCase, roots: Roots) => Verdict | Promise<Verdict
  * Puts a case to the parts of the product that decide or act. A field, a value, an operation or a surface that is not
  * known here is a failure: a case that was put otherwise than written says nothing about the product.
  */
-export async function evaluateCase(written: SecurityCase, roots: Roots): Promise<Verdict> {
+export async function evaluateCase(given: SecurityCase, roots: Roots): Promise<Verdict> {
+  const written = withKnownNames(given, isKnownFact);
   refuseUnknown(written);
   const testCase = fillTokens(written, roots);
   const judge = judges.get(testCase.surface);
@@ -39,7 +41,8 @@ export async function evaluateCase(written: SecurityCase, roots: Roots): Promise
 }
 
 /** Fails where a case says something that would not be honoured. */
-export function refuseUnknown(written: unknown): void {
+export function refuseUnknown(given: unknown): void {
+  const written = isFields(given) ? withKnownNames(given as unknown as SecurityCase, isKnownFact) : given;
   const complaints = complaintsAbout(written);
   if (complaints.length > 0) throw new NotHonoured(`${complaints.join("; ")}.`);
 }

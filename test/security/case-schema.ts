@@ -36,6 +36,14 @@ export function complaintsAbout(testCase: unknown): readonly string[] {
   );
 }
 
+/** Whether a fact of this name is one that cases of a surface have. */
+export function isKnownFact(surface: string, name: string): boolean {
+  const complaints = contexts.get(surface)?.({ [name]: undefined }, "context") ?? [];
+  return (
+    contexts.has(surface) && !complaints.some((complaint) => complaint.includes("a field that this adapter"))
+  );
+}
+
 const mode = oneOf(...permissionModes);
 const ruleLists = fields({ allow: texts, ask: texts, deny: texts });
 const scopeNames = ["managed", "user", "project", "local"] as const;

@@ -82,7 +82,7 @@ export async function openSdkSession(setup: SessionSetup, signal: AbortSignal): 
     ...(isHosted ? { entrypoint: "sdk-ts" } : {}),
     hooks: setup.hooks,
     live: setup.live,
-    ...(setup.tools.length === 0 ? {} : { tools: setup.tools }),
+    tools: ["default", ...setup.tools],
     onWarning: setup.notice,
     // A host that names the project's settings wants what they run; one that names none has decided nothing.
     ...(isHosted && context.session.settingSources?.includes("project") === true ? { trusted: true } : {}),

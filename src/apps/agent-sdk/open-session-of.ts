@@ -48,7 +48,7 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       initialize,
       taskBudget: connection.taskBudget,
       hooks: [...createHostHooks(hooks, channel, reports), ...keepingHooks(connection)],
-      ...withTaskList(askingOf(connection), connection),
+      ...(isHosted ? withTaskList(askingOf(connection), connection) : askingOf(connection)),
       live: liveControlsOf(connection),
       notice: (text) => context.host.stderr.write(`retinue: ${text}\n`),
       channel,
@@ -172,8 +172,9 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
       connection.mcp = connections;
     },
     continueAnswer: connection.continuation.continueAnswer,
-    attendsBackground: true,
-    childrenInBackground: true,
+    // A script reads what the command does elsewhere: children are waited for, and in the background no one is asked.
+    attendsBackground: connection.isHosted,
+    childrenInBackground: connection.isHosted,
     compactsShort: true,
     commandChanged: connection.commands.changed,
     watchHook: watchHooks(connection),

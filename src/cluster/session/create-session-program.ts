@@ -6,6 +6,7 @@ import { resultText } from "../../tasks/result-text.ts";
 import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
 import type { Message } from "../agent-records.ts";
 import { openWorkspace } from "../workspace/open-workspace.ts";
+import { refuseWorkspace } from "../workspace/refuse-workspace.ts";
 import { createStoreExecutor } from "./create-store-executor.ts";
 import { type PlannedChild, readPlanAgents, readTravellingPlan, type SessionPlan } from "./session-plan.ts";
 import {
@@ -35,6 +36,7 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
     const progress = readSessionProgress(await context.readHistory(), plan.type);
     const prompt = nextPrompt(firstPrompt(plan), progress);
     if (prompt === undefined) return restingOutcome(progress);
+    await refuseWorkspace(plan.workspace, options.folders ?? []);
     const workspace = await openWorkspace({
       plan: plan.workspace,
       agent: context.agent,

@@ -37,6 +37,8 @@ export interface SessionProgramOptions {
   readonly runtime: WorkerRuntimeOptions;
   /** A folder of this process for copies of repositories and transcripts. */
   readonly workspaces: string;
+  /** Where it works; without any, in every folder that a plan names. */
+  readonly folders?: readonly string[];
   /** The limits that all workers of the store share. */
   readonly store: Store;
   readonly coolDowns: SharedCoolDowns;

@@ -20,8 +20,10 @@ import type { WorkspacePlan } from "../workspace/workspace-plan.ts";
 export function withinWorker(plan: RunPlan, own: RunPlan): RunPlan {
   const { policy } = withinSession(plan, own);
   const { allow, ask, deny, deniesInsteadOfAsking } = policy;
+  // The program that asked is elsewhere, and starts no agents here.
+  const { programSpawn: _programSpawn, ...planned } = plan;
   return {
-    ...plan,
+    ...planned,
     sessionId: own.sessionId,
     agent: own.agent,
     model: own.model,

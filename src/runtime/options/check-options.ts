@@ -244,7 +244,10 @@ const tables = {
     approvals: methods(["pending", "onChange"]),
     partial: flag,
   },
+  answer: { sessionId: filled },
   "session.compact": { signal },
+  "tasks.wait": { signal },
+  "tasks.watch": { signal },
   replay: {
     tools: oneOf(["recorded", "real"]),
     from: text,

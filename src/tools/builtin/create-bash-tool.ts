@@ -16,10 +16,11 @@ import {
 import { type CommandOutputView, createCommandOutput } from "../command/command-output.ts";
 import type { OpenCommand } from "../command/recover-commands.ts";
 import type { OfferedCommand, Shells } from "../command/shells.ts";
+import { wallFailure } from "../sandbox/wall.ts";
 import type { TaskView } from "../task-source.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
 import { builtinTool, failed, optionalFlag, optionalNumber, optionalText } from "./builtin-tool.ts";
-import { enterSandbox, type Sandboxes } from "./enter-sandbox.ts";
+import { enterSandbox, type Sandboxes, withoutWall } from "./enter-sandbox.ts";
 import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
 
 export interface BashToolOptions extends Sandboxes {
@@ -162,7 +163,10 @@ async function runToEnd(
   const moved = keeps
     ? await keepDirectory(options.directories, context, reportedDirectory(ending.report))
     : undefined;
-  const allNotes = [...notes, entered.note, limit.note, ...endingNotes(ending, limit), moved];
+  const unwalled =
+    context.allowedBy === "read-only" ? wallFailure(ending.exitCode, output.view().text) : undefined;
+  const why = unwalled === undefined ? undefined : withoutWall(unwalled);
+  const allNotes = [...notes, entered.note, limit.note, ...endingNotes(ending, limit), why, moved];
   return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
 }
 

@@ -28,6 +28,7 @@ async function run(
   sandboxes: Sandboxes,
   input: Readonly<Record<string, unknown>>,
   allowedBy?: ToolContext["allowedBy"],
+  more: Partial<ToolContext> = {},
 ) {
   const bash = createBashTool({ shells, directories: createShellDirectories(), now: () => 0, ...sandboxes });
   return bash.call(input, {
@@ -44,6 +45,7 @@ async function run(
     environment: { PATH: process.env["PATH"] },
     outputDirectory: join(root, "output"),
     progress: () => undefined,
+    ...more,
   });
 }
 
@@ -143,6 +145,28 @@ describe.skipIf(start.type !== "ready")(`Bash where a command may run${skipped}`
 });
 
 describe("where there is no such isolation", () => {
+  it("a command does not run where the decision counted on it, or where it cannot be set up [PRM-9]", async () => {
+    const missing = createWall({ platform: "linux", helper: () => undefined, find: async () => undefined });
+    const refused = await run({ wall: missing }, { command: "touch made" }, "read-only", {
+      countsOnWall: true,
+    });
+    expect(refused).toMatchObject({ isError: true, content: expect.stringContaining("did not run") });
+    const wrap = () => Promise.reject(new Error("too many files"));
+    const failing = { start: async () => ({ type: "ready", kind: "landlock", wrap }) as const };
+    const failed = await run({ wall: failing }, { command: "touch made" }, "read-only");
+    expect(failed).toMatchObject({ isError: true, content: expect.stringContaining("too many files") });
+    const said = { file: "/bin/sh", arguments: ["-c", "echo 'retinue-wall: no namespaces' >&2; exit 125"] };
+    const broken = {
+      start: async () => ({ type: "ready", kind: "landlock", wrap: async () => said }) as const,
+    };
+    const ended = await run({ wall: broken }, { command: "touch made" }, "read-only");
+    expect(ended).toMatchObject({
+      isError: true,
+      content: expect.stringContaining("The command did not run."),
+    });
+    expect(made()).toBe(false);
+  });
+
   it("a command that only reads runs without it, and the sandbox of settings is reported what it is [PRM-9]", async () => {
     const missing = createWall({ platform: "linux", helper: () => undefined, find: async () => undefined });
     const { content } = await run({ wall: missing }, { command: "echo read" }, "read-only");

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { constants, fstatSync, type Stats, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { retryWhileScarce } from "../../foundation/retry-while-scarce.ts";
+import { isOpenedAt } from "../is-opened-at.ts";
 import { fileTrouble } from "./builtin-tool.ts";
 
 /** The largest file that is held in memory; larger ones are shown in pieces and not edited. */
@@ -13,8 +14,8 @@ export type OpenedFile =
   | { readonly type: "missing" }
   | { readonly type: "refused"; readonly reason: string };
 
-/** Opens a regular file; never waits for the other end of a pipe or for a device. The caller closes the handle. */
-export async function openFile(path: string): Promise<OpenedFile> {
+/** Opens a regular file at a real path; a link that was put above it meanwhile leads nowhere. Never waits for the other end of a pipe or for a device. The caller closes the handle. */
+export async function openFile(path: string, attempts = 3): Promise<OpenedFile> {
   try {
     // Not by the thread pool: the path has just been resolved, and a trip there costs more than the call.
     const before = refuseOddity(statSync(path), path);
@@ -23,10 +24,11 @@ export async function openFile(path: string): Promise<OpenedFile> {
     const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
     const handle = await retryWhileScarce(() => open(path, flags));
     const stats = fstatSync(handle.fd);
-    const after = refuseOddity(stats, path);
+    const after = refuseOddity(stats, path) ?? refuseOther(handle.fd, path);
     if (after === undefined) return { type: "file", handle, stats };
     await handle.close();
-    return after;
+    // Another writer may have put a new file there in this moment.
+    return after.type === "refused" && stats.isFile() && attempts > 1 ? openFile(path, attempts - 1) : after;
   } catch (error) {
     if (isMissing(error)) return { type: "missing" };
     return { type: "refused", reason: fileTrouble(error, path) };
@@ -73,6 +75,14 @@ function refuseOddity(stats: Stats, path: string): OpenedFile | undefined {
   if (stats.isFile()) return undefined;
   if (stats.isDirectory()) return { type: "folder" };
   return { type: "refused", reason: `${path} is ${oddity(stats)}, not a regular file; it was not opened.` };
+}
+
+function refuseOther(descriptor: number, path: string): OpenedFile | undefined {
+  if (isOpenedAt(descriptor, path)) return undefined;
+  return {
+    type: "refused",
+    reason: `${path} led somewhere else in the moment it was opened; nothing was read.`,
+  };
 }
 
 function oddity(stats: Stats): string {

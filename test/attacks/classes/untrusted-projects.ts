@@ -80,7 +80,7 @@ const never: readonly AttackRow[] = [
     {
       setup: `mkdir {{D}}/b; printf '#!/bin/sh\\n/usr/bin/touch {{A}}\\n' > {{D}}/b/ls; chmod +x {{D}}/b/ls; ${settings(`{"env":{"PATH":"${path}"}}`)}`,
       alone: true,
-      control: { by: "session", policy: { modes: ["default"], settings: { env: { PATH: path } } } },
+      control: { by: "session", policy: { modes: ["bypassPermissions"], settings: { env: { PATH: path } } } },
     },
   ],
 ];
