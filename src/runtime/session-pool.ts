@@ -231,8 +231,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
       };
       if (own.tools.length === 0 && own.model === undefined) return facts;
       const { model: shared, ...rest } = facts;
-      const model =
-        typeof own.model === "object" ? prepare(await adaptModel(own.model), common) : shared;
+      const model = typeof own.model === "object" ? prepare(await adaptModel(own.model), common) : shared;
       const answers = model !== undefined && typeof own.model !== "string";
       const extraTools = [...facts.extraTools, ...(await adaptTools(own.tools))];
       return { ...rest, extraTools, ...(answers ? { model } : {}) };

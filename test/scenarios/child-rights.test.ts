@@ -101,7 +101,9 @@ test("a program that takes questions is asked by its agents without an approver 
   const question = { question: "Which colour?", header: "Colour", options };
   const asks = calling({ name: "AskUserQuestion", input: { questions: [question] } });
   const host = createFakeHost({ answers: { "Which colour?": "blue" } });
-  await using sample = await createSampleRuntime([asks, "Blue.", asks, "Child: blue.", asks, "None."], { host });
+  await using sample = await createSampleRuntime([asks, "Blue.", asks, "Child: blue.", asks, "None."], {
+    host,
+  });
   expect(await sample.runtime.run("Paint.").text).toBe("Blue.");
   expect(host.questions).toHaveLength(1);
   expect(await sample.runtime.spawn("general-purpose", "Paint.").text).toBe("Child: blue.");
