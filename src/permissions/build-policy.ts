@@ -110,7 +110,7 @@ export function childMode(parent: PermissionMode, wishes: ChildWishes): Permissi
 }
 
 /** Modes that allow nothing that the parent's would not at least ask for. */
-function isNoWider(mode: PermissionMode, parent: PermissionMode): boolean {
+export function isNoWider(mode: PermissionMode, parent: PermissionMode): boolean {
   return mode === parent || narrower[parent].includes(mode);
 }
 

@@ -80,6 +80,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   takeNotices(): readonly UserMessage[];
   /** Calls back when members of the team may have written to the main agent; the result ends it. */
   onTeamMail(listener: () => void): () => void;
+  /** Whether members of the team work or are about to, so that there may soon be mail for the main agent. */
+  isTeamBusy(): boolean;
   /** Writes to a member of the team, which wakes when it is idle; false when the agent is no member. */
   messageTeammate(agentId: string, text: string): Promise<boolean>;
 }
@@ -193,7 +195,10 @@ function hostOf({ children: { spawner, team }, tasks, childOutputs }: SessionPar
 function mailOf({
   takeMessages,
   team,
-}: SessionParts["children"]): Pick<Session<unknown>, "takeNotices" | "onTeamMail" | "messageTeammate"> {
+}: SessionParts["children"]): Pick<
+  Session<unknown>,
+  "takeNotices" | "onTeamMail" | "isTeamBusy" | "messageTeammate"
+> {
   return {
     takeNotices() {
       const notices = takeMessages();
@@ -201,6 +206,7 @@ function mailOf({
       return notices;
     },
     onTeamMail: (listener) => team?.onMail(listener) ?? (() => undefined),
+    isTeamBusy: () => team?.isBusy() === true,
     messageTeammate: async (agentId, text) => (await team?.writeTo(agentId, text)) === true,
   };
 }

@@ -250,6 +250,7 @@ describe("sessions", () => {
       expect(readJsonLines(out).at(-1)).toMatchObject({
         type: "result",
         subtype: "error_during_execution",
+        errors: ["The run was stopped."],
       });
       expect((await stage.run(["-p", "continue", "--resume", id])).out).toBe("Well.\n");
       const sent = asked(stage, 2)?.messages ?? [];

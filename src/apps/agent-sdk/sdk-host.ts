@@ -214,7 +214,7 @@ async function watchTasks({ options, state, emit }: TurnContext, opened: OpenSdk
     options.connection().longCommands.hear(update.event);
     noteChildPrompt(update.event, options.connection().childPrompts);
     for (const message of messagesOf(update)) emit(message);
-    if (update.event.type === "run-ended") queue.ring();
+    if (["run-ended", "run-idled"].includes(update.event.type)) queue.ring();
   }
 }
 

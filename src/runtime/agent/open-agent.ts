@@ -287,6 +287,8 @@ export interface LiveControls {
   readonly compactsShort?: boolean;
   /** Keeps what all agents together may take, where another process has the account. */
   readonly tree?: TreeBudget;
+  /** The list of tasks of a session that leads no team; a team has a board instead. */
+  readonly taskList?: readonly Tool[];
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
 }

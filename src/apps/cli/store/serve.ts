@@ -3,6 +3,7 @@ import { type ServeSessionsOptions, serveSessions } from "../../../cluster/serve
 import type { Store, Worker } from "../../../cluster/store.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { createMemoryReturn } from "../create-memory-return.ts";
+import { readAcceptedRights } from "../read-accepted-rights.ts";
 import { misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreContext } from "./run-store-program.ts";
@@ -12,6 +13,7 @@ export interface ServeStoreOptions {
   readonly queue?: readonly string[];
   readonly has?: readonly string[];
   readonly folder?: readonly string[];
+  readonly acceptRights?: string;
   readonly workspaces?: string;
   readonly grace: string;
 }
@@ -36,6 +38,7 @@ export async function serve(
     queues: queue,
     has,
     folders: folder,
+    accepts: readAcceptedRights(options.acceptRights),
     ...(workspaces === undefined ? {} : { workspaces }),
     onRunning: createMemoryReturn(),
   });
