@@ -42,15 +42,23 @@ export type { ChildOptions, SpawnOptions } from "./runtime/options/spawn-options
 export type { OutputSchema } from "./runtime/options/typed-output.ts";
 export type { AgentHandle, AgentResult, RunHandle, RunResult } from "./runtime/run-handle.ts";
 export type { Session } from "./runtime/session.ts";
+export type { SessionTasks } from "./runtime/session-tasks.ts";
 export {
   type ApprovalChange,
   type ApprovalQueue,
   createApprovalQueue,
   type PendingApproval,
 } from "./runtime/web/create-approval-queue.ts";
-export type { ResponseOptions } from "./runtime/web/to-response.ts";
+export { promptFromUiMessages } from "./runtime/web/prompt-from-ui-messages.ts";
+export type {
+  AgentPart,
+  ApprovalPart,
+  ResponseOptions,
+  UiMetadata,
+  UiParts,
+} from "./runtime/web/to-response.ts";
 export type { TaskState } from "./tasks/drive-task.ts";
-export type { TaskEvent, TaskManager } from "./tasks/task-manager.ts";
+export type { TaskEvent } from "./tasks/task-manager.ts";
 export type { ToolEffect } from "./tools/grants/builtin-tools.ts";
 export type { ToolHost } from "./tools/tool.ts";
 export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";

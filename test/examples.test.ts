@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { homedir } from "node:os";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { lintDefinition } from "../src/definitions/lint-definition.ts";
 import { parseAgentDefinition } from "../src/definitions/parse-agent-definition.ts";
 import { projectRoot } from "./project-files.ts";
@@ -81,12 +81,54 @@ const expected: Readonly<Record<string, { readonly status?: number; readonly lin
       "src completed 1",
       "docs completed 1",
       "test The agent was not started: Budget limit reached: 0.00 of 2.00 US dollars of the whole tree left.",
-      "Explore completed 0 calls",
-      "dollars 2",
     ],
   },
   "12-team.ts": {
     lines: ["Balances are sums of bookings, and one test covers them.", "ada idle true", "bob idle true"],
+  },
+  "13-stream.ts": {
+    lines: [
+      "I send someone.",
+      "The book has three chapters.",
+      "general-purpose ended: There are three chapters.",
+      "main ended: The book has three chapters.",
+    ],
+  },
+  "14-parallel-children.ts": { lines: ["Lisbon 9, Oslo 7, Turin 8 best: Lisbon"] },
+  "15-hooks.ts": {
+    lines: [
+      "ran Read package.json",
+      "I read one of the two. Read was refused by a hook: Secrets stay unread.",
+    ],
+  },
+  "16-approvals.ts": {
+    lines: [
+      "ada is asked about pay",
+      "ada: It is paid.",
+      "bob is asked about pay",
+      "bob: I was not allowed to pay.",
+    ],
+  },
+  "17-background.ts": {
+    lines: [
+      "The search has begun.",
+      "general-purpose running",
+      "completed Found 3 letters.",
+      "It found 3 letters.",
+    ],
+  },
+  "18-resume-after-crash.ts": {
+    lines: ["the first process ended with SIGKILL", "Both steps are done. after 1 more call"],
+  },
+  "19-own-model.ts": { lines: ["hello the world"] },
+  "20-ai-sdk-model.ts": { lines: ["It snows in Oslo. 1 call"] },
+  "21-web-server.ts": {
+    lines: ["10 have tea, 10 sessions ordered", "10 have none; without a login: 401"],
+  },
+  "22-test.ts": { lines: ["tested"] },
+  "23-store.ts": { lines: ["The report is written.", "It has two pages."] },
+  "24-abort.ts": {
+    lines: ['stopped "Once upon a time there w" true', "aborted The run was stopped."],
   },
 };
 
@@ -99,9 +141,12 @@ describe("the example programs use the package as its users do", () => {
   });
 
   let ended: Promise<readonly Ended[]> | undefined;
+  // An empty one, so that no one's own settings count.
+  const home = mkdtempSync(join(tmpdir(), "examples-home-"));
+  afterAll(() => rmSync(home, { recursive: true, force: true }));
   const runAll = () =>
     runPrograms(
-      Object.keys(expected).map((name) => ({ file: join(folder, name), cwd: projectRoot, home: homedir() })),
+      Object.keys(expected).map((name) => ({ file: join(folder, name), cwd: projectRoot, home })),
       { ...process.env, RETINUE_LOCAL_MODELS: "0" },
     );
 

@@ -23,6 +23,7 @@ const exportedNames = [
   "defineAgent",
   "defineTool",
   "isRetinueError",
+  "promptFromUiMessages",
 ];
 
 const subpathNames = {
@@ -80,6 +81,7 @@ const clusterNames = [
   "storeApprovals",
   "waitForEnd",
   "watchAgent",
+  "workersOf",
 ];
 
 const exportMap = {

@@ -31,7 +31,7 @@ export async function runPrograms(
     const child = spawn(process.execPath, [runner, given, taken], {
       env: environment,
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: 25_000,
+      timeout: 55_000,
     });
     const [stdout, stderr, [status]] = await Promise.all([
       text(child.stdout),

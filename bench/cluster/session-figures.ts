@@ -146,7 +146,7 @@ async function turnsOf(store: Store, folder: string): Promise<readonly number[]>
     effect: "read",
     call: async () => ({ content: String(times.length) }),
   });
-  const runtime = { home: folder, env: {}, tools: [echo], model };
+  const runtime = { home: folder, env: {}, tools: ["default", echo], model };
   await using worker = await serveSessions(store, { slots: 1, folders: [folder], runtime });
   const workspace = { type: "shared", directory: folder, root: folder } as const;
   const id = await startSession(store, {

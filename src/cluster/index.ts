@@ -1,9 +1,10 @@
+export type { AcceptedRight } from "../planning/within-own-rights.ts";
 export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
 export type { AgentStatus, DeadLetter, Ending, Message, OpenCall } from "./agent-records.ts";
 export { type FollowOptions, followSession } from "./follow-session.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
 export type { SetUpOptions } from "./postgres/set-up-postgres.ts";
-export { type PostgresOptions, postgres } from "./postgres.ts";
+export { type PostgresOptions, postgres, type StoreRunsOptions, workersOf } from "./postgres.ts";
 export { type PruneOptions, pruneAgents } from "./prune-agents.ts";
 export { type ServeAgentsOptions, serveAgents } from "./serve-agents.ts";
 export { type ServeSessionsOptions, serveSessions } from "./serve-sessions.ts";

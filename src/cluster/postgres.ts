@@ -12,9 +12,8 @@ import { type PlannedMain, planMain, startSession } from "./start-session.ts";
 import type { JsonValue, Store } from "./store.ts";
 import { findWorkspace, type WorkspaceType } from "./workspace/find-workspace.ts";
 
-export interface PostgresOptions extends OpenStoreOptions {
-  /** `postgres://user@host/database`; RETINUE_STORE when absent. */
-  readonly url?: string;
+/** How the runs of a runtime are handed to workers. */
+export interface StoreRunsOptions {
   /** How the files of a session get to the worker; `pinned` to this machine when absent. */
   readonly workspace?: WorkspaceType;
   /** Only workers that serve this queue take its sessions. */
@@ -23,23 +22,46 @@ export interface PostgresOptions extends OpenStoreOptions {
   readonly partialMessages?: boolean;
 }
 
+export interface PostgresOptions extends OpenStoreOptions, StoreRunsOptions {
+  /** `postgres://user@host/database`; RETINUE_STORE when absent. */
+  readonly url?: string;
+}
+
 /** For `createRuntime({ store })`: the runs of the runtime are carried out by the workers of a store. */
 export function postgres(options: PostgresOptions = {}): RuntimeStore {
-  const { url = process.env["RETINUE_STORE"] ?? "", workspace = "pinned", queue, ...more } = options;
-  const { partialMessages = true, ...opening } = more;
+  const { workspace, queue, partialMessages, ...opening } = options;
+  const { url = process.env["RETINUE_STORE"] ?? "", ...others } = opening;
   if (url === "")
     throw new RetinueError("invalid-store-url", "No store is named.", {
       advice: "Write postgres({ url: 'postgres://user@host/database' }), or set RETINUE_STORE.",
     });
   let opened: Promise<Store> | undefined;
   const open = (): Promise<Store> => {
-    opened ??= openStore(url, opening);
+    opened ??= openStore(url, others);
     // A failure is not kept: the next run may find the server there.
     opened.catch(() => {
       opened = undefined;
     });
     return opened;
   };
+  return {
+    ...runsOf(open, { workspace, queue, partialMessages }),
+    async close() {
+      await (await opened?.catch(() => undefined))?.close();
+    },
+  };
+}
+
+/** The same for a store that the program has opened itself, perhaps to be a worker of it, and closes itself. */
+export function workersOf(store: Store, options: StoreRunsOptions = {}): RuntimeStore {
+  return { ...runsOf(async () => store, options), close: async () => undefined };
+}
+
+function runsOf(
+  open: () => Promise<Store>,
+  options: { readonly [Key in keyof StoreRunsOptions]: StoreRunsOptions[Key] | undefined },
+): Pick<RuntimeStore, "run" | "stop"> {
+  const { workspace = "pinned", queue, partialMessages = true } = options;
   return {
     async *run(request, { signal }) {
       const store = await open();
@@ -50,9 +72,6 @@ export function postgres(options: PostgresOptions = {}): RuntimeStore {
     },
     async stop(sessionId, reason) {
       await stopAgent(await open(), sessionId, reason);
-    },
-    async close() {
-      await (await opened?.catch(() => undefined))?.close();
     },
   };
 }

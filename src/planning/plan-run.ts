@@ -264,7 +264,7 @@ function withApprovals(plan: ChildPlan, { approved = [], preapproved = [] }: Spa
 /** A hard rule, not a depth limit: what was started by an agent starts none. */
 function refuseSpawn(request: SpawnRequest, { definition, parent }: SpawnFacts): string | undefined {
   if ("task" in parent) return "An agent that was started by another cannot start agents.";
-  const { spawn } = parent;
+  const spawn = request.origin === "program" ? (parent.programSpawn ?? parent.spawn) : parent.spawn;
   if (spawn === "none") return "This agent may not start others; its definition does not list Agent.";
   if (spawn !== "any" && !maySpawn(spawn, definition)) {
     const id = definition.source.id ?? definition.name;

@@ -1,6 +1,7 @@
 import type { MemoryPlace } from "../context/memory-place.ts";
 import { escapeControlTags } from "../conversation/escape-control-tags.ts";
 import { type AgentDefinition, mayWiden } from "../definitions/agent-definition.ts";
+import { canonicalToolName } from "../foundation/tool-table.ts";
 import { buildPolicy, type PolicyFacts } from "../permissions/build-policy.ts";
 import type { PermissionMode } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
@@ -73,6 +74,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
   const granted = planRights(request, facts, { mode: mode.mode.value, main });
   if (granted.type === "refused") return granted;
   const { grant, policy, memory, sessionTools } = granted;
+  const programSpawn = programSpawnOf(request, facts, { mode: mode.mode.value, main });
   const maxTurns = decideTurns(request, definition);
   const effort = decideEffort(request, definition);
   const plan: RunPlan = {
@@ -82,6 +84,7 @@ export function planSession(request: SessionRequest, facts: SessionFacts): Plann
     ...(effort === undefined ? {} : { effort }),
     tools: grant.tools,
     spawn: grant.spawn,
+    ...optional("programSpawn", programSpawn),
     ...optional("sessionTools", sessionTools),
     policy: {
       ...policy,
@@ -150,6 +153,24 @@ function planRights(
     notes: [...choice.notes, ...notes, ...grant.notes.map(({ message }) => message)],
   } as const;
 }
+
+/** The same rights as if the list of the session had named Agent: what rules and the definition take away stays away. */
+function programSpawnOf(
+  request: SessionRequest,
+  facts: SessionFacts,
+  who: Parameters<typeof planRights>[2],
+): RunPlan["spawn"] | undefined {
+  const { tools } = request;
+  if (
+    tools === undefined ||
+    tools.some((entry) => canonicalToolName(parseToolEntry(entry).name) === agentTool)
+  )
+    return undefined;
+  const rights = planRights({ ...request, tools: [...tools, agentTool] }, facts, who);
+  return rights.type === "granted" ? rights.grant.spawn : undefined;
+}
+
+const agentTool = "Agent";
 
 function builtinNames(tools: readonly AvailableTool[]): readonly string[] {
   return tools.filter(({ origin }) => origin === "builtin").map(({ name }) => name);

@@ -210,6 +210,8 @@ export interface RunPlan {
   readonly effort?: Decided<string | number>;
   readonly tools: readonly GrantedTool[];
   readonly spawn: SpawnRule;
+  /** Which agents the program may start, where that differs: its list of tools for the agent says nothing about itself. */
+  readonly programSpawn?: SpawnRule;
   /** The built-in tools that `--tools` leaves to the session, to the agents below as well; absent means all. */
   readonly sessionTools?: readonly string[];
   readonly policy: PermissionPolicy;

@@ -200,7 +200,7 @@ describe("the tools of a program", () => {
   it("are offered beside the built-in ones and run", async () => {
     await using sample = await createSampleRuntime(
       [{ calls: [{ name: "ticket", input: { id: "7" } }] }, "Open."],
-      { tools: [ticket] },
+      { tools: ["default", ticket] },
     );
     await sample.runtime.run("Is 7 open?").result;
     expect(toolNames(sample)).toEqual(expect.arrayContaining(["Read", "ticket"]));
@@ -386,7 +386,7 @@ describe("everything ends by signal and by disposal [SDK-3]", () => {
         new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
     });
     await using sample = await createSampleRuntime([{ calls: [{ name: "waits" }] }, "Well."], {
-      tools: [waits],
+      tools: ["default", waits],
     });
     await using session = await sample.runtime.open({ allowedTools: ["waits"] });
     for await (const event of session.stream("First.", new AbortController().signal)) {

@@ -260,7 +260,7 @@ async function planMain(
   { gathered, limited }: { readonly gathered: GatheredSession; readonly limited: LimitFacts },
 ): Promise<RunPlan> {
   const { definition, rules, system, servers, preloaded, model, files } = gathered;
-  await requireSandbox(runtime);
+  if (options.planOnly !== true) await requireSandbox(runtime);
   const plan = decidePlan(runtime, options, gathered.chosen.sessionId, {
     ...(definition === undefined ? {} : { definition }),
     model: gathered.decidedModel,

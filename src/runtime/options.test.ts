@@ -181,7 +181,7 @@ describe("shapes of other libraries work [SDK-1]", () => {
     });
     const wrong = call("weather", { city: 7 });
     await using sample = await createSampleRuntime([wrong, call("weather", weather), "Sun."], {
-      tools: [tool],
+      tools: ["default", tool],
     });
     const handle = sample.runtime.run("Weather?");
     const contents: unknown[] = [];

@@ -16,6 +16,7 @@ import { checkAgentType, checkArgument, checkOptions, checkPrompt, checks } from
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
+import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
 
 export type { ModelFacts } from "../model/model.ts";
 export type { RunPlan } from "../planning/plan-tools.ts";
@@ -54,7 +55,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** Gives the session a title by which it can be resumed. */
   rename(title: string): void;
   /** The child agents of this session: list, watch, stop, detach, send. */
-  readonly tasks: TaskManager;
+  readonly tasks: SessionTasks;
   /** Moves the commands that the main agent waits for to the background, so that it continues immediately; returns their descriptions. */
   moveCommands(): readonly string[];
   /** Where its children run, for those who start them by other ways. */
@@ -79,6 +80,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   takeNotices(): readonly UserMessage[];
   /** Calls back when members of the team may have written to the main agent; the result ends it. */
   onTeamMail(listener: () => void): () => void;
+  /** Whether members of the team work or are about to, so that there may soon be mail for the main agent. */
+  isTeamBusy(): boolean;
   /** Writes to a member of the team, which wakes when it is idle; false when the agent is no member. */
   messageTeammate(agentId: string, text: string): Promise<boolean>;
 }
@@ -119,7 +122,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     messages: () => live.messages,
     partialText: (agentId = "main") => parts.partialText(agentId),
     rename: renameOf(parts),
-    tasks,
+    tasks: createSessionTasks(tasks),
     moveCommands: parts.moveCommands,
     agentHost,
     tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
@@ -192,7 +195,10 @@ function hostOf({ children: { spawner, team }, tasks, childOutputs }: SessionPar
 function mailOf({
   takeMessages,
   team,
-}: SessionParts["children"]): Pick<Session<unknown>, "takeNotices" | "onTeamMail" | "messageTeammate"> {
+}: SessionParts["children"]): Pick<
+  Session<unknown>,
+  "takeNotices" | "onTeamMail" | "isTeamBusy" | "messageTeammate"
+> {
   return {
     takeNotices() {
       const notices = takeMessages();
@@ -200,6 +206,7 @@ function mailOf({
       return notices;
     },
     onTeamMail: (listener) => team?.onMail(listener) ?? (() => undefined),
+    isTeamBusy: () => team?.isBusy() === true,
     messageTeammate: async (agentId, text) => (await team?.writeTo(agentId, text)) === true,
   };
 }

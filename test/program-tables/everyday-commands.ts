@@ -368,18 +368,18 @@ git diff-files --name-only
 git -C . status
 cd src && git status
 cd src && git log --oneline -3
+find src -name '*.ts' | xargs wc -l
+find . -name '*.ts' -not -path '*/node_modules/*' | xargs grep -ln value
+find src -name '*.ts' -print0 | xargs -0 grep -n value
+grep -rl value src | xargs sed -n '1,3p'
 `);
 
 /** Commands that only read too, but by names or programs that are not known beforehand: they ask. */
 export const askingCommands: readonly string[] = readList(`
-find src -name '*.ts' | xargs wc -l
 wc -l $(find src -name '*.ts')
 cat $(git ls-files 'src/*.ts' | head -1)
 env | grep -i node
-find . -name '*.ts' -not -path '*/node_modules/*' | xargs grep -ln value
-find src -name '*.ts' -print0 | xargs -0 grep -n value
 git ls-files 'src/*' | xargs wc -l
-grep -rl value src | xargs sed -n '1,3p'
 cat package.json | python3 -m json.tool
 `);
 

@@ -166,7 +166,7 @@ describe("rules with full paths, in a worktree of the repository", () => {
         { name: "Grep", input: { pattern: "text of", output_mode: "content" } },
       ],
     });
-    expect(ran).toEqual(["cat b.txt"]);
+    expect(ran).toEqual(["grep -r text .", "cat b.txt"]);
     expect(seen).toContain("text of b.txt");
     expect(seen).not.toContain("text of a.txt");
   });

@@ -199,7 +199,7 @@ async function createTimedStage(
       }),
   });
   const { settings, ...runtime } = options;
-  const sample = await createSampleRuntime(steps, { clock, tools: [wait], ...runtime });
+  const sample = await createSampleRuntime(steps, { clock, tools: ["default", wait], ...runtime });
   onTestFinished(() => sample[Symbol.asyncDispose]());
   if (settings !== undefined)
     await sample.workspace.write("../home/.claude/settings.json", JSON.stringify(settings));
@@ -329,7 +329,7 @@ describe("[LIM-3] time", () => {
         return new Promise<never>(() => undefined);
       },
     });
-    const sample = await createSampleRuntime([waiting], { clock, tools: [deaf] });
+    const sample = await createSampleRuntime([waiting], { clock, tools: ["default", deaf] });
     onTestFinished(() => sample[Symbol.asyncDispose]());
     const run = sample.runtime.run("Work.", { limits: { tree: { seconds: 5 } } });
     await called.promise;

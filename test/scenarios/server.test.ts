@@ -125,23 +125,55 @@ describe("text that stands [SDK-1]", () => {
 });
 
 describe("lists that limit [TLS-1]", () => {
+  const own = defineTool({
+    name: "own",
+    description: "Does nothing.",
+    effect: "read",
+    input: z.object({}),
+    call: () => "ok",
+  });
   test.each([
     ["createRuntime({ tools: [] })", { tools: [] }, {}],
     ["createRuntime({ tools: {} })", { tools: {} }, {}],
+    ["createRuntime({ tools: [own] })", { tools: [own] }, {}],
+    ["createRuntime({ tools: { own } })", { tools: { own } }, {}],
+    ["run({ tools: [own] })", {}, { tools: [own] }],
     ["run({ tools: [] })", {}, { tools: [] }],
   ])("%s leaves no built-in tool", async (_how, ofRuntime, ofRun) => {
     await using sample = await createSampleRuntime(["Nothing to use."], ofRuntime);
     await sample.runtime.run("Read .env", ofRun).text;
-    expect(sample.requests[0]?.tools).toEqual([]);
+    expect(sample.requests[0]?.tools.map(({ name }) => name).filter((name) => name !== "own")).toEqual([]);
+  });
+
+  test.each([
+    ["createRuntime", { tools: ["default", own] }, {}],
+    ["run", { tools: [] }, { tools: ["default", own] }],
+  ])("default in the list of %s names all built-in tools", async (_how, ofRuntime, ofRun) => {
+    await using sample = await createSampleRuntime(["Seen."], ofRuntime);
+    await sample.runtime.run("Look.", ofRun).text;
+    const names = sample.requests[0]?.tools.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(["Read", "Bash", "own"]));
+  });
+
+  test("the program starts agents whatever tools its own agent has, unless a rule says no", async () => {
+    const tools = [own];
+    const agents = { clerk: { description: "Knows.", prompt: "You know." } };
+    await using sample = await createSampleRuntime(["Seven."], { tools, agents });
+    expect(await sample.runtime.spawn("clerk", "How many?").text).toBe("Seven.");
+    expect(sample.requests[0]?.tools.map(({ name }) => name)).toEqual(["own"]);
+    await using strict = await createSampleRuntime(["Never."], { tools, agents, disallowedTools: ["Agent"] });
+    await expect(strict.runtime.spawn("clerk", "How many?").result).rejects.toMatchObject({
+      code: "agent-refused",
+    });
   });
 
   test("children of such a runtime have none either", async () => {
     await using sample = await createSampleRuntime([{ calls: [{ name: "Read", input: {} }] }, "None."], {
       tools: [],
     });
-    await expect(sample.runtime.spawn("Explore", "Read .env").result).rejects.toMatchObject({
-      code: "agent-refused",
-    });
+    const { totals } = await sample.runtime.spawn("Explore", "Read .env").result;
+    expect(sample.requests.map(({ tools }) => tools)).toEqual([[], []]);
+    expect(totals.toolUses).toBe(1);
   });
 });
 
@@ -261,6 +293,14 @@ describe("defaults of a runtime [SDK-1]", () => {
     expect(JSON.stringify(sample.requests[2]?.system)).toContain("You are strict.");
     await using session = await sample.runtime.open();
     expect(session.plan.maxTurns?.value).toBe(7);
+  });
+});
+
+test("what a stranger writes is plain text in a runtime without slash commands [SDK-1]", async () => {
+  await using sample = await createSampleRuntime(["Shrugged."], { slashCommands: false });
+  expect(await sample.runtime.run("/shrug").text).toBe("Shrugged.");
+  await expect(sample.runtime.run("/shrug", { slashCommands: true }).text).rejects.toMatchObject({
+    code: "unknown_command",
   });
 });
 

@@ -61,7 +61,7 @@ describe("[SPN-7] a child in a worktree of its own", () => {
     await expect(
       sample.runtime.spawn("general-purpose", "Work.", { isolation: "worktree" }).result,
     ).rejects.toThrow(
-      "this folder is not trusted, and the setting filter.clean of its repository may start programs; `retinue trust` trusts it",
+      "this folder is not trusted, and its repository may start programs (the setting filter.x.clean); `retinue trust` trusts it",
     );
     expect(existsSync(ran)).toBe(false);
     git(project, "config", "--remove-section", "filter.x");

@@ -35,7 +35,7 @@ export async function judgeSwap(testCase: SecurityCase, roots: Roots): Promise<V
       { name: "Swap", input: {} },
       { name: tool, input },
     ],
-    tools: [swap],
+    tools: ["default", swap],
     session: { allowedTools: ["Swap"] },
   });
   const [, acted] = calls;

@@ -100,12 +100,15 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
         state.isClosed = true;
       },
     }),
-    tools: createPlanModeTools({
-      channel,
-      policy,
-      waiting: () => undefined,
-      before: () => session?.plan.policy.mode ?? "default",
-    }),
+    tools: [
+      "default",
+      ...createPlanModeTools({
+        channel,
+        policy,
+        waiting: () => undefined,
+        before: () => session?.plan.policy.mode ?? "default",
+      }),
+    ],
     mcpServers: serversOf(given.mcpServers),
     additionalDirectories: [...(given.context.session.addDir ?? []), ...given.additionalDirectories],
   });

@@ -3,7 +3,7 @@ import type { DiscoveredAgents } from "../../definitions.ts";
 import { abortable, sleep } from "../../foundation/abortable.ts";
 import { type JsonRecord, quote } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import type { TaskManager, TaskState } from "../../index.ts";
+import type { SessionTasks, TaskState } from "../../index.ts";
 import type { Runtime } from "../../runtime/create-runtime.ts";
 import type { LoopToolResult } from "../../runtime/loop-tools/tools-for-loops.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
@@ -53,7 +53,7 @@ export interface OutputOptions {
   readonly waitMs: number;
   readonly signal: AbortSignal;
   /** Notified where the agent runs, when that is here. */
-  readonly onFound?: (tasks: TaskManager, agentId: string) => void;
+  readonly onFound?: (tasks: SessionTasks, agentId: string) => void;
 }
 
 export interface AgentHubOptions {
@@ -270,7 +270,7 @@ async function readMessages(
   }
 }
 
-async function stopOwn(tasks: TaskManager, callId: string): Promise<void> {
+async function stopOwn(tasks: SessionTasks, callId: string): Promise<void> {
   const started = tasks.list().find((state) => state.callId === callId);
   if (started !== undefined) await tasks.stop(started.id, "parent");
 }

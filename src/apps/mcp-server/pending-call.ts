@@ -1,5 +1,5 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { TaskManager } from "../../index.ts";
+import type { SessionTasks } from "../../index.ts";
 import type { Session } from "../../runtime/session.ts";
 import type { FormQuestion, FormReply } from "./form-question.ts";
 
@@ -23,7 +23,7 @@ export interface PendingCall {
   /** The tool that was called. */
   readonly tool: string;
   /** Where the agent runs. */
-  readonly tasks: TaskManager;
+  readonly tasks: SessionTasks;
   /** Whether the client can be asked at all. */
   readonly asks: boolean;
   /** Whether the client takes one more question in this call. */
@@ -42,7 +42,7 @@ export interface PendingCall {
 export interface PendingCallOptions {
   readonly id: string;
   readonly tool: string;
-  readonly tasks: TaskManager;
+  readonly tasks: SessionTasks;
   /** How many questions the client takes during one call; 0 for one that cannot be asked. */
   readonly maxQuestions: number;
   readonly run: (signal: AbortSignal) => Promise<SpawnOutcome>;

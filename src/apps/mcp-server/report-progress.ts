@@ -1,7 +1,7 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
-import type { TaskManager, TaskState } from "../../index.ts";
+import type { SessionTasks, TaskState } from "../../index.ts";
 import { describeCall } from "../cli/describe-call.ts";
 import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
 
@@ -12,7 +12,7 @@ const maxMessage = 200;
 /** Reports to the client what an agent does while its call is open, if it asked for that. Returns how to end it. */
 export function reportProgress(
   { mcpReq }: ServerContext,
-  tasks: TaskManager,
+  tasks: SessionTasks,
   isMeant: (state: TaskState) => boolean,
 ): () => void {
   const progressToken = mcpReq._meta?.progressToken;

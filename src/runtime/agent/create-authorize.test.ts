@@ -295,7 +295,7 @@ describe("a tool is reported what let its call through [PRM-12]", () => {
         return { content: "done" };
       },
     });
-    await tryCall({ name: "Act", input: {} }, { runtime: { tools: [tool], ...runtime }, session });
+    await tryCall({ name: "Act", input: {} }, { runtime: { tools: ["default", tool], ...runtime }, session });
     expect(reported).toBe(expected);
   });
 });

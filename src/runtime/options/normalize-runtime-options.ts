@@ -28,7 +28,8 @@ export interface GivenTool {
 
 /** What is said about tools: which built-in ones exist, and those of the program. */
 export interface GivenTools {
-  readonly names?: readonly string[];
+  /** Absent: nothing is said about them. */
+  readonly names?: readonly string[] | "all";
   readonly objects: readonly GivenTool[];
 }
 
@@ -83,7 +84,7 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
     session: {
       ...defaults,
       ...(typeof model === "string" ? { model } : {}),
-      ...(given.names === undefined ? {} : { tools: given.names }),
+      ...(given.names === undefined || given.names === "all" ? {} : { tools: given.names }),
     },
     childLimits: {
       ...(concurrency === undefined ? {} : { maxRunning: concurrency }),
@@ -121,8 +122,7 @@ export function normalizeSessionOptions<Output>(
   const { model: usualModel, tools: usualTools, ...defaults } = usual;
   const chosen = model ?? usualModel;
   const name = typeof chosen === "string" ? chosen : undefined;
-  // Tools of the session alone take nothing away from the built-in ones.
-  const listed = names ?? usualTools;
+  const listed = names === "all" ? undefined : (names ?? usualTools);
   const said = Object.entries(same).filter(([, value]) => value !== undefined);
   return {
     place: { cwd, env, trusted },
@@ -142,18 +142,19 @@ export function normalizeSessionOptions<Output>(
   };
 }
 
-/** A list of names and tools, or tools by name. */
+/**
+ * A list of names and tools, or tools by name. It is the whole list: built-in tools that it does not name do not exist, and
+ * `default` names them all.
+ */
 function readTools(given: unknown): GivenTools {
   if (given === undefined) return { objects: [] };
   if (!Array.isArray(given)) {
     if (!isRecord(given)) throw invalid("The option tools must be a list of tools and names, or an object.");
-    const objects = Object.entries(given).map(([name, tool]) => readTool(tool, name));
-    return { ...(objects.length === 0 ? { names: [] } : {}), objects };
+    return { names: [], objects: Object.entries(given).map(([name, tool]) => readTool(tool, name)) };
   }
   const names = given.filter((entry): entry is string => typeof entry === "string");
   const objects = given.filter((entry) => typeof entry !== "string").map((tool) => readTool(tool));
-  // An empty list limits to nothing; tools of the program alone take nothing away from the built-in ones.
-  return { ...(names.length > 0 || given.length === 0 ? { names } : {}), objects };
+  return { names: names.includes("default") ? "all" : names, objects };
 }
 
 function readTool(tool: unknown, key?: string): GivenTool {

@@ -65,7 +65,7 @@ export interface ForeignTool {
   execute?(input: never, context: never): unknown;
 }
 
-/** Names of built-in tools and tools of the program, or tools of the AI SDK by name. */
+/** Names of built-in tools (`default`: all) and tools of the program, or tools of the AI SDK by name. */
 export type ToolsInput = readonly (string | Tool | ForeignTool)[] | Readonly<Record<string, object>>;
 
 /** Options of a session that a runtime can set for all of them; a session that says it itself decides. */
@@ -84,6 +84,7 @@ export const sessionDefaults = [
   "maxBudgetUsd",
   "limits",
   "background",
+  "slashCommands",
 ] as const satisfies readonly (keyof SessionOptions)[];
 
 /** Options for all sessions of a runtime. All have defaults. */
@@ -97,8 +98,9 @@ export interface RuntimeOptions extends SessionDefaults {
   /** Agents of this program, which take precedence over those in files of the project. */
   readonly agents?: AgentsInput;
   /**
-   * Tools of this program; names limit which built-in tools exist, and `[]` means none. A record is read as tools of the
-   * AI SDK by name.
+   * The tools there are: tools of this program, and names of built-in ones. Absent: all built-in tools. A built-in tool that a list
+   * does not name does not exist, so `[]` and `[own]` leave none; `["default", own]` adds to all of them. A record is read as tools
+   * of the AI SDK by name.
    */
   readonly tools?: ToolsInput;
   readonly model?: ModelInput;
@@ -184,7 +186,7 @@ export interface SessionOptions<Output = unknown> {
   readonly effort?: string | number;
   readonly permissionMode?: PermissionMode;
   readonly skipPermissions?: boolean;
-  /** Names limit which built-in tools exist; absent means all, `[]` none. Objects are tools of the program. */
+  /** As for a runtime: the names of all built-in tools there are, or `default`, and tools of the program besides those of the runtime. */
   readonly tools?: ToolsInput;
   /** Rules that allow calls without asking. */
   readonly allowedTools?: readonly string[];

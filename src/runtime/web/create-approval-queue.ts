@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { quote } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
+import { checkArgument, checkOptions, checks } from "../options/check-options.ts";
 
 /** A question that waits for an answer. Plain JSON. */
 export interface PendingApproval extends ApprovalRequest {
@@ -12,8 +13,11 @@ export interface PendingApproval extends ApprovalRequest {
 export interface ApprovalQueue extends Approver {
   /** Those that wait now, of all sessions or of one. */
   pending(sessionId?: string): readonly PendingApproval[];
-  /** Answers a question. Rejects where it was answered before, or its run has ended. */
-  answer(id: string, answer: ApprovalAnswer): void;
+  /**
+   * Answers a question. Throws where it was answered before, its run has ended, or it is one of another session than the person's who
+   * answers: give `sessionId` wherever the id comes from a page.
+   */
+  answer(id: string, answer: ApprovalAnswer, options?: { readonly sessionId?: string }): void;
   /** Calls back when a question is put and when it is settled; the returned function ends it. */
   onChange(listener: (change: ApprovalChange) => void): () => void;
 }
@@ -33,8 +37,22 @@ export function createApprovalQueue(): ApprovalQueue {
     { readonly approval: PendingApproval; readonly settle: (answer: ApprovalAnswer) => void }
   >();
   const listeners = new Set<(change: ApprovalChange) => void>();
+  const changes: ApprovalChange[] = [];
+  /** All listeners hear the changes in the same order, also where one of them answers while it is told of a question. */
   const publish = (change: ApprovalChange): void => {
-    for (const listener of listeners) listener(change);
+    if (changes.push(change) > 1) return;
+    const errors: unknown[] = [];
+    for (let next = changes[0]; next !== undefined; next = changes[0]) {
+      for (const listener of listeners) {
+        try {
+          listener(next);
+        } catch (error) {
+          errors.push(error);
+        }
+      }
+      changes.shift();
+    }
+    if (errors.length > 0) throw errors[0];
   };
   return {
     isConcurrent: true,
@@ -60,13 +78,18 @@ export function createApprovalQueue(): ApprovalQueue {
         publish({ type: "asked", approval });
       });
     },
-    pending: (sessionId) =>
-      [...waiting.values()]
+    pending(sessionId) {
+      if (sessionId !== undefined) checkArgument("The first argument of pending()", checks.filled, sessionId);
+      return [...waiting.values()]
         .map(({ approval }) => approval)
-        .filter((approval) => sessionId === undefined || approval.sessionId === sessionId),
-    answer(id, answer) {
+        .filter((approval) => sessionId === undefined || approval.sessionId === sessionId);
+    },
+    answer(id, answer, options = {}) {
+      checkArgument("The first argument of answer()", checks.filled, id);
+      checkOptions("answer", options);
       const question = waiting.get(id);
-      if (question === undefined)
+      const isOthers = options.sessionId !== undefined && options.sessionId !== question?.approval.sessionId;
+      if (question === undefined || isOthers)
         throw new RetinueError(
           "unknown-approval",
           `No question with the id ${quote(id)} waits for an answer.`,
@@ -77,6 +100,7 @@ export function createApprovalQueue(): ApprovalQueue {
       question.settle(readAnswer(answer));
     },
     onChange(listener) {
+      checkArgument("The listener of onChange()", checks.call, listener);
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },

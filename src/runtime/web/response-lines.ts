@@ -2,7 +2,7 @@ import { type AgentEvent, mainAgentId } from "../../conversation/agent-event.ts"
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { createAsyncQueue } from "../../loop/call-tools.ts";
 import type { PendingApproval } from "./create-approval-queue.ts";
-import type { ResponseOptions, ShownRun } from "./to-response.ts";
+import type { AgentPart, ApprovalPart, ResponseOptions, ShownRun, UiMetadata } from "./to-response.ts";
 
 /** The lines of a response: what happens in the run, and the questions that it puts meanwhile. */
 export async function* responseLines(run: ShownRun, options: ResponseOptions): AsyncGenerator<string> {
@@ -10,8 +10,8 @@ export async function* responseLines(run: ShownRun, options: ResponseOptions): A
   const lines = format === "events" ? eventLines(run, options) : uiLines(run, options);
   if (approvals === undefined) return yield* lines;
   const queue = createAsyncQueue<string>();
-  const show = (approval: PendingApproval, state: string): void => {
-    const data = { ...approval, state };
+  const show = (approval: PendingApproval, state: ApprovalPart["state"]): void => {
+    const data: ApprovalPart = { ...approval, state };
     queue.push(
       format === "events"
         ? sseLine(data, "approval")
@@ -44,7 +44,7 @@ export async function* responseLines(run: ShownRun, options: ResponseOptions): A
   }
 }
 
-const settledAs: Readonly<Record<string, string>> = {
+const settledAs: Readonly<Record<string, ApprovalPart["state"]>> = {
   allow: "allowed",
   deny: "denied",
   "deny-and-stop": "denied",
@@ -70,20 +70,11 @@ function describeError(error: unknown): { readonly code: string; readonly messag
   return { code: "internal", message: "The run failed." };
 }
 
-/** A child as a page shows it. */
-interface ShownAgent {
-  agentId: string;
-  parentId?: string;
-  agentType?: string;
-  status: string;
-  activity: string;
-  text: string;
-  turns: number;
-  toolUses: number;
-}
+/** A child as a page shows it, while it is followed. */
+type Draft<T> = { -readonly [Key in keyof T]: T[Key] };
 
 async function* uiLines(run: ShownRun, { partial = true }: ResponseOptions): AsyncGenerator<string> {
-  const children = new Map<string, ShownAgent>();
+  const children = new Map<string, Draft<AgentPart>>();
   const open = new Map<number, { readonly kind: "text" | "reasoning"; readonly id: string }>();
   const calls = new Set<string>();
   let answers = 0;
@@ -167,7 +158,7 @@ async function* uiLines(run: ShownRun, { partial = true }: ResponseOptions): Asy
     if (status === "stopped") yield sseLine({ type: "abort", reason });
     if (status === "failed") yield sseLine({ type: "error", errorText: error ?? reason });
     const finishReason = finishReasons[status];
-    const messageMetadata = { sessionId, status, reason, totals, models };
+    const messageMetadata: UiMetadata = { sessionId, status, reason, totals, models };
     yield sseLine({ type: "finish", finishReason, messageMetadata });
   } catch (error) {
     yield sseLine({ type: "error", errorText: describeError(error).message });
@@ -177,9 +168,9 @@ async function* uiLines(run: ShownRun, { partial = true }: ResponseOptions): Asy
 
 const finishReasons = { completed: "stop", partial: "length", failed: "error", stopped: "other" } as const;
 
-function showChild(children: Map<string, ShownAgent>, event: AgentEvent): ShownAgent | undefined {
+function showChild(children: Map<string, Draft<AgentPart>>, event: AgentEvent): Draft<AgentPart> | undefined {
   const { agentId, parentId, agentType } = event;
-  const shown = children.get(agentId) ?? {
+  const shown: Draft<AgentPart> = children.get(agentId) ?? {
     agentId,
     ...(parentId === undefined ? {} : { parentId }),
     ...(agentType === undefined ? {} : { agentType }),
@@ -203,6 +194,9 @@ function showChild(children: Map<string, ShownAgent>, event: AgentEvent): ShownA
       shown.toolUses += 1;
       return undefined;
     case "assistant-answered":
+      // A call that waits for a person has not started yet.
+      shown.activity =
+        event.message.content.find((block) => block.type === "tool_use")?.name ?? shown.activity;
       shown.text = textOfContent(event.message.content.filter(({ type }) => type === "text")) || shown.text;
       return shown;
     case "run-idled":

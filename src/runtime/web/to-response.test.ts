@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../../testing/sample-runtime.ts";
 import { createApprovalQueue } from "./create-approval-queue.ts";
+import { promptFromUiMessages } from "./prompt-from-ui-messages.ts";
 
 interface Line {
   readonly event: string | undefined;
@@ -118,5 +119,92 @@ describe("a run as a response [SDK-1]", () => {
     const run = sample.runtime.run("Go.");
     expect(() => run.toResponse({ fromat: "events" } as never)).toThrow(/Did you mean "format"/);
     await run.result;
+  });
+});
+
+describe("questions for people elsewhere [PRM-12]", () => {
+  const request = (sessionId: string) => ({
+    sessionId,
+    agentId: "main",
+    path: [{ id: "main", name: "main" }],
+    callId: "c1",
+    tool: "Bash",
+    input: {},
+    reason: "no rule",
+    suggestedRules: [],
+  });
+  const { signal } = new AbortController();
+
+  it("are answered by their own session alone, where the answer says whose it is", async () => {
+    const queue = createApprovalQueue();
+    const answered = queue.approve(request("ada"), { signal });
+    const [question] = queue.pending("ada");
+    expect(queue.pending("bob")).toEqual([]);
+    const id = question?.id ?? "";
+    const allow = { type: "allow", for: "call" } as const;
+    expect(() => queue.answer(id, allow, { sessionId: "bob" })).toThrow(/No question with the id/);
+    queue.answer(id, allow, { sessionId: "ada" });
+    expect(await answered).toEqual(allow);
+  });
+
+  it("are heard of in the same order by all, also where one answers at once or throws", async () => {
+    const queue = createApprovalQueue();
+    const heard: string[] = [];
+    queue.onChange((change) => {
+      if (change.type === "asked") queue.answer(change.approval.id, { type: "deny" });
+    });
+    queue.onChange(({ type }) => void heard.push(type));
+    expect(await queue.approve(request("ada"), { signal })).toEqual({ type: "deny" });
+    expect(heard).toEqual(["asked", "settled"]);
+    const end = queue.onChange(() => {
+      throw new Error("broken");
+    });
+    expect(await queue.approve(request("ada"), { signal })).toEqual({ type: "deny" });
+    end();
+    expect(await queue.approve(request("ada"), { signal })).toEqual({ type: "deny" });
+    expect(heard).toHaveLength(6);
+  });
+});
+
+describe("the prompt in messages of useChat [SDK-1]", () => {
+  const user = (...parts: object[]) => [
+    { role: "assistant", parts: [] },
+    { role: "user", parts },
+  ];
+  const file = (mediaType: string, data: string) => ({
+    type: "file",
+    mediaType,
+    url: `data:${mediaType};base64,${Buffer.from(data).toString("base64")}`,
+  });
+
+  it("is the text and the files of the last", () => {
+    expect(promptFromUiMessages(user({ type: "text", text: "Hi." }))).toBe("Hi.");
+    expect(
+      promptFromUiMessages(
+        user(
+          { type: "step-start" },
+          { type: "text", text: "See." },
+          file("image/png", "x"),
+          file("application/pdf", "y"),
+          file("text/plain", "z"),
+        ),
+      ),
+    ).toEqual([
+      { type: "text", text: "See." },
+      { type: "image", source: { type: "base64", media_type: "image/png", data: "eA==" } },
+      { type: "document", source: { type: "base64", media_type: "application/pdf", data: "eQ==" } },
+      { type: "text", text: "z" },
+    ]);
+  });
+
+  it.each([
+    ["nothing", undefined],
+    ["no list", { role: "user" }],
+    ["an answer that the page made up", [{ role: "assistant", parts: [{ type: "text", text: "I may." }] }]],
+    ["no text", user({ type: "text", text: " " })],
+    ["an address to fetch", user({ type: "file", mediaType: "image/png", url: "http://10.0.0.1/" })],
+    ["a file of another kind", user(file("application/zip", "x"))],
+  ])("%s is refused", (_what, messages) => {
+    expect(() => promptFromUiMessages(messages)).toThrow(/promptFromUiMessages|cannot be part of a prompt/);
   });
 });

@@ -1,6 +1,6 @@
 import type { AgentEvent } from "../../conversation/agent-event.ts";
 import type { RunResult } from "../run-handle.ts";
-import type { ApprovalQueue } from "./create-approval-queue.ts";
+import type { ApprovalQueue, PendingApproval } from "./create-approval-queue.ts";
 
 export interface ResponseOptions {
   /**
@@ -15,6 +15,32 @@ export interface ResponseOptions {
   /** False: pieces of answers are left out, and each answer comes whole. */
   readonly partial?: boolean;
 }
+
+/** A child as the part `data-agent` of a message shows it: the newest takes the place of those before. */
+export interface AgentPart {
+  readonly agentId: string;
+  readonly parentId?: string;
+  readonly agentType?: string;
+  readonly status: "running" | "idle" | RunResult["status"];
+  /** What it does now: `thinking`, or the name of a tool; empty at its end. */
+  readonly activity: string;
+  /** Its last answer. */
+  readonly text: string;
+  readonly turns: number;
+  readonly toolUses: number;
+}
+
+/** A question as the part `data-approval` of a message shows it. */
+export interface ApprovalPart extends PendingApproval {
+  readonly state: "waiting" | "allowed" | "denied" | "withdrawn";
+}
+
+/** The data parts of a message, for `UIMessage<UiMetadata, UiParts>` of the AI SDK. */
+export type UiParts = { agent: AgentPart; approval: ApprovalPart };
+
+/** What is said about a message at its end. */
+export interface UiMetadata
+  extends Pick<RunResult, "sessionId" | "status" | "reason" | "totals" | "models"> {}
 
 /** What a response shows of a run. */
 export interface ShownRun {

@@ -341,8 +341,9 @@ export class RuntimeSession implements TerminalSession {
         todosChanged: (todos) => this.#report({ type: "todos-changed", todos: todos.map(todoItem) }),
       },
       tools: isOnce
-        ? []
+        ? ["default"]
         : [
+            "default",
             createPlanTool({
               mode: () => this.#modeNow(),
               ask: (plan, signal) => this.#questions.askPlan(plan, signal),

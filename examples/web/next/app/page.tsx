@@ -1,0 +1,2 @@
+"use client";
+export { Chat as default } from "../../page/chat.tsx";
