@@ -296,6 +296,14 @@ describe("defaults of a runtime [SDK-1]", () => {
   });
 });
 
+test("what a stranger writes is plain text in a runtime without slash commands [SDK-1]", async () => {
+  await using sample = await createSampleRuntime(["Shrugged."], { slashCommands: false });
+  expect(await sample.runtime.run("/shrug").text).toBe("Shrugged.");
+  await expect(sample.runtime.run("/shrug", { slashCommands: true }).text).rejects.toMatchObject({
+    code: "unknown_command",
+  });
+});
+
 describe("agents in the background at the end of a run [BGR-1]", () => {
   const script = (): Step[] => [
     forMain(spawns("slowly", { run_in_background: true })),
