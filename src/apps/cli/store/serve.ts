@@ -1,4 +1,4 @@
-import { openStore } from "../../../cluster/open-store.ts";
+import { openStore, storeFolder } from "../../../cluster/open-store.ts";
 import { type ServeSessionsOptions, serveSessions } from "../../../cluster/serve-sessions.ts";
 import type { Store, Worker } from "../../../cluster/store.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
@@ -33,7 +33,7 @@ export async function serve(
     address.tenant === undefined ? {} : { tenant: address.tenant },
   );
   const { queue = [], has = [], folder = [], workspaces } = options;
-  const worker = await startWorker({ host, session }, store, {
+  const worker = await startWorker({ host, session, store: address }, store, {
     slots,
     queues: queue,
     has,
@@ -56,7 +56,7 @@ export async function serve(
 
 /** Makes this process a worker with the options of the command. */
 export function startWorker(
-  { host, session }: Pick<StoreContext, "host" | "session">,
+  { host, session, store: { url } }: Pick<StoreContext, "host" | "session" | "store">,
   store: Store,
   options: Omit<ServeSessionsOptions, "runtime" | "onError">,
 ): Promise<Worker> {
@@ -74,7 +74,7 @@ export function startWorker(
       // As every command, a worker obeys settings files in full, unless it is started with fewer of them.
       settingSources: session.settingSources ?? ["user", "project", "local"],
       ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
-      ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
+      disallowedTools: [...(session.disallowedTools ?? []), ...storeRules(url)],
       ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
       ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
       ...(session.trust === true ? { trusted: true } : {}),
@@ -82,6 +82,11 @@ export function startWorker(
     },
     onError: (error, agent) => log(`${agent === undefined ? "" : `${agent}: `}${describeError(error)}`),
   });
+}
+
+/** Who could write to a store in a folder could answer questions in a person's place. */
+function storeRules(url: string): readonly string[] {
+  return url.startsWith("file:") ? [`Edit(/${storeFolder(url)}/**)`] : [];
 }
 
 function positive(name: string, text: string): number {
