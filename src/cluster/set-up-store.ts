@@ -1,6 +1,6 @@
 import { checkArgument, checks, checkTable } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
-import type { SetUpOptions } from "./postgres/set-up-postgres.ts";
+import type { SetUpOptions } from "./postgres/postgres-store-options.ts";
 
 /** Makes or updates the tables of a PostgreSQL store. Safe to run again, and while workers run. */
 export async function setUpStore(options: SetUpOptions): Promise<void> {
