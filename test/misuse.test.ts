@@ -203,7 +203,7 @@ const places: readonly Place[] = [
   argument("session.stream", method(sessionOf, "stream"), 1, [], ["Go."]),
   argument("session.planAgent", method(sessionOf, "planAgent"), 0, []),
   argument("session.runPlan", method(sessionOf, "runPlan"), 0, []),
-  argument("session.tools", method(sessionOf, "tools"), 0, ["undefined"]),
+  argument("session.loopTools", method(sessionOf, "loopTools"), 0, ["undefined"]),
   argument("session.toolsOf", method(sessionOf, "toolsOf"), 0, ["undefined"]),
   argument("session.partialText", method(sessionOf, "partialText"), 0, ["undefined", "string"]),
   argument("session.onTeamMail", method(sessionOf, "onTeamMail"), 0, ["function"]),

@@ -17,7 +17,7 @@ import { folderNeed } from "./workspace/workspace-plan.ts";
 import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
 
 export interface ServeSessionsOptions
-  extends Pick<SessionProgramOptions, "runtime">,
+  extends Pick<SessionProgramOptions, "runtime" | "accepts">,
     Omit<ServeOptions, "ailment"> {
   /** Where clones of git workspaces and copies of transcripts go while a session runs; the temporary folder when absent. */
   readonly workspaces?: string;
@@ -34,11 +34,11 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   checkArgument("The first argument of serveSessions()", isStore, store);
   checkArgument("The second argument of serveSessions()", serveShape, options);
   checkArgument("The option runtime of serveSessions()", checks.thing, options.runtime);
-  const { runtime, workspaces, folders = [], has = [], onRunning, ...serve } = options;
+  const { runtime, workspaces, folders = [], has = [], accepts = [], onRunning, ...serve } = options;
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);
   const program = whileCounting(
-    createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder, folders }),
+    createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder, folders, accepts }),
     onRunning ?? (() => undefined),
   );
   const abilities = await findAbilities(runtime);

@@ -40,7 +40,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   mcpServers(): readonly SessionServer[];
   /** Starts the next run of the conversation; the one before must have ended. */
   run(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
-  /** The same as `run`. */
+  /** @deprecated The same as `run`. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
   stream(
@@ -76,11 +76,13 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
   runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
-  tools(names?: readonly string[]): readonly LoopTool[];
+  loopTools(names?: readonly string[]): readonly LoopTool[];
   /** What children in the background have reported since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
   /** Calls back when members of the team may have written to the main agent; the result ends it. */
   onTeamMail(listener: () => void): () => void;
+  /** Whether members of the team work or are about to, so that there may soon be mail for the main agent. */
+  isTeamBusy(): boolean;
   /** Writes to a member of the team, which wakes when it is idle; false when the agent is no member. */
   messageTeammate(agentId: string, text: string): Promise<boolean>;
 }
@@ -127,8 +129,8 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     tasks: createSessionTasks(tasks),
     moveCommands: parts.moveCommands,
     agentHost,
-    tools(names) {
-      if (names !== undefined) checkArgument("The first argument of session.tools()", checks.texts, names);
+    loopTools(names) {
+      if (names !== undefined) checkArgument("The first argument of session.loopTools()", checks.texts, names);
       return toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names);
     },
     ...mailOf(children),
@@ -209,7 +211,10 @@ function hostOf({ children: { spawner, team }, tasks, childOutputs }: SessionPar
 function mailOf({
   takeMessages,
   team,
-}: SessionParts["children"]): Pick<Session<unknown>, "takeNotices" | "onTeamMail" | "messageTeammate"> {
+}: SessionParts["children"]): Pick<
+  Session<unknown>,
+  "takeNotices" | "onTeamMail" | "isTeamBusy" | "messageTeammate"
+> {
   return {
     takeNotices() {
       const notices = takeMessages();
@@ -220,6 +225,7 @@ function mailOf({
       checkArgument("The listener of session.onTeamMail()", checks.call, listener);
       return team?.onMail(listener) ?? (() => undefined);
     },
+    isTeamBusy: () => team?.isBusy() === true,
     async messageTeammate(agentId, text) {
       checkArgument("The first argument of session.messageTeammate()", checks.filled, agentId);
       checkArgument("The second argument of session.messageTeammate()", checks.filled, text);

@@ -87,7 +87,15 @@ describe.skipIf(postgres.missing !== "")(`workers among faults${postgres.missing
 
   /** The built command as a worker. */
   async function serve(home: string, ...more: readonly string[]) {
-    const command = [join(projectRoot, "bin/retinue.js"), "serve", "--concurrency", "4", ...more];
+    const accepted = ["--accept-rights", "mode,bypass"];
+    const command = [
+      join(projectRoot, "bin/retinue.js"),
+      "serve",
+      "--concurrency",
+      "4",
+      ...accepted,
+      ...more,
+    ];
     const child = spawn(process.execPath, command, {
       cwd: root,
       env: {

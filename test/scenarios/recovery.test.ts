@@ -104,7 +104,7 @@ async function listInterrupted(stage: Stage): Promise<Listed> {
 describe("[TRN-4] a child whose process was killed", () => {
   test("is listed with what was in flight, named to its parent, and continues without repeating what it had done [TRN-3, HKS-8]", async () => {
     const stage = await createStage([
-      main({ calls: [start("TASK-ONE")] }),
+      main({ calls: [start("TASK-ONE", { run_in_background: false })] }),
       child("TASK-ONE", { calls: [bash("one", "echo one >> log; echo did one"), bash("two", endless)] }),
       main({
         respond: (request) => {

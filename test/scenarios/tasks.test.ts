@@ -107,7 +107,7 @@ describe("children of another process [CLI-3]", () => {
 
   test("one whose process was killed is interrupted, and can be continued", async () => {
     const stage = await createStage([
-      main({ calls: [start("TASK-ONE")] }),
+      main({ calls: [start("TASK-ONE", { run_in_background: false })] }),
       child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
       child("TASK-ONE", { text: "Done after all." }),
     ]);

@@ -38,7 +38,8 @@ function answerMain(messages: readonly Message[], mark: string): StepAnswer {
     if (standing === "unknown") return [startOf(child, mark)];
     return standing === "stopped" ? [startOf(child, mark, id)] : [];
   });
-  const shell = shellCall(messages, mark);
+  const isOver = known.every(({ standing }) => standing === "done");
+  const shell = shellCall(messages, mark, isOver);
   const calls = [...(shell === undefined ? [] : [shell]), ...due];
   return calls.length === 0
     ? { text: `All ${childCount} are started or done. (${mark})` }
@@ -59,8 +60,8 @@ function startOf(child: number, mark: string, resume?: string): ScriptedCall {
   };
 }
 
-/** One command runs in the background all the time; after each interruption the agent asks its state. */
-function shellCall(messages: readonly Message[], mark: string): ScriptedCall | undefined {
+/** One command runs in the background until all is over; after each interruption the agent asks its state. */
+function shellCall(messages: readonly Message[], mark: string, isOver: boolean): ScriptedCall | undefined {
   const text = JSON.stringify(messages);
   const id = /runs in the background as task (b[0-9a-f]+)/.exec(text)?.[1];
   if (!text.includes("call-shell-")) {
@@ -68,6 +69,8 @@ function shellCall(messages: readonly Message[], mark: string): ScriptedCall | u
     return { id: `call-shell-${mark}`, name: "Bash", input };
   }
   const hasAsked = text.lastIndexOf('"call-look-') >= text.lastIndexOf("You were interrupted. Continue.");
+  if (id !== undefined && isOver && !text.includes('"call-stop-'))
+    return { id: `call-stop-${mark}`, name: "TaskStop", input: { task_id: id } };
   if (id === undefined || hasAsked) return undefined;
   return { id: `call-look-${mark}`, name: "TaskOutput", input: { task_id: id, block: false } };
 }

@@ -117,7 +117,8 @@ function wrap(
   { hosted, settled }: { readonly hosted: ReadonlyMap<string, HostMcpServer>; readonly settled: () => void },
 ): OpenSdkSession {
   const { plan, tasks } = session;
-  const background = watchBackground(tasks, settled);
+  const background = watchBackground(session, settled);
+  const forgetMail = session.onTeamMail(settled);
   return {
     session,
     initialMode: plan.policy.mode,
@@ -130,7 +131,9 @@ function wrap(
       );
     },
     hasBackgroundWork: background.isBusy,
-    hasRunningChildren: () => tasks.list().some((task) => task.background && !hasEnded(task)),
+    hasRunningChildren: () =>
+      session.isTeamBusy() ||
+      tasks.list().some((task) => task.background && task.team === undefined && !hasEnded(task)),
     watchTasks: () => tasks.watch(),
     outputFile: sessionRecord(session).outputOf,
     receive(server, message) {
@@ -140,19 +143,26 @@ function wrap(
       found.receive(message);
     },
     async [Symbol.asyncDispose]() {
+      forgetMail();
       await session[Symbol.asyncDispose]();
       await runtime[Symbol.asyncDispose]();
     },
   };
 }
 
-/** A child counts as work until its report has been handed over, which is a moment after its end. */
-function watchBackground(tasks: Session["tasks"], settled: () => void): { readonly isBusy: () => boolean } {
+/**
+ * A child counts as work until its report has been handed over, which is a moment after its end; a member of a team,
+ * while it is not idle.
+ */
+function watchBackground(
+  { tasks, isTeamBusy }: Pick<Session, "tasks" | "isTeamBusy">,
+  settled: () => void,
+): { readonly isBusy: () => boolean } {
   const followed = new Set<string>();
   const done = new Set<string>();
   return {
     isBusy() {
-      const runs = tasks.list().filter(({ background }) => background);
+      const runs = tasks.list().filter(({ background, team }) => background && team === undefined);
       for (const { id, startedAt } of runs) {
         const run = `${id} ${startedAt}`;
         if (followed.has(run)) continue;
@@ -162,7 +172,7 @@ function watchBackground(tasks: Session["tasks"], settled: () => void): { readon
           settled();
         });
       }
-      return runs.some(({ id, startedAt }) => !done.has(`${id} ${startedAt}`));
+      return isTeamBusy() || runs.some(({ id, startedAt }) => !done.has(`${id} ${startedAt}`));
     },
   };
 }

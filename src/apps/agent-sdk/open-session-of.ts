@@ -48,7 +48,7 @@ export async function openSessionOf(connection: SdkConnection, fresh: boolean): 
       initialize,
       taskBudget: connection.taskBudget,
       hooks: [...createHostHooks(hooks, channel, reports), ...keepingHooks(connection)],
-      ...(isHosted ? withTaskList(askingOf(connection), connection) : askingOf(connection)),
+      ...askingOf(connection),
       live: liveControlsOf(connection),
       notice: (text) => context.host.stderr.write(`retinue: ${text}\n`),
       channel,
@@ -125,12 +125,8 @@ function askingOf(connection: SdkConnection): {
   };
 }
 
-/** A session without a team has a list of tasks of its own. */
-function withTaskList<Asking extends { readonly tools: readonly Tool[] }>(
-  asking: Asking,
-  connection: SdkConnection,
-): Asking {
-  const { host, context, observed } = connection;
+/** The list of tasks of a session without a team. */
+function taskListOf({ host, context, observed, request }: SdkConnection): readonly Tool[] {
   const signal = new AbortController().signal;
   const tools = createTaskListTools({
     environment: context.host.environment,
@@ -144,16 +140,15 @@ function withTaskList<Asking extends { readonly tools: readonly Tool[] }>(
       return typeof reason === "string" && reason !== "" ? reason : `a ${event} hook refused it`;
     },
   });
-  const { tools: chosen } = connection.request.session;
+  const { tools: chosen } = request.session;
   const names = Array.isArray(chosen) ? new Set<unknown>(chosen) : undefined;
-  const isChosen = ({ name }: Tool): boolean => names === undefined || names.has(name);
-  return { ...asking, tools: [...asking.tools, ...tools.filter(isChosen)] };
+  return tools.filter(({ name }) => names === undefined || names.has(name));
 }
 
 function liveControlsOf(connection: SdkConnection): LiveControls {
-  const { choices, policy, options, initialize, lineIds } = connection;
+  const { choices, policy, options, initialize, lineIds, changesRules } = connection;
   return {
-    policy: policy.apply,
+    ...(changesRules ? { policy: policy.apply } : {}),
     model: () => choices.model,
     effort: () => choices.effort,
     fallbackModel: options.fallbackModel,
@@ -172,10 +167,13 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
       connection.mcp = connections;
     },
     continueAnswer: connection.continuation.continueAnswer,
-    // A script reads what the command does elsewhere: children are waited for, and in the background no one is asked.
+    // A script has no one who could be asked for children in the background.
     attendsBackground: connection.isHosted,
+    // BGR-1: the command waits for a child whose call does not say otherwise, whatever it prints; only programs on the Agent
+    // SDK expect the other default.
     childrenInBackground: connection.isHosted,
     compactsShort: true,
+    ...(connection.isHosted ? { taskList: taskListOf(connection) } : {}),
     commandChanged: connection.commands.changed,
     watchHook: watchHooks(connection),
     elicit: (question, { signal }) => answerElicitation(connection, question, signal),

@@ -18,7 +18,11 @@ export async function printMessages(
 ): Promise<number> {
   const { host: cli } = context;
   const output = createMessageOutput(cli.stdout, request);
-  const connection = createSdkConnection(context, options, { isHosted: false, write: output.write });
+  const connection = createSdkConnection(context, options, {
+    isHosted: false,
+    speaks: prompt === undefined,
+    write: output.write,
+  });
   const { stop, host, queue } = connection;
   const forget = cli.onInterrupt((reason) => stop.abort(reason));
   const { closed } = cli.stdout;

@@ -37,6 +37,8 @@ export type ServeOptions = PrintOptions & AgentSdkOptions;
 /** Who is at the other end: a host on both pipes, or only a reader of what is written. */
 export interface ConnectionEnd {
   readonly isHosted: boolean;
+  /** Whether it sends messages, and with them may change the session while it runs. */
+  readonly speaks: boolean;
   readonly write: (line: string) => void;
 }
 
@@ -61,6 +63,8 @@ export interface SdkConnection {
   readonly request: PrintRequest;
   /** False: only the output is read, as with `-p` and a prompt. */
   readonly isHosted: boolean;
+  /** Whether the rules that decide calls may change while the session runs. */
+  readonly changesRules: boolean;
   /** Tokens that the model is asked to get by with. */
   readonly taskBudget: number | undefined;
   readonly startedAt: number;
@@ -126,7 +130,7 @@ export interface SdkConnection {
 export function createSdkConnection(
   given: CommandContext,
   options: ServeOptions,
-  { isHosted, write }: ConnectionEnd,
+  { isHosted, speaks, write }: ConnectionEnd,
 ): SdkConnection {
   const managed = readManagedSettings(options.managedSettings);
   const context = withDenials(given, managed.deny);
@@ -147,6 +151,7 @@ export function createSdkConnection(
     options,
     request,
     isHosted,
+    changesRules: speaks || managed.ask.length > 0,
     taskBudget,
     startedAt: Date.now(),
     channel,

@@ -22,7 +22,7 @@ export async function serveAgentSdk(context: CommandContext, options: ServeOptio
   const { host: cli } = context;
   checkSessionOptions(context.session, cli.cwd);
   const write = (line: string): void => cli.stdout.write(line);
-  const connection = createSdkConnection(context, options, { isHosted: true, write });
+  const connection = createSdkConnection(context, options, { isHosted: true, speaks: true, write });
   const { stop, host, channel } = connection;
   const forget = cli.onInterrupt((reason) => stop.abort(reason));
   const { closed } = cli.stdout;

@@ -92,6 +92,7 @@ export function assembleTools(
   const directories = createShellDirectories();
   const todos = createTodoStore();
   const replaced = new Set(runtime.extraTools.map(({ name }) => name));
+  const taskList = runtime.teams === undefined ? (runtime.live?.taskList ?? []) : [];
   const builtin = createBuiltinTools({
     shells,
     directories,
@@ -104,7 +105,7 @@ export function assembleTools(
     .filter((tool) => canBeAnswered(tool, runtime));
   const fromServers = (servers?.tools ?? []).filter(({ name }) => !replaced.has(name) && name !== promptTool);
   const reading = (servers?.resourceTools() ?? []).filter(({ name }) => !replaced.has(name));
-  const own = [...builtin, ...runtime.extraTools];
+  const own = [...builtin, ...taskList.filter(({ name }) => !replaced.has(name)), ...runtime.extraTools];
   const isProviders = !replaced.has(webSearchName);
   return {
     tools: [...own, ...fromServers],

@@ -59,7 +59,8 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
   const { capabilities } = parts;
   const stop = createStopMark(capabilities);
   const searchPath = () => parts.toolContext(noCall).environment["PATH"];
-  const own = createAuthorize({ ...parts, plan, searchPath, ...foldAsking(capabilities) });
+  const takesQuestions = () => parts.toolContext(noCall).host.ask !== undefined;
+  const own = createAuthorize({ ...parts, plan, searchPath, takesQuestions, ...foldAsking(capabilities) });
   const whole = capabilities.reduce((next, { beforeCall }) => beforeCall?.(next) ?? next, own);
   const authorize = stop.watch(whole);
   const ask = stop.watch(own);
@@ -286,6 +287,8 @@ export interface LiveControls {
   readonly compactsShort?: boolean;
   /** Keeps what all agents together may take, where another process has the account. */
   readonly tree?: TreeBudget;
+  /** The list of tasks of a session that leads no team; a team has a board instead. */
+  readonly taskList?: readonly Tool[];
   /** Gives ids to lines of the main transcript, and is notified of them. */
   readonly transcript?: TranscriptObserver;
 }

@@ -130,6 +130,7 @@ const defaultChecks: Readonly<Record<(typeof sessionDefaults)[number], Check>> =
   maxBudgetUsd: number,
   limits: thing,
   background: oneOf(["wait", "leave", "stop"]),
+  slashCommands: flag,
 };
 
 const creationChecks: Readonly<Record<string, Check>> = { ...ownChecks, ...defaultChecks };
@@ -155,7 +156,6 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   permissionPromptTool: text,
   planOnly: flag,
   offlineDemo: flag,
-  slashCommands: flag,
   mentions: flag,
   resumeAt: text,
   resumeDrops: text,

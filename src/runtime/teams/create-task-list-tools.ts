@@ -28,8 +28,8 @@ interface TaskListParts extends Pick<TaskListOptions, "approve"> {
 
 /** TaskCreate, TaskUpdate, TaskList and TaskGet: the list of steps of a session without a team; none where the environment says so. */
 export function createTaskListTools({ environment, session, approve }: TaskListOptions): readonly Tool[] {
-  const { agentTeams, tasksEnabled, taskListId } = readEnvironment(environment).options;
-  if (agentTeams === true || tasksEnabled === false) return [];
+  const { tasksEnabled, taskListId } = readEnvironment(environment).options;
+  if (tasksEnabled === false) return [];
   const parts: TaskListParts = {
     approve,
     board() {

@@ -42,7 +42,7 @@ export interface SessionTeam extends AsyncDisposable {
   working(): readonly string[];
   /** Whether there may be mail for the lead soon. */
   isBusy(): boolean;
-  /** Lets a lead that waits look again. */
+  /** Lets a lead that waits, and those who listen for it, look again. */
   look(): void;
   /** Resolves with mail for the lead, when no member works any more, or after the time. */
   wait(signal: AbortSignal, limitMs: number): Promise<void>;
@@ -90,7 +90,10 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
     ...createHostMail(live, parts),
     working: () => workingMembers(tasks, live.store),
     isBusy,
-    look: () => live.mailbox?.look(),
+    look() {
+      live.mailbox?.look();
+      for (const listener of live.listeners) listener();
+    },
     async wait(signal, limitMs) {
       const isAwake = (): boolean => !isBusy();
       await live.mailbox?.wait({ signal, limitMs, isAwake }).catch(() => undefined);
