@@ -130,7 +130,8 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     moveCommands: parts.moveCommands,
     agentHost,
     loopTools(names) {
-      if (names !== undefined) checkArgument("The first argument of session.loopTools()", checks.texts, names);
+      if (names !== undefined)
+        checkArgument("The first argument of session.loopTools()", checks.texts, names);
       return toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names);
     },
     ...mailOf(children),
