@@ -171,6 +171,7 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     attendsBackground: connection.isHosted,
     childrenInBackground: true,
     compactsShort: true,
+    remindsOnceOfOutput: true,
     ...(connection.isHosted ? { taskList: taskListOf(connection) } : {}),
     commandChanged: connection.commands.changed,
     watchHook: watchHooks(connection),
