@@ -187,7 +187,22 @@ describe("the pages name all that the source has", () => {
     const pinned = readProjectFile("test/public-surface.test.ts");
     const root = /exportedNames = \[([^\]]*)\]/.exec(pinned)?.[1] ?? "";
     const subpaths = /subpathNames = \{([^}]*)\}/.exec(pinned)?.[1] ?? "";
-    expectNamed(`${root}${subpaths}`, /"(\w+)"/g, "docs/embedding.md");
+    const testing = /testingNames = \[([^\]]*)\]/.exec(pinned)?.[1] ?? "";
+    expectNamed(
+      `${root}${subpaths}${testing}`,
+      /"(\w+)"/g,
+      ...["embedding", "servers", "own-model", "testing", "reading-files"].map((name) => `docs/${name}.md`),
+    );
+  });
+
+  test("every option of createRuntime and of a session", () => {
+    const source = readProjectFile("src/runtime/options/runtime-options.ts");
+    const hidden = ["childrenOnly", "leadsTeam", "offlineDemo", "resumeAt", "resumeDrops"];
+    for (const name of ["RuntimeOptions", "SessionOptions"]) {
+      const body = new RegExp(`export interface ${name}[^{]*\\{([\\s\\S]*?)\\n\\}`).exec(source)?.[1] ?? "";
+      const options = body.replace(new RegExp(`readonly (${hidden.join("|")})\\?`, "g"), "");
+      expectNamed(options, /readonly (\w+)\?:/g, "docs/embedding.md");
+    }
   });
 
   test("every command and every option [CLI-2]", () => {
@@ -402,9 +417,9 @@ function quotedCodes(text: string): string[] {
   return [...text.matchAll(/"([a-z]+(?:-[a-z]+)+)"/g)].map(([, code = ""]) => code);
 }
 
-function expectNamed(source: string | undefined, pattern: RegExp, page: string): void {
+function expectNamed(source: string | undefined, pattern: RegExp, ...pages: readonly string[]): void {
   const names = [...(source ?? "").matchAll(pattern)].map(([, name = ""]) => name);
-  const text = readProjectFile(page);
+  const text = pages.map((page) => readProjectFile(page)).join("\n");
   expect(names.length).toBeGreaterThan(5);
   expect(names.filter((name) => !new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(text))).toEqual([]);
 }

@@ -1,3 +1,4 @@
+export type { AcceptedRight } from "../planning/within-own-rights.ts";
 export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome } from "./agent-program.ts";
 export type { AgentStatus, DeadLetter, Ending, Message, OpenCall } from "./agent-records.ts";
 export { type FollowOptions, followSession } from "./follow-session.ts";

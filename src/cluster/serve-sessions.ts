@@ -15,7 +15,7 @@ import { folderNeed } from "./workspace/workspace-plan.ts";
 import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
 
 export interface ServeSessionsOptions
-  extends Pick<SessionProgramOptions, "runtime">,
+  extends Pick<SessionProgramOptions, "runtime" | "accepts">,
     Omit<ServeOptions, "ailment"> {
   /** Where clones of git workspaces and copies of transcripts go while a session runs; the temporary folder when absent. */
   readonly workspaces?: string;
@@ -29,11 +29,11 @@ export interface ServeSessionsOptions
 
 /** Makes this process a worker for sessions. What it has is found out now, so that it takes only what it can run. */
 export async function serveSessions(store: Store, options: ServeSessionsOptions): Promise<Worker> {
-  const { runtime, workspaces, folders = [], has = [], onRunning, ...serve } = options;
+  const { runtime, workspaces, folders = [], has = [], accepts = [], onRunning, ...serve } = options;
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);
   const program = whileCounting(
-    createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder, folders }),
+    createSessionProgram({ runtime, store, coolDowns, workspaces: root.folder, folders, accepts }),
     onRunning ?? (() => undefined),
   );
   const abilities = await findAbilities(runtime);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createSampleRuntime } from "../testing/sample-runtime.ts";
 import { createTextModel, type TextMessage } from "./create-text-model.ts";
+import { ModelError } from "./model-error.ts";
 
 describe("a model made of one function [MDL-3]", () => {
   it("answers with a text, and gets system prompt and conversation as text", async () => {
@@ -30,6 +31,30 @@ describe("a model made of one function [MDL-3]", () => {
     const pieces: string[] = [];
     for await (const piece of sample.runtime.run("Go.").textStream) pieces.push(piece);
     expect(pieces).toEqual(["Hel", "lo."]);
+  });
+
+  it("is asked again after an error that may pass, and not after another [MDL-6]", async () => {
+    const thrown = [
+      new ModelError("overloaded", "Busy.", { retryAfterMs: 1 }),
+      new ModelError("stream-cut", "Cut."),
+    ];
+    const model = createTextModel(() => {
+      const error = thrown.shift();
+      if (error !== undefined) throw error;
+      return "Here.";
+    });
+    await using sample = await createSampleRuntime([], { model });
+    const run = sample.runtime.run("Go.");
+    const retried: string[] = [];
+    for await (const event of run.events) if (event.type === "model-retried") retried.push(event.code);
+    expect(await run.text).toBe("Here.");
+    expect(retried).toEqual(["overloaded", "stream-cut"]);
+    thrown.push(new ModelError("unauthorized", "No."));
+    await expect(sample.runtime.run("Go.").text).rejects.toMatchObject({ code: "unauthorized" });
+    thrown.push(new ModelError("overloaded", "Busy."));
+    const env = { CLAUDE_CODE_MAX_RETRIES: "0" };
+    await using strict = await createSampleRuntime([], { model, env });
+    await expect(strict.runtime.run("Go.").text).rejects.toMatchObject({ code: "overloaded" });
   });
 
   it("ends the run with what it throws, and with a sentence where it answers with something else", async () => {

@@ -30,6 +30,8 @@ export interface ModelFactoryOptions {
 export interface ModelFactory {
   /** The model, ready to be asked; the same object for the same reference. */
   model(reference: ChosenModel): Promise<Model>;
+  /** A model that the program made, as patient as the others. */
+  patient(model: Model): Model;
   /** Which program would serve a model, and why that one. */
   describe(reference: ChosenModel): AdapterChoice;
 }
@@ -67,6 +69,8 @@ export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
 
   return {
     describe,
+    // How many requests it takes at a time is for the program to know.
+    patient: (model) => patient(model, { ...options, gates: undefined }),
     model(reference) {
       const key = JSON.stringify([reference.provider ?? "", reference.id]);
       let model = models.get(key);
@@ -126,7 +130,10 @@ function readHeaders(text = ""): Readonly<Record<string, string>> {
   return Object.fromEntries(headers);
 }
 
-function patient(model: Model, options: ModelFactoryOptions): Model {
+function patient(
+  model: Model,
+  options: Omit<ModelFactoryOptions, "gates"> & { readonly gates?: RequestGates | undefined },
+): Model {
   const { coolDowns, gates, clock, random, environment } = options;
   return withRetry(model, {
     coolDown: coolDowns.of(model.facts.provider, model.facts.id),

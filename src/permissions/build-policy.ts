@@ -6,6 +6,7 @@ import type {
   SandboxRights,
   ToolScopes,
 } from "./permission-policy.ts";
+import { protectsName } from "./protection-of.ts";
 
 /** Switches of the `permissions` settings that restrict every call. */
 interface RestrictingSwitches {
@@ -24,6 +25,8 @@ export interface PolicyFacts {
   readonly directory: string;
   readonly home: string;
   readonly platform: string;
+  /** Files and folders that hold what steers this product, wherever they are. */
+  readonly steering?: readonly string[];
   readonly trusted: boolean;
   readonly walled?: boolean;
   readonly sandbox?: SandboxRights;
@@ -48,11 +51,18 @@ export function buildPolicy(facts: PolicyFacts, mode: PermissionMode): Permissio
     home: facts.home,
     platform: facts.platform,
     trusted: facts.trusted,
+    ...steeringOf(facts),
     ...(facts.walled === true ? { walled: true } : {}),
     ...(facts.sandbox === undefined ? {} : { sandbox: facts.sandbox }),
     ...(Object.keys(confinement).length === 0 ? {} : { confinement }),
     ...(switches.denyInsteadOfPrompting === true ? { deniesInsteadOfAsking: true } : {}),
   };
+}
+
+/** Those that are not protected by their names anyway. */
+function steeringOf({ steering = [], platform }: PolicyFacts): Pick<PermissionPolicy, "steering"> {
+  const unnamed = steering.filter((path) => protectsName(path, { platform }) === undefined);
+  return unnamed.length === 0 ? {} : { steering: [...new Set(unnamed)] };
 }
 
 function readableOutside(
@@ -110,7 +120,7 @@ export function childMode(parent: PermissionMode, wishes: ChildWishes): Permissi
 }
 
 /** Modes that allow nothing that the parent's would not at least ask for. */
-function isNoWider(mode: PermissionMode, parent: PermissionMode): boolean {
+export function isNoWider(mode: PermissionMode, parent: PermissionMode): boolean {
   return mode === parent || narrower[parent].includes(mode);
 }
 

@@ -77,7 +77,7 @@ function isRestricted(fact: PathFact, { policy }: PathEnvironment): boolean {
   return (
     [...policy.deny, ...policy.ask].some((rule) =>
       uses.some((use) => matchesPath(rule, use, { use: "restrict", policy })),
-    ) || fact.forms.some((form) => protectsName(form, policy.platform) !== undefined)
+    ) || fact.forms.some((form) => protectsName(form, policy) !== undefined)
   );
 }
 

@@ -207,9 +207,7 @@ function namedProtected({ shell }: CallFacts, policy: PermissionPolicy): string 
     if (guesses.length > 0 && isNamedExactly(unit, shell, policy)) continue;
     const program = unit.words[0]?.text;
     for (const { forms, isGuess } of guesses) {
-      const why = forms
-        .map((form) => protectsName(form, policy.platform))
-        .find((found) => found !== undefined);
+      const why = forms.map((form) => protectsName(form, policy)).find((found) => found !== undefined);
       if (why !== undefined) return `${program} may write ${forms[0]}, which is protected: ${why}`;
       const denied = policy.deny.find((rule) =>
         matchesPath(rule, { forms, use: "write" }, { use: "restrict", policy }),

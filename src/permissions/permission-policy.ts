@@ -97,6 +97,8 @@ export interface PermissionPolicy {
   readonly confinement?: Confinement;
   /** What would have to be asked is denied. */
   readonly deniesInsteadOfAsking?: boolean;
+  /** Files and folders of this product that their names do not tell: another home for settings and sessions, files of options. */
+  readonly steering?: readonly string[];
   /** Files that \`acceptEdits\` does not cover by what they are, and whose change somebody has allowed in this session. */
   readonly acceptedFiles?: readonly string[];
 }

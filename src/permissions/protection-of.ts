@@ -2,14 +2,20 @@ import { foldName } from "./covers-path.ts";
 
 /**
  * Why writing to a path steers this system or another program that runs by itself, or undefined. Compared without
- * case, whatever the platform; `workingDirectories` are the roots where a bare repository could be laid out.
+ * case, whatever the platform; `workingDirectories` are the roots where a bare repository could be laid out, and `steering` the
+ * places of this product's own files that their names do not tell.
  */
 export function protectionOf(
   path: string,
   {
     workingDirectories,
     platform,
-  }: { readonly workingDirectories: readonly string[]; readonly platform?: string },
+    steering = [],
+  }: {
+    readonly workingDirectories: readonly string[];
+    readonly platform?: string;
+    readonly steering?: readonly string[];
+  },
 ): string | undefined {
   const names = path
     .split("/")
@@ -17,6 +23,8 @@ export function protectionOf(
     .map((name) => plainName(name, platform));
   const found = names.findIndex((name, at) => isSteering(names, name, at));
   if (found !== -1) return `${names.slice(found).join("/")} steers what runs by itself`;
+  const own = steering.find((place) => isSameOrAbove(foldName(place), foldName(path)));
+  if (own !== undefined) return `${own} holds settings or sessions of this product`;
   if (platform === "win32" && names.some((name) => /~\d/.test(name)))
     return "the short name may mean a protected file";
   const root = workingDirectories.find((directory) => isBareRepositoryPart(path, directory));
@@ -24,8 +32,15 @@ export function protectionOf(
 }
 
 /** Why a name among the words of a program is one of a protected file; a word such as `config` is more often none. */
-export function protectsName(path: string, platform: string | undefined): string | undefined {
-  return protectionOf(path, { workingDirectories: [], ...(platform === undefined ? {} : { platform }) });
+export function protectsName(
+  path: string,
+  { platform, steering = [] }: { readonly platform?: string; readonly steering?: readonly string[] },
+): string | undefined {
+  return protectionOf(path, {
+    workingDirectories: [],
+    steering,
+    ...(platform === undefined ? {} : { platform }),
+  });
 }
 
 /** What a process may read of itself; `root`, `cwd` and `task` lead to others again. */

@@ -67,6 +67,8 @@ export interface RuntimeContext {
   /** The key under which a call is known outside this process, where the program says so. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   readonly additionalDirectories: readonly string[];
+  /** Files and folders that options name and that steer the runtime: settings, MCP servers, plugins. */
+  readonly optionFiles: readonly string[];
   /** Deny rules that hold for every session. */
   readonly disallowedTools: readonly string[];
   readonly host: ToolHost;

@@ -266,6 +266,15 @@ function environmentOf(place: Place, { settings: { settings } }: Found): Runtime
   return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
 }
 
+/** What is not JSON itself is the path of a file. */
+function optionFiles(
+  { settings, mcpConfig = [], pluginDirectories = [] }: RuntimeSetup,
+  cwd: string,
+): readonly string[] {
+  const files = [settings ?? "", ...mcpConfig].filter((text) => text !== "" && !/^\s*[{[]/.test(text));
+  return [...files, ...pluginDirectories].map((path) => resolve(cwd, path));
+}
+
 function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
   const { options, place, clock, additionalDirectories, sandbox, wall } = shared;
   const { plain } = discovered.settings.settings;
@@ -288,6 +297,7 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     models: modelsOf(shared, { plain, environment, trusted }),
     localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
     additionalDirectories,
+    optionFiles: optionFiles(options, place.cwd),
     sandbox,
     wall,
     keepsTranscripts:

@@ -183,23 +183,36 @@ export interface ProgramContext {
 
 export function createProgramContext(source: RuntimeSource, normalized: NormalizedRuntime): ProgramContext {
   const { tools, model, childLimits, setup } = normalized;
-  let adapted: Promise<{ readonly extraTools: readonly Tool[]; readonly model?: Model }> | undefined;
+  let adapted: Promise<{ readonly extraTools: readonly Tool[]; readonly own: Model | undefined }> | undefined;
 
-  async function adaptOwn(given: Model | LanguageModel): Promise<Model> {
-    const own = await adaptModel(given);
-    return setup.wrapModel?.(own) ?? own;
+  const prepared = new WeakMap<Model, Model>();
+
+  /** Asked again where a failure may pass, like a model that was named; once for each model, so that all sessions have the same. */
+  function prepare(own: Model, { models }: RuntimeContext): Model {
+    let model = prepared.get(own);
+    if (model === undefined) {
+      const patient = models.patient(own);
+      model = setup.wrapModel?.(patient) ?? patient;
+      prepared.set(own, model);
+    }
+    return model;
   }
 
   async function adapt() {
-    const own = model === undefined ? undefined : await adaptOwn(model);
-    return { extraTools: await adaptTools(tools.objects), ...(own === undefined ? {} : { model: own }) };
+    const own = model === undefined ? undefined : await adaptModel(model);
+    return { extraTools: await adaptTools(tools.objects), own };
   }
 
   async function gatherFrom(from: RuntimeSource): Promise<RuntimeContext> {
     adapted ??= adapt();
-    const [facts, program] = await Promise.all([from.gather(), adapted]);
+    const [facts, { extraTools, own }] = await Promise.all([from.gather(), adapted]);
     if (setup.ownSettings === true) refuseWrongSettings(facts.discovered.settings);
-    return { ...facts, ...program, childLimits };
+    return {
+      ...facts,
+      extraTools,
+      ...(own === undefined ? {} : { model: prepare(own, facts) }),
+      childLimits,
+    };
   }
 
   return {
@@ -218,7 +231,7 @@ export function createProgramContext(source: RuntimeSource, normalized: Normaliz
       };
       if (own.tools.length === 0 && own.model === undefined) return facts;
       const { model: shared, ...rest } = facts;
-      const model = typeof own.model === "object" ? await adaptOwn(own.model) : shared;
+      const model = typeof own.model === "object" ? prepare(await adaptModel(own.model), common) : shared;
       const answers = model !== undefined && typeof own.model !== "string";
       const extraTools = [...facts.extraTools, ...(await adaptTools(own.tools))];
       return { ...rest, extraTools, ...(answers ? { model } : {}) };

@@ -8,12 +8,14 @@ import type { LoopInput } from "../loop/loop-ports.ts";
 import type { PolicyFacts } from "../permissions/build-policy.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { createMayLoad, type MayLoad } from "../permissions/may-load.ts";
+import { isInside } from "../permissions/permission-policy.ts";
 import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../permissions/rules/rule-warning.ts";
 import { type LimitFacts, type LimitSettings, readLimitSettings } from "../planning/limit-plan.ts";
 import { type ModeWishes, planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
 import type { LoadedSettings } from "../settings/load-settings.ts";
+import type { Paths } from "../settings/paths.ts";
 import type { SourcedRule } from "../settings/settings-layer.ts";
 import { findRealPaths } from "../tools/find-real-path.ts";
 import { splitEntries } from "../tools/grants/tool-entry.ts";
@@ -56,11 +58,12 @@ interface FolderFacts {
   readonly workingDirectories: readonly string[];
   readonly outputRules: readonly PolicyRule[];
   readonly teamRules: readonly PolicyRule[];
+  readonly steering: readonly string[];
 }
 
-/** Looks up where the folders of a session are: those it works in, those of its outputs, and the files of teams. */
+/** Looks up where the folders of a session are: those it works in, those of its outputs, the files of teams, and what steers it. */
 export async function findFolders(
-  runtime: Pick<RuntimeContext, "discovered" | "additionalDirectories" | "teams">,
+  runtime: Pick<RuntimeContext, "discovered" | "additionalDirectories" | "teams" | "optionFiles">,
   { directory, toolResults }: Pick<SessionFiles, "directory" | "toolResults">,
   outputFolder: string,
 ): Promise<FolderFacts> {
@@ -68,9 +71,11 @@ export async function findFolders(
   const working = workingFolders(runtime);
   const outputs = [...new Set([toolResults, outputFolder, join(directory, "tasks")])];
   const team = runtime.teams === undefined ? [] : [teams, tasks];
-  const real = new Map(await findRealPaths([...working, ...outputs, ...team]));
+  const steering = [...steeringPlaces(runtime.discovered.paths), ...runtime.optionFiles];
+  const real = new Map(await findRealPaths([...working, ...outputs, ...team, ...steering]));
   return {
     workingDirectories: withReal(working, real),
+    steering: withReal(steering, real),
     outputRules: outputs.map((folder) => folderRule("Read", { folder, real, from: folder })),
     teamRules: team.flatMap((folder) =>
       ["Read", "Edit"].map((tool) => ({
@@ -79,6 +84,18 @@ export async function findFolders(
       })),
     ),
   };
+}
+
+/** Where this product keeps settings, agents, sessions and what people have accepted. */
+function steeringPlaces(paths: Paths): readonly string[] {
+  const { configDirectory, stateFile, transcripts, managedDirectory, settings } = paths;
+  const { agents, skills, commands, plugins, projects, teams, tasks } = paths;
+  // Whoever works in that folder itself works beside these.
+  const inUse = isInside(paths.cwd, [configDirectory]);
+  const own = inUse
+    ? [settings.user, agents.user, skills.user, commands.user, plugins.root, projects, teams, tasks]
+    : [configDirectory];
+  return [...own, stateFile, transcripts, managedDirectory];
 }
 
 /** Who could write team files could speak for others. */
@@ -224,6 +241,7 @@ export function policyFacts(
     directory: paths.cwd,
     home: paths.home,
     platform,
+    steering: steeringPlaces(paths),
     ...(sandbox === undefined ? {} : { sandbox }),
     trusted,
   };
@@ -271,6 +289,7 @@ type FactsFound = Pick<
   | "memory"
   | "skills"
   | "workingDirectories"
+  | "steering"
   | "walled"
   | "notes"
 >;

@@ -79,9 +79,10 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
   }
 
   /** The built command as a worker, with a home of its own. */
-  async function startWorker(name: string): Promise<ServeProcess> {
+  async function startWorker(name: string, ...more: readonly string[]): Promise<ServeProcess> {
     const home = createProject(`home-${name}`);
-    const command = [join(projectRoot, "bin/retinue.js"), "serve", "--concurrency", "2"];
+    const accepted = more.length > 0 ? more : ["--accept-rights", "mode"];
+    const command = [join(projectRoot, "bin/retinue.js"), "serve", "--concurrency", "2", ...accepted];
     const child = spawn(process.execPath, [...command, "--workspaces", join(home, "workspaces")], {
       cwd: home,
       env: {
@@ -286,6 +287,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     await using _ = await serveSessions(store, {
       slots: 1,
       runtime: { home, env, tools: ["default", deploy] },
+      accepts: ["rules"],
     });
     const ending = await waitForEnd(store, id, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "Deployed." } });
@@ -466,9 +468,64 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     });
     const { plan } = (planned?.record as unknown as { plan: { plan: RunPlan } }).plan;
     const own = { ...plan, tools: plan.tools.filter(({ name }) => name !== "Read") };
-    const merged = withinWorker(plan, { ...own, maxTurns: { value: 3, from: "settings" }, spawn: "none" });
+    const merged = withinWorker(
+      plan,
+      { ...own, maxTurns: { value: 3, from: "settings" }, spawn: "none" },
+      [],
+    );
     expect(merged.tools.map(({ name }) => name)).not.toContain("Read");
     expect([merged.maxTurns?.value, merged.spawn]).toEqual([3, "none"]);
+  });
+
+  test("a worker decides what it accepts: rules, modes and programs of a plan count only where its operator said so [CLU-2, PRM-1]", async () => {
+    const cwd = createProject("widening");
+    const seen: ModelRequest[] = [];
+    const commands = ["touch by-rule.txt", "touch by-mode.txt"];
+    respond = (request) => {
+      seen.push(request);
+      const done = callsOf(request.messages).length;
+      const command = commands[done];
+      return command === undefined ? { text: "Done." } : { calls: [{ name: "Bash", input: { command } }] };
+    };
+    const strict = await startWorker("strict", "--queue", "strict");
+    const refuse = ["--approvals", "refuse", "--queue", "strict"];
+    const wide = ["--allowedTools", "Bash(touch by-rule.txt)", "--dangerously-skip-permissions"];
+    const agents = JSON.stringify({
+      helper: {
+        description: "Helps.",
+        prompt: "Help.",
+        hooks: { SubagentStart: [{ hooks: [{ type: "command", command: `touch ${cwd}/by-hook.txt` }] }] },
+        mcpServers: [{ evil: { command: "touch", args: [`${cwd}/by-server.txt`] } }],
+        permissionMode: "acceptEdits",
+      },
+    });
+    const given = await run(cwd, "-p", "Do it.", ...wide, ...refuse, "--agents", agents);
+    expect({ code: given.code, out: given.out }, given.err).toEqual({ code: 0, out: "Done.\n" });
+    expect(readdirSync(cwd)).toEqual([]);
+    const cut = [
+      "The mode bypassPermissions of the plan does not count here; the mode is default.",
+      "Allow rules of the plan do not count here: Bash(touch by-rule.txt).",
+      "Hooks of the agent helper in the plan do not run here.",
+      "MCP servers of the agent helper in the plan are not started here.",
+      "The mode acceptEdits of the agent helper in the plan does not count here.",
+    ];
+    for (const sentence of cut) {
+      expect(given.err).toContain(sentence);
+      expect(strict.said()).toContain(sentence);
+    }
+    // The same in a row that only names options, as another program writes it.
+    const workspace = { type: "pinned", directory: cwd, machine: hostname() } as const;
+    const options = { permissionMode: "bypassPermissions", allowedTools: ["Bash"] } as const;
+    const row = { prompt: "Do it.", workspace, options, approvals: "refuse", queue: "strict" } as const;
+    const id = await startSession(store, row);
+    expect(await waitForEnd(store, id, { timeoutMs: 20_000 })).toMatchObject({ status: "completed" });
+    expect(readdirSync(cwd)).toEqual([]);
+    strict.process.kill("SIGTERM");
+    const open = await startWorker("open", "--queue", "strict", "--accept-rights", "rules,bypass");
+    const accepted = await run(cwd, "-p", "Do it.", ...wide, ...refuse);
+    expect({ code: accepted.code, out: accepted.out }, accepted.err).toEqual({ code: 0, out: "Done.\n" });
+    expect(readdirSync(cwd).toSorted()).toEqual(["by-mode.txt", "by-rule.txt"]);
+    open.process.kill("SIGTERM");
   });
 
   test("--approvals refuse refuses what rules leave open instead of waiting [CLU-4]", async () => {

@@ -96,6 +96,23 @@ describe("what a child may call", () => {
   });
 });
 
+test("a program that takes questions is asked by its agents without an approver [TLS-9]", async () => {
+  const options = ["red", "blue"].map((label) => ({ label, description: label }));
+  const question = { question: "Which colour?", header: "Colour", options };
+  const asks = calling({ name: "AskUserQuestion", input: { questions: [question] } });
+  const host = createFakeHost({ answers: { "Which colour?": "blue" } });
+  await using sample = await createSampleRuntime([asks, "Blue.", asks, "Child: blue.", asks, "None."], {
+    host,
+  });
+  expect(await sample.runtime.run("Paint.").text).toBe("Blue.");
+  expect(host.questions).toHaveLength(1);
+  expect(await sample.runtime.spawn("general-purpose", "Paint.").text).toBe("Child: blue.");
+  expect(host.questions).toHaveLength(2);
+  const { denials } = await sample.runtime.run("Paint.", { permissionMode: "dontAsk" }).result;
+  expect(denials).toHaveLength(1);
+  expect(host.questions).toHaveLength(2);
+});
+
 describe("what a program says about a child", () => {
   test("[DEF-10] a prompt made for the task, and a word at its end", async () => {
     const ends: string[] = [];

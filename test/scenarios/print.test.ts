@@ -76,6 +76,21 @@ describe("output formats [CLI-1]", () => {
     });
   });
 
+  test.skipIf(isWindows)(
+    "a command in the background that never ends does not hold the result for programs",
+    async () => {
+      const command = "echo $$ > server.pid; while :; do sleep 0.1; done";
+      const server = { calls: [{ name: "Bash", input: { command, run_in_background: true } }] };
+      const stage = await createStage([server, "The server runs."]);
+      const given = ["--output-format", "json", "--allowedTools", "Bash"];
+      const { code, out } = await stage.run(["-p", "Start the server.", ...given]);
+      expect({ code, result: JSON.parse(out).result }).toEqual({ code: 0, result: "The server runs." });
+      const pid = Number(readFileSync(join(stage.cwd, "server.pid"), "utf8"));
+      expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+    },
+    60_000,
+  );
+
   test("stream-json is everything that happens, one message per line", async () => {
     const stage = await createStage([{ text: "Looking.", ...read("a.txt") }, "Hello."]);
     stage.write("a.txt", "hello\n");
@@ -282,6 +297,19 @@ describe("sessions", () => {
 });
 
 describe("agents", () => {
+  test("a child whose call does not say where it runs is waited for, with JSON as with text [BGR-1]", async () => {
+    for (const format of ["text", "json", "stream-json"]) {
+      const stage = await createStage([
+        { calls: [{ name: "Agent", input: { description: "Look", prompt: "CHILD: look." } }] },
+        "Seen by the child.",
+        "Done.",
+      ]);
+      const { code } = await stage.run(["-p", "go", "--output-format", format, "--verbose"]);
+      expect(code).toBe(0);
+      expect(JSON.stringify(asked(stage, 2)?.messages)).toContain("Seen by the child.");
+    }
+  });
+
   test("--agent brings its prompt, its tools and its model [TLS-1, TLS-6, SPN-3]", async () => {
     const stage = await createStage(["Reviewed."]);
     stage.write(

@@ -209,7 +209,7 @@ describe("what a server says for one session [SDK-1]", () => {
       forChild({ text: "Child done." }),
       forMain({ text: "Main done." }),
     ]);
-    const asked: { sessionId: string; agentId: string; path: readonly { name: string }[] }[] = [];
+    const asked: { sessionId: string; agentId: string; agentPath: readonly { name: string }[] }[] = [];
     await using session = await sample.runtime.open({
       approver: {
         approve: async (request) => {
@@ -219,9 +219,9 @@ describe("what a server says for one session [SDK-1]", () => {
       },
     });
     const { agents } = await session.run("Go.").result;
-    const question = asked.find(({ path }) => path.length === 2);
+    const question = asked.find(({ agentPath }) => agentPath.length === 2);
     expect(question).toMatchObject({ sessionId: session.id, agentId: agents[1]?.agentId });
-    expect(question?.path.map(({ name }) => name)).toEqual(["main", "general-purpose"]);
+    expect(question?.agentPath.map(({ name }) => name)).toEqual(["main", "general-purpose"]);
   });
 
   test("a session has a folder, variables and hooks of its own; tools are told whose they are", async () => {
@@ -293,6 +293,14 @@ describe("defaults of a runtime [SDK-1]", () => {
     expect(JSON.stringify(sample.requests[2]?.system)).toContain("You are strict.");
     await using session = await sample.runtime.open();
     expect(session.plan.maxTurns?.value).toBe(7);
+  });
+});
+
+test("what a stranger writes is plain text in a runtime without slash commands [SDK-1]", async () => {
+  await using sample = await createSampleRuntime(["Shrugged."], { slashCommands: false });
+  expect(await sample.runtime.run("/shrug").text).toBe("Shrugged.");
+  await expect(sample.runtime.run("/shrug", { slashCommands: true }).text).rejects.toMatchObject({
+    code: "unknown_command",
   });
 });
 

@@ -232,7 +232,9 @@ async function interrupt(state: HostState, stopsTasks: boolean): Promise<boolean
 async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   const { state, options } = context;
   const { queue, commands, context: command } = options.connection();
-  using patience = createPatience(backgroundWaitOf(command.host.environment));
+  const limitMs = backgroundWaitOf(command.host.environment);
+  using patience = createPatience(limitMs);
+  using commandPatience = createPatience(Math.min(limitMs, commandWaitMs));
   const stopped = new Promise<void>((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true }),
   );
@@ -242,17 +244,21 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
       for (let change = state.changes.shift(); change !== undefined; change = state.changes.shift())
         await change();
       const session = state.opened === undefined && !queue.hasPrompt() ? undefined : await ready(context);
-      const isBusy = session?.hasBackgroundWork() === true || commands.isBusy();
+      const hasChildren = session?.hasBackgroundWork() === true;
+      const isBusy = hasChildren || commands.isBusy();
       const prompt = session === undefined ? undefined : nextPrompt(session, queue.next(), commands);
       if (session !== undefined && prompt !== undefined) {
         setState(context, "running");
+        commandPatience.stop();
         await (isClear(prompt)
           ? clear(context, session, prompt)
           : runTurn(session, prompt, { context, signal }));
         continue;
       }
-      if (state.hasEndedInput && (!isBusy || patience.isOver())) break;
-      if (state.hasEndedInput) patience.start(() => queue.ring());
+      const waiting = hasChildren ? patience : commandPatience;
+      if (state.hasEndedInput && (!isBusy || waiting.isOver())) break;
+      if (hasChildren) commandPatience.stop();
+      if (state.hasEndedInput) waiting.start(() => queue.ring());
       if (session !== undefined && state.reported !== undefined && !isBusy) setState(context, "idle");
       await Promise.race([bell, stopped]);
     }
@@ -264,18 +270,27 @@ async function run(context: TurnContext, signal: AbortSignal): Promise<number> {
   return state.lastIsError ? 1 : 0;
 }
 
+/** How long commands in the background are waited for when nothing else is left: a server would run for ever. */
+const commandWaitMs = 5_000;
+
 function createPatience(limitMs: number) {
   let timer: NodeJS.Timeout | undefined;
   let over = false;
+  const stop = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    over = false;
+  };
   return {
     isOver: () => over,
+    stop,
     start(ring: () => void): void {
       timer ??= setTimeout(() => {
         over = true;
         ring();
       }, limitMs);
     },
-    [Symbol.dispose]: () => clearTimeout(timer),
+    [Symbol.dispose]: stop,
   };
 }
 

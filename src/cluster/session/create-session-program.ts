@@ -1,14 +1,24 @@
 // @io
 import type { ApprovalAnswer } from "../../permissions/approver.ts";
+import type { PermissionMode } from "../../permissions/permission-policy.ts";
 import { treeLimitsOf } from "../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import { type AcceptedRight, narrowDefinition } from "../../planning/within-own-rights.ts";
+import { planWithin } from "../../runtime/plan-within.ts";
 import { resultText } from "../../tasks/result-text.ts";
 import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
 import type { Message } from "../agent-records.ts";
 import { openWorkspace } from "../workspace/open-workspace.ts";
 import { refuseWorkspace } from "../workspace/refuse-workspace.ts";
 import { createStoreExecutor } from "./create-store-executor.ts";
-import { type PlannedChild, readPlanAgents, readTravellingPlan, type SessionPlan } from "./session-plan.ts";
+import {
+  type PlannedChild,
+  readPlanAgents,
+  readTravellingPlan,
+  type SessionPlan,
+  type TravellingOptions,
+} from "./session-plan.ts";
 import {
   type Question,
   readSessionMessage,
@@ -46,7 +56,8 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
       signal: context.signal,
       confirm: context.confirm,
     });
-    const work: SessionWork = { options, context, progress, workspace, prompt };
+    const accepts = acceptedOf(options, context.agent);
+    const work: SessionWork = { options, context, progress, workspace, prompt, accepts };
     try {
       return await (plan.type === "session" ? runSession(plan, work) : runChild(plan, work));
     } finally {
@@ -56,25 +67,70 @@ export function createSessionProgram(options: SessionProgramOptions): AgentProgr
 }
 
 function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcome> {
-  const { sessionId, options, agents, remoteChildren, partialMessages, approvals, workspace } = plan;
+  const { sessionId, agents, remoteChildren, partialMessages, approvals, workspace } = plan;
+  const { accepts } = work;
   const decided = plan.plan === undefined ? undefined : inWorkspace(plan.plan, workspace, work.workspace);
+  const { options, ...wish } = withinAccepted(plan.options, decided, accepts);
+  const definitions = agents === undefined ? [] : readPlanAgents(agents);
+  const narrowed = definitions.map((definition) => narrowDefinition(definition, undefined, accepts));
+  const cut = [...wish.cut, ...narrowed.flatMap((one) => one.cut)];
   return runInRuntime(work, {
     sessionId,
-    ...(decided === undefined ? {} : { wrapPlan: (own) => withinWorker(decided, own) }),
+    wrapPlan(own) {
+      const wanted = decided ?? { ...own, policy: { ...own.policy, mode: wish.mode ?? own.policy.mode } };
+      const made = withinWorker(wanted, own, accepts);
+      const all = { ...made, notes: [...new Set([...made.notes, ...cut])] };
+      sayCut(
+        work,
+        all.notes.filter((note) => !wanted.notes.includes(note) && !own.notes.includes(note)),
+      );
+      return all;
+    },
     ...(partialMessages === true ? { partialMessages } : {}),
     ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
     ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
     maxBudgetUsd: options.maxBudgetUsd,
-    ...(agents === undefined ? {} : { agents: readPlanAgents(agents) }),
+    ...(agents === undefined ? {} : { agents: narrowed.map(({ value }) => value) }),
     async start(runtime, signal) {
       const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
-      // The mode was decided with the plan; whether it is allowed here is decided here.
-      const mode = decided === undefined ? {} : { permissionMode: decided.policy.mode };
-      const session = await runtime.open({ ...options, ...mode, ...own, takeOver });
+      const session = await runtime.open({ ...options, ...own, takeOver });
       publishOpened(work.context, session);
       return session.stream(work.prompt.text, signal);
     },
   });
+}
+
+/** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
+function withinAccepted(
+  given: TravellingOptions,
+  decided: RunPlan | undefined,
+  accepts: readonly AcceptedRight[],
+): { readonly options: TravellingOptions; readonly mode?: PermissionMode; readonly cut: readonly string[] } {
+  const { permissionMode, skipPermissions, allowedTools = [], ...rest } = given;
+  // The mode was decided with the plan; whether it is allowed here is decided here.
+  const mode = decided?.policy.mode ?? (skipPermissions === true ? "bypassPermissions" : permissionMode);
+  const takesMode = mode !== undefined && accepts.includes(mode === "bypassPermissions" ? "bypass" : "mode");
+  const takesRules = accepts.includes("rules");
+  return {
+    options: {
+      ...rest,
+      ...(takesMode ? { permissionMode: mode } : {}),
+      ...(takesRules && allowedTools.length > 0 ? { allowedTools } : {}),
+    },
+    ...(mode === undefined ? {} : { mode }),
+    // With a plan they are among its rules, and said there.
+    cut:
+      takesRules || decided !== undefined || allowedTools.length === 0
+        ? []
+        : [`Allow rules of the plan do not count here: ${allowedTools.join(", ")}.`],
+  };
+}
+
+/** What was asked for and does not hold on this worker is said to its operator as well. */
+function sayCut({ options, context }: SessionWork, notes: readonly string[]): void {
+  if (notes.length === 0) return;
+  const advice = "`--accept-rights` says what a worker accepts of plans.";
+  options.runtime.onWarning?.(`${context.agent}: ${notes.join(" ")} ${advice}`);
 }
 
 /** The plan of a child, decided elsewhere, as `retinue run-plan` carries it out. */
@@ -86,7 +142,12 @@ function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWor
     async start(runtime, signal) {
       const session = await runtime.open({ sessionId, childrenOnly: true, limits: { tree }, takeOver });
       const placed = inWorkspace(plan, workspace, work.workspace);
-      const handle = session.runPlan({ ...withPrompt(placed, work), sessionId });
+      const narrowed = await planWithin(withPrompt(placed, work), session, work.accepts);
+      sayCut(
+        work,
+        narrowed.notes.filter((note) => !placed.notes.includes(note)),
+      );
+      const handle = session.runPlan({ ...narrowed, sessionId });
       // Not as if somebody had stopped the agent itself: another worker continues it.
       const close = (): void => void session.close().catch(() => undefined);
       if (signal.aborted) close();
@@ -102,6 +163,10 @@ const takeOver = true;
 function withPrompt(plan: ChildPlan, { progress, prompt }: SessionWork): ChildPlan {
   if (!progress.hasTranscript) return plan;
   return { ...plan, task: { ...plan.task, resumed: true, prompt: prompt.text } };
+}
+
+function acceptedOf({ accepts = [] }: SessionProgramOptions, agent: string): readonly AcceptedRight[] {
+  return typeof accepts === "function" ? accepts(agent) : accepts;
 }
 
 function firstPrompt(plan: SessionPlan | PlannedChild): string {

@@ -5,6 +5,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ModelFacts } from "../../model/model.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AcceptedRight } from "../../planning/within-own-rights.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import type { AgentsInput, RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import { stoppedEnding } from "../../runtime/run-handle.ts";
@@ -37,6 +38,8 @@ export interface SessionProgramOptions {
   readonly runtime: WorkerRuntimeOptions;
   /** A folder of this process for copies of repositories and transcripts. */
   readonly workspaces: string;
+  /** What it accepts of plans beyond its own rights: of all agents, or of the one that is named; nothing when absent. */
+  readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]);
   /** Where it works; without any, in every folder that a plan names. */
   readonly folders?: readonly string[];
   /** The limits that all workers of the store share. */
@@ -51,6 +54,8 @@ export interface SessionWork {
   readonly progress: SessionProgress;
   readonly workspace: Workspace;
   readonly prompt: Prompt;
+  /** What of the plan counts beyond the rights of this worker. */
+  readonly accepts: readonly AcceptedRight[];
 }
 
 export interface Prompt {
@@ -101,6 +106,10 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
         agent: context.agent,
         budget,
         coolDowns: options.coolDowns,
+        // It may be this worker's network alone: another one is tried before minutes are spent on it.
+        async unreachable(message) {
+          if (await context.canRunElsewhere()) stop.abort(new RetinueError("connection-failed", message));
+        },
       }),
     hooks: [
       ...(options.runtime.hooks ?? []),
@@ -261,6 +270,8 @@ export interface SessionOpened {
   readonly decidedModel: RunPlan["model"];
   readonly tools: RunPlan["tools"];
   readonly mcpServers: ReturnType<Session["mcpServers"]>;
+  /** What was asked for and does not count on this worker; one of an earlier version does not say it. */
+  readonly notes?: RunPlan["notes"];
 }
 
 export function publishOpened(context: Pick<AgentContext, "publish">, session: Session): void {
@@ -271,6 +282,7 @@ export function publishOpened(context: Pick<AgentContext, "publish">, session: S
     decidedModel: plan.model,
     tools: plan.tools,
     mcpServers: session.mcpServers(),
+    notes: plan.notes,
   };
   context.publish(JSON.parse(JSON.stringify(opened)) as JsonValue);
 }

@@ -1,50 +1,66 @@
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
+import type { PermissionPolicy } from "../../permissions/permission-policy.ts";
 import { inWorktree } from "../../planning/in-worktree.ts";
-import {
-  type Decided,
-  joined,
-  type RunLimits,
-  type RunPlan,
-  withinSession,
-} from "../../planning/plan-tools.ts";
+import type { Decided, RunLimits, RunPlan } from "../../planning/plan-tools.ts";
+import { type AcceptedRight, narrowPolicy } from "../../planning/within-own-rights.ts";
 import type { GrantedTool } from "../../tools/grants/tool-grants.ts";
 import type { Workspace } from "../workspace/open-workspace.ts";
 import type { WorkspacePlan } from "../workspace/workspace-plan.ts";
 
 /**
  * A main agent's plan that was decided elsewhere, carried out here. `own` is what this worker would have decided for the same
- * request. What the model is sent and which tools it has come from the plan; what this worker forbids holds as well, limits are the
- * lower of both, and what only a worker knows is its own: tools of its MCP servers and program, folders, the sandbox.
+ * request. What the model is sent and which tools it has come from the plan; what either forbids holds, limits are the lower of
+ * both, and what is allowed is decided by this worker: the plan adds to it only what `accepts` names. What only a worker knows is
+ * its own: tools of its MCP servers and program, folders, the sandbox.
  */
-export function withinWorker(plan: RunPlan, own: RunPlan): RunPlan {
-  const { policy } = withinSession(plan, own);
-  const { allow, ask, deny, deniesInsteadOfAsking } = policy;
+export function withinWorker(plan: RunPlan, own: RunPlan, accepts: readonly AcceptedRight[]): RunPlan {
+  const { policy, cut } = narrowPolicy(plan.policy, own.policy, accepts);
+  const tools = joinTools(plan.tools, own.tools);
   // The program that asked is elsewhere, and starts no agents here.
-  const { programSpawn: _programSpawn, ...planned } = plan;
+  const { memory: _memory, mcpServers: _servers, programSpawn: _programSpawn, ...rest } = plan;
   return {
-    ...planned,
+    ...rest,
     sessionId: own.sessionId,
     agent: own.agent,
     model: own.model,
     // The prompt names the model; where no one had named one, this worker has chosen it.
     system: plan.system.map((text) => text.replaceAll(plan.model.value, own.model.value)),
-    tools: joinTools(plan.tools, own.tools),
+    tools,
     spawn: own.spawn === "none" ? "none" : plan.spawn,
-    policy: {
-      ...own.policy,
-      allow: joined(allow, own.policy.allow),
-      ask,
-      deny,
-      ...(deniesInsteadOfAsking === true ? { deniesInsteadOfAsking } : {}),
-    },
+    policy: { ...policy, ...joinScopes(plan.policy, own.policy, tools) },
     ...lowerOf("maxTurns", plan.maxTurns, own.maxTurns),
     ...lowest("limits", plan, own),
     ...lowest("treeLimits", plan, own),
     ...(own.mcpServers === undefined ? {} : { mcpServers: own.mcpServers }),
     ...(own.memory === undefined ? {} : { memory: own.memory }),
     directory: own.directory,
-    notes: [...new Set([...plan.notes, ...own.notes])],
+    notes: [...new Set([...plan.notes, ...own.notes, ...cut])],
+  };
+}
+
+/** This worker's own, with what the plan excludes as well. */
+function joinScopes(
+  { toolScopes: planned = [] }: PermissionPolicy,
+  { toolScopes: own = [] }: PermissionPolicy,
+  tools: readonly GrantedTool[],
+): Pick<PermissionPolicy, "toolScopes"> {
+  const last = own.at(-1);
+  if (last === undefined) return {};
+  const deny = planned.flatMap((scope) => scope.deny ?? []);
+  const removes = planned.flatMap((scope) => scope.removes ?? []);
+  const onlyReads = last.onlyReads === true || planned.some((scope) => scope.onlyReads === true);
+  return {
+    toolScopes: [
+      ...own.slice(0, -1),
+      {
+        ...last,
+        tools,
+        ...(deny.length === 0 ? {} : { deny: [...new Set([...(last.deny ?? []), ...deny])] }),
+        ...(removes.length === 0 ? {} : { removes: [...new Set([...(last.removes ?? []), ...removes])] }),
+        ...(onlyReads ? { onlyReads } : {}),
+      },
+    ],
   };
 }
 

@@ -83,6 +83,8 @@ export interface AuthorizeDependencies {
   readonly canUseTool?: CanUseTool;
   /** Puts to a person what rules and the program leave open; absent when no one can be asked. */
   readonly askPerson?: AskPerson;
+  /** Whether the program takes questions that tools put to people; then such a tool needs no one else to be asked. */
+  readonly takesQuestions?: () => boolean;
   /** The folder calls start in now; a shell may have moved it. */
   readonly directory: () => string;
   /** Files that steer programs, and whose change was allowed before. */
@@ -142,8 +144,12 @@ async function judgeCall(
   },
 ): Promise<Judged> {
   const { plan, canUseTool, askPerson, beforeAsk, directory } = dependencies;
-  const attended = canUseTool !== undefined || askPerson !== undefined || beforeAsk !== undefined;
   const { name, effect } = tool;
+  const attended =
+    canUseTool !== undefined ||
+    askPerson !== undefined ||
+    beforeAsk !== undefined ||
+    (effect === "interact" && dependencies.takesQuestions?.() === true);
   const planned = askPerson?.policy() ?? plan.policy;
   const live = dependencies.livePolicy?.(planned) ?? planned;
   const granted = withRights(withRights(live, dependencies.rights?.()), grants.rights());

@@ -59,7 +59,8 @@ export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
   const { capabilities } = parts;
   const stop = createStopMark(capabilities);
   const searchPath = () => parts.toolContext(noCall).environment["PATH"];
-  const own = createAuthorize({ ...parts, plan, searchPath, ...foldAsking(capabilities) });
+  const takesQuestions = () => parts.toolContext(noCall).host.ask !== undefined;
+  const own = createAuthorize({ ...parts, plan, searchPath, takesQuestions, ...foldAsking(capabilities) });
   const whole = capabilities.reduce((next, { beforeCall }) => beforeCall?.(next) ?? next, own);
   const authorize = stop.watch(whole);
   const ask = stop.watch(own);

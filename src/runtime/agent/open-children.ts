@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Message, UserMessage } from "../../conversation/message.ts";
 import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
+import { RetinueError } from "../../foundation/retinue-error.ts";
 import { loadSession } from "../../journal/session-choices.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
-import { withMode } from "../../permissions/permission-policy.ts";
+import { isInside, withMode } from "../../permissions/permission-policy.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
@@ -232,6 +233,12 @@ function openSource(parts: ChildrenParts, facts: ReturnType<typeof spawnFacts>) 
         nextQueued,
       }),
     loadHistory: async ({ transcript, messages }) => {
+      // A plan could name any file; what other sessions have said is not for this one.
+      if (transcript !== files.transcript && !isInside(transcript, [files.directory]))
+        throw new RetinueError(
+          "unreadable-plan",
+          `The plan continues ${transcript}, which is no file of its session.`,
+        );
       const loaded = await loadSession(transcript);
       return loaded.messages.slice(0, messages);
     },

@@ -177,6 +177,7 @@ const defaultChecks: Readonly<Record<(typeof sessionDefaults)[number], Check>> =
   maxBudgetUsd: number,
   limits: thing,
   background: oneOf(["wait", "leave", "stop"]),
+  slashCommands: flag,
 };
 
 const runtimeChecks: Readonly<Record<string, Check>> = { ...ownChecks, ...defaultChecks };
@@ -202,7 +203,6 @@ const sessionChecks: Readonly<Record<string, Check>> = {
   permissionPromptTool: text,
   planOnly: flag,
   offlineDemo: flag,
-  slashCommands: flag,
   mentions: flag,
   resumeAt: text,
   resumeDrops: text,

@@ -84,6 +84,7 @@ export const sessionDefaults = [
   "maxBudgetUsd",
   "limits",
   "background",
+  "slashCommands",
 ] as const satisfies readonly (keyof SessionOptions)[];
 
 /** Options for all sessions of a runtime. All have defaults. */

@@ -8,6 +8,11 @@ export { treeLimitsOf } from "../../planning/limit-plan.ts";
 export type { ChildPlan, Overridden } from "../../planning/plan-run.ts";
 export type { Decided, RunLimits, RunPlan } from "../../planning/plan-tools.ts";
 export { readChildPlan } from "../../planning/read-child-plan.ts";
+export {
+  type AcceptedRight,
+  acceptableRights,
+  parseAcceptedRights,
+} from "../../planning/within-own-rights.ts";
 
 /** Where a value of a plan came from; with its place where that is a file. */
 export interface PlanOrigin {

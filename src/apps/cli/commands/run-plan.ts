@@ -1,21 +1,30 @@
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { readFileSync, realpathSync } from "node:fs";
+import { isAbsolute, relative, resolve, sep } from "node:path";
 import { checkWorkingFolder } from "../../../foundation/find-working-folder.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
+import { planWithin } from "../../../runtime/plan-within.ts";
 import { type ChildPlan, readChildPlan, treeLimitsOf } from "../../../runtime/project/plan-origins.ts";
 import { createPrinter, printFailure } from "../create-printer.ts";
 import { exitCodeOf } from "../end-signal.ts";
 import { createPrintRuntime, openPrintSession } from "../open-print-session.ts";
 import { type PrintOptions, readPrintOptions } from "../print-options.ts";
+import { readAcceptedRights } from "../read-accepted-rights.ts";
 import { type CommandContext, misuse } from "../session-options.ts";
+import { stripControlCharacters } from "../views/strip-control-characters.ts";
 
 /** `retinue run-plan FILE`: carries out the plan of a child agent in this process, and prints its answer as `-p` does. */
-export async function runPlan(context: CommandContext, file: string, options: PrintOptions): Promise<number> {
+export async function runPlan(
+  context: CommandContext,
+  file: string,
+  options: PrintOptions & { readonly acceptRights?: string },
+): Promise<number> {
   const { host } = context;
+  const accepts = readAcceptedRights(options.acceptRights);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   refuseIdleOptions(options);
   const plan = await loadPlan(host, file, options);
   await checkWorkingFolder(plan.directory);
+  refuseOtherFolder(plan, host.cwd);
   const stop = new AbortController();
   const forget = host.onInterrupt((reason) => stop.abort(reason));
   const { closed } = host.stdout;
@@ -29,7 +38,10 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
       if (!signal.aborted) printFailure(host, { ...request, session: own }, error);
       throw error;
     });
-    const handle = session.runPlan(plan);
+    const within = await planWithin(plan, session, accepts);
+    for (const note of within.notes.filter((text) => !plan.notes.includes(text)))
+      host.stderr.write(`retinue: ${stripControlCharacters(note)} See --accept-rights.\n`);
+    const handle = session.runPlan(within);
     // Not as if someone had stopped the agent itself: it can be resumed like one whose process died.
     const end = (): void => void session.close().catch(() => undefined);
     signal.addEventListener("abort", end, { once: true });
@@ -45,6 +57,17 @@ export async function runPlan(context: CommandContext, file: string, options: Pr
   } finally {
     forget();
   }
+}
+
+/** Whoever starts the command says where it works; a file could name any folder, and what is in it would be read without asking. */
+function refuseOtherFolder({ sessionDirectory }: ChildPlan, cwd: string): void {
+  const planned = realpathSync(sessionDirectory);
+  const below = relative(realpathSync(cwd), planned);
+  if (below !== ".." && !below.startsWith(`..${sep}`) && !isAbsolute(below)) return;
+  throw misuse(
+    `The plan is for ${planned}, which is not below the current folder.`,
+    "Read it, then run it in that folder if that is meant.",
+  );
 }
 
 /** The transcript of a new agent is there already. */

@@ -62,6 +62,12 @@ const planCommands: readonly CommandEntry[] = [
   {
     usage: "run-plan <file>",
     description: "Carries out the plan of a child agent, written by plan --json.",
+    options: [
+      {
+        flags: "--accept-rights <list>",
+        description: "what counts of the plan beyond your own rights: rules, mode, bypass, programs; all",
+      },
+    ],
     run: async (context, options, [file]) =>
       (await import("../commands/run-plan.ts")).runPlan(context, file, options),
   },

@@ -1,4 +1,5 @@
 import { followSession } from "../../../cluster/follow-session.ts";
+import type { ServeSessionsOptions } from "../../../cluster/serve-sessions.ts";
 import type { SessionOpened } from "../../../cluster/session/session-work.ts";
 import type { StoreApproval } from "../../../cluster/session/store-approvals.ts";
 import { waitForEnd } from "../../../cluster/start-agent.ts";
@@ -8,6 +9,7 @@ import { findWorkspace, workspaceTypes } from "../../../cluster/workspace/find-w
 import type { RunEnding } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
+import { type AcceptedRight, acceptableRights } from "../../../runtime/project/plan-origins.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { loadPlan } from "../commands/run-plan.ts";
 import { createPrinter } from "../create-printer.ts";
@@ -15,6 +17,7 @@ import { loadAgentsOption, refuseBrokenOption } from "../load-agents-option.ts";
 import { createPrintRuntime, openPrintSession } from "../open-print-session.ts";
 import { type PrintOptions, type PrintRequest, readApprovals, readPrintOptions } from "../print-options.ts";
 import type { Printer } from "../printer.ts";
+import { readAcceptedRights } from "../read-accepted-rights.ts";
 import { readPrompt } from "../run-print.ts";
 import { misuse } from "../session-options.ts";
 import { cutTo, stripControlCharacters } from "../views/strip-control-characters.ts";
@@ -27,6 +30,7 @@ export interface PrintInStoreOptions extends PrintOptions {
   readonly remoteChildren?: boolean;
   readonly detach?: boolean;
   readonly json?: boolean;
+  readonly acceptRights?: string;
 }
 
 /** `retinue -p --store`: hands the prompt to the workers and shows what they do; leaving does not stop the agent. */
@@ -46,7 +50,8 @@ export async function printInStore(
   const sessionId = request.session.sessionId ?? crypto.randomUUID();
   return inPlace(
     context,
-    { ...options, agent: sessionId, directory: host.cwd },
+    // Where this process is the worker, whoever calls it has said which rights the session has.
+    { ...options, agent: sessionId, directory: host.cwd, accepts: acceptedFor(sessionId) },
     async (store, place, signal) => {
       await using runtime = createPrintRuntime(context, { sessionPersistence: false });
       const given = { ...request.session, sessionId, planOnly: true };
@@ -132,8 +137,11 @@ async function show(
 }
 
 /** The session as its worker has it. */
-function asOpened(session: Session, { model, decidedModel, tools, mcpServers }: SessionOpened): Session {
-  const plan = { ...session.plan, model: decidedModel, tools };
+function asOpened(
+  session: Session,
+  { model, decidedModel, tools, mcpServers, notes = session.plan.notes }: SessionOpened,
+): Session {
+  const plan = { ...session.plan, model: decidedModel, tools, notes };
   return { ...session, model, plan, mcpServers: () => mcpServers };
 }
 
@@ -148,7 +156,9 @@ export async function runPlanInStore(
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
   const plan = await loadPlan(host, file, options);
   const { sessionDirectory: directory } = plan;
-  return inPlace(context, { ...options, agent: plan.agent.id, directory }, async (store, place, signal) => {
+  const accepts = readAcceptedRights(options.acceptRights);
+  const start = { ...options, agent: plan.agent.id, directory, accepts };
+  return inPlace(context, start, async (store, place, signal) => {
     const id = await startPlan(store, { ...place, plan });
     if (options.detach !== true) await refuseMissing(context, store, id);
     const output = options.json === true ? "json" : request.output;
@@ -161,6 +171,12 @@ export async function runPlanInStore(
 interface Start extends PrintInStoreOptions {
   readonly agent: string;
   readonly directory: string;
+  readonly accepts: NonNullable<ServeSessionsOptions["accepts"]>;
+}
+
+/** Everything for one agent and its children, nothing for others that are in the store. */
+function acceptedFor(own: string): (agent: string) => readonly AcceptedRight[] {
+  return (agent) => (agent === own || agent.startsWith(`${own}/`) ? acceptableRights : []);
 }
 
 type Place = Pick<SessionRequest, "workspace" | "queue">;
@@ -197,11 +213,11 @@ async function inPlace(
 async function startOwnWorker(
   context: StoreContext,
   store: Store,
-  { detach, queue = [] }: PrintInStoreOptions,
+  { detach, queue = [], accepts }: Start,
 ): Promise<AsyncDisposable | undefined> {
   if (detach === true || !isForOneProcess(context.store)) return undefined;
   const { startWorker } = await import("./serve.ts");
-  const worker = await startWorker(context, store, { slots: ownSlots, queues: queue });
+  const worker = await startWorker(context, store, { slots: ownSlots, queues: queue, accepts });
   return { [Symbol.asyncDispose]: () => worker.drain(ownGraceMs) };
 }
 
@@ -281,6 +297,7 @@ const sessionOptions: ReadonlySet<string> = new Set(
 const planOptions: ReadonlySet<string> = new Set([
   ...displayOptions.split(" "),
   "dangerouslySkipPermissions",
+  "acceptRights",
 ]);
 
 /** What was asked for and would not hold on a worker is refused. */

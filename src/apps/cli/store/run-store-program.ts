@@ -84,11 +84,16 @@ function addAgentCommands(program: Command, run: Run): void {
   describe(
     program.command("run-plan <file>"),
     "Lets a worker carry out the plan of a child agent, written by plan --json.",
-  ).action((file: string, _, command: Command) =>
-    run(async (context) =>
-      (await import("./print-in-store.ts")).runPlanInStore(context, file, command.optsWithGlobals()),
-    ),
-  );
+  )
+    .option(
+      "--accept-rights <list>",
+      "where this process runs it: what counts of the plan beyond its own rights",
+    )
+    .action((file: string, _, command: Command) =>
+      run(async (context) =>
+        (await import("./print-in-store.ts")).runPlanInStore(context, file, command.optsWithGlobals()),
+      ),
+    );
   describe(
     program.command("studio"),
     "Serves a page for the browser that shows the sessions of the store live.",
@@ -145,6 +150,10 @@ function addAdminCommands(program: Command, run: Run): void {
     .option("--concurrency <n>", "how many agents run here concurrently", "4")
     .option("--has <need>", "something that agents may need, such as tool:deploy", collect)
     .option("--folder <path>", "a folder that is the same on every worker", collect)
+    .option(
+      "--accept-rights <list>",
+      "what counts of plans beyond the rights of this worker: rules, mode, bypass, programs; all",
+    )
     .option("--workspaces <folder>", "where copies of repositories go")
     .option("--grace <seconds>", "how long agents may take to reach the end of their turn", "20")
     .action((_, command: Command) =>

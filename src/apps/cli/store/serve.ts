@@ -1,8 +1,9 @@
-import { openStore } from "../../../cluster/open-store.ts";
+import { openStore, storeFolder } from "../../../cluster/open-store.ts";
 import { type ServeSessionsOptions, serveSessions } from "../../../cluster/serve-sessions.ts";
 import type { Store, Worker } from "../../../cluster/store.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { createMemoryReturn } from "../create-memory-return.ts";
+import { readAcceptedRights } from "../read-accepted-rights.ts";
 import { misuse } from "../session-options.ts";
 import { stripControlCharacters } from "../views/strip-control-characters.ts";
 import type { StoreContext } from "./run-store-program.ts";
@@ -12,6 +13,7 @@ export interface ServeStoreOptions {
   readonly queue?: readonly string[];
   readonly has?: readonly string[];
   readonly folder?: readonly string[];
+  readonly acceptRights?: string;
   readonly workspaces?: string;
   readonly grace: string;
 }
@@ -31,11 +33,12 @@ export async function serve(
     address.tenant === undefined ? {} : { tenant: address.tenant },
   );
   const { queue = [], has = [], folder = [], workspaces } = options;
-  const worker = await startWorker({ host, session }, store, {
+  const worker = await startWorker({ host, session, store: address }, store, {
     slots,
     queues: queue,
     has,
     folders: folder,
+    accepts: readAcceptedRights(options.acceptRights),
     ...(workspaces === undefined ? {} : { workspaces }),
     onRunning: createMemoryReturn(),
   });
@@ -53,7 +56,7 @@ export async function serve(
 
 /** Makes this process a worker with the options of the command. */
 export function startWorker(
-  { host, session }: Pick<StoreContext, "host" | "session">,
+  { host, session, store: { url } }: Pick<StoreContext, "host" | "session" | "store">,
   store: Store,
   options: Omit<ServeSessionsOptions, "runtime" | "onError">,
 ): Promise<Worker> {
@@ -71,7 +74,7 @@ export function startWorker(
       // As every command, a worker obeys settings files in full, unless it is started with fewer of them.
       settingSources: session.settingSources ?? ["user", "project", "local"],
       ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
-      ...(session.disallowedTools === undefined ? {} : { disallowedTools: session.disallowedTools }),
+      disallowedTools: [...(session.disallowedTools ?? []), ...storeRules(url)],
       ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
       ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
       ...(session.trust === true ? { trusted: true } : {}),
@@ -79,6 +82,11 @@ export function startWorker(
     },
     onError: (error, agent) => log(`${agent === undefined ? "" : `${agent}: `}${describeError(error)}`),
   });
+}
+
+/** Who could write to a store in a folder could answer questions in a person's place. */
+function storeRules(url: string): readonly string[] {
+  return url.startsWith("file:") ? [`Edit(/${storeFolder(url)}/**)`] : [];
 }
 
 function positive(name: string, text: string): number {
