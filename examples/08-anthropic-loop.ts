@@ -27,7 +27,7 @@ const runtime = createRuntime({
 });
 
 const client = new Anthropic({ baseURL: provider.url, apiKey: "none" });
-const agents = toAnthropicTools(await runtime.tools());
+const agents = toAnthropicTools(await runtime.loopTools());
 console.log("offers", agents.definitions.map(({ name }) => name).join(", "));
 
 const messages: Anthropic.MessageParam[] = [{ role: "user", content: "What is in this project?" }];

@@ -13,7 +13,7 @@ const runtime = createRuntime({ model: createScriptedModel(["There are five."]) 
 
 const { text, steps } = await generateText({
   model: createOpenAICompatible({ name: "local", baseURL: `${provider.url}/v1` })("any"),
-  tools: toAiSdkTools(await runtime.tools()),
+  tools: toAiSdkTools(await runtime.loopTools()),
   stopWhen: stepCountIs(20),
   prompt: "Who works here?",
 });

@@ -44,7 +44,7 @@ const cwd = fileURLToPath(new URL("workspace", import.meta.url));
 const runtime = createRuntime({ cwd, home, model, teams: true });
 const session = await runtime.open();
 
-const run = session.prompt("What does this project do, and is it tested?");
+const run = session.run("What does this project do, and is it tested?");
 console.log((await run.result).text);
 for (const { team, turns } of session.tasks.list())
   console.log(team?.member, team?.isIdle ? "idle" : "working", turns > 0);

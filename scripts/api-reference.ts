@@ -187,10 +187,11 @@ function firstLine(text: string): string {
   return text.slice(0, text.indexOf("\n"));
 }
 
-/** Where the first semicolon outside of brackets ends. */
+/** Where the first semicolon outside of brackets and comments ends. */
 function endOfStatement(text: string): number {
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
+    if (text.startsWith("/*", at)) at = text.indexOf("*/", at) + 1;
     const sign = text[at] ?? "";
     if ("{([".includes(sign)) depth += 1;
     if ("})]".includes(sign)) depth -= 1;

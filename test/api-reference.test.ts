@@ -17,6 +17,12 @@ describe("the API reference", () => {
     expect(subpaths.filter((name) => !index.includes(`\`${name.replace(".", "retinue")}\``))).toEqual([]);
   });
 
+  test("shows a union whole, also where its comments have semicolons", () => {
+    const page = readProjectFile("docs/api/retinue.md");
+    const union = /### RunEvent\n[\s\S]*?```typescript\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
+    expect(union).toMatch(/\{ readonly type: "run-ended"; readonly ending: RunEnding \};\n$/);
+  });
+
   test("shows signatures without bodies, with their comments", () => {
     const page = readProjectFile("docs/api/retinue.md");
     expect(page).toMatch(/### createRuntime\n\n[^#]*```typescript\nfunction createRuntime\(.*\): \w+;\n```/);

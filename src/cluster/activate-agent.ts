@@ -35,7 +35,7 @@ interface ActivateOptions {
   readonly version: string;
   /** What this worker has. */
   readonly has: readonly string[];
-  readonly health: Pick<WorkerHealth, "examine" | "worked">;
+  readonly health: Pick<WorkerHealth, "examine" | "worked" | "sickness">;
   /** How long an agent waits after its first failure; twice as long after each further one. */
   readonly pauseMs?: number | undefined;
 }
@@ -77,7 +77,7 @@ export async function activateAgent(
       await writer.append([toJson({ type: "released", worker: open })]);
     }
     await writer.append(claim(state, worker, version));
-    const context = createContext({ store, activation, state, history, writer });
+    const context = createContext({ store, activation, state, history, writer, sickness: health.sickness });
     let outcome: ProgramOutcome;
     try {
       outcome = await program(context);
@@ -185,16 +185,22 @@ async function isAlive({ engine }: Store, worker: string, own: string): Promise<
 }
 
 /** Whether the agent has failed here and another worker has not tried it yet. */
-async function isForOthers(
+async function isForOthers(store: Store, worker: string, state: AgentState): Promise<boolean> {
+  return state.attempts.failedOn.includes(worker) && canRunElsewhere(store, worker, state);
+}
+
+async function canRunElsewhere(
   { engine }: Store,
   worker: string,
   { attempts, needs }: AgentState,
 ): Promise<boolean> {
-  if (!attempts.failedOn.includes(worker)) return false;
-  const others = await engine.workers();
-  return others.some(
+  const all = await engine.workers();
+  return all.some(
     ({ id, has, ailment }) =>
-      !attempts.failedOn.includes(id) && ailment === undefined && missingNeeds(needs, has).length === 0,
+      id !== worker &&
+      !attempts.failedOn.includes(id) &&
+      ailment === undefined &&
+      missingNeeds(needs, has).length === 0,
   );
 }
 
@@ -266,10 +272,11 @@ interface ContextParts {
   readonly state: AgentState;
   readonly history: readonly LogEntry[];
   readonly writer: FencedWriter;
+  readonly sickness: AbortSignal;
 }
 
-function createContext({ store, activation, state, history, writer }: ContextParts): AgentContext {
-  const { agent, signal, draining } = activation;
+function createContext({ store, activation, state, history, writer, sickness }: ContextParts): AgentContext {
+  const { agent, signal } = activation;
   const perform = async <Result extends JsonValue>(seq: number, effect: Effect<Result>): Promise<Result> => {
     await activation.confirm();
     const result = await effect(idempotencyKey(agent, seq), signal);
@@ -287,7 +294,7 @@ function createContext({ store, activation, state, history, writer }: ContextPar
     readHistory: async () => [...history, ...(await store.log.read(agentLog(agent), state.lastSeq))],
     interrupted: state.openCalls,
     signal,
-    draining,
+    draining: AbortSignal.any([activation.draining, sickness]),
     confirm: activation.confirm,
     record: (entries, options) =>
       writer.append(
@@ -304,6 +311,7 @@ function createContext({ store, activation, state, history, writer }: ContextPar
       if (!state.children.includes(child)) await writer.append([toJson({ type: "spawned", agent: child })]);
       await startAgent(store, { agent: child, plan, needs, tree: state.tree, parent: agent });
     },
+    canRunElsewhere: () => canRunElsewhere(store, activation.worker, state),
     publish: (event) => store.bus.publish(liveTopic(agent), event),
   };
 }

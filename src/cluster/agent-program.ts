@@ -8,7 +8,7 @@ export type ProgramOutcome =
   | { readonly type: "ended"; readonly ending: Ending }
   /** Nothing to do until a message, an answer or a child's end arrives, or at the latest after `wakeAfterMs`. */
   | { readonly type: "parked"; readonly waitingFor: JsonValue; readonly wakeAfterMs?: number }
-  /** There is more to do, but this worker shuts down. */
+  /** There is more to do, but this worker shuts down, or its machine is sick. */
   | { readonly type: "yielded" };
 
 export interface ChildRequest {
@@ -47,6 +47,8 @@ export interface AgentContext {
   /** Messages that have arrived and were not taken before, each once. */
   receive(): Promise<readonly Message[]>;
   startChild(child: ChildRequest): Promise<void>;
+  /** Whether another worker is well, has what the agent needs, and has not failed with it. */
+  canRunElsewhere(): Promise<boolean>;
   /** Notifies watchers; may be lost. */
   publish(event: JsonValue): void;
 }

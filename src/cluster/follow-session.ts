@@ -111,7 +111,7 @@ function createAnswering(
     const answer = await approve({
       sessionId: agent,
       agentId: path.length > 1 ? approval.agent : "main",
-      path: path.map((name) => ({ id: name, name })),
+      agentPath: path.map((name) => ({ id: name, name })),
       callId: id,
       tool,
       // Input of a call comes from a model's JSON.

@@ -1,3 +1,4 @@
+import { RetinueError } from "../foundation/retinue-error.ts";
 import { classifyFault } from "./classify-fault.ts";
 
 export interface WorkerHealthOptions {
@@ -14,6 +15,8 @@ export interface WorkerHealthOptions {
 export interface WorkerHealth extends Disposable {
   /** Why it takes nothing; undefined while it does. */
   readonly ailment: string | undefined;
+  /** Aborted when this machine is found sick: what runs here is handed over at the end of its turn. Another one once it is well. */
+  readonly sickness: AbortSignal;
   /** Finds out whether an error was this machine's. */
   examine(error: unknown, agent: string): Promise<"host" | "unknown">;
   /** An agent got to the end of its activation here. */
@@ -34,6 +37,7 @@ export function createWorkerHealth({ probe, say }: WorkerHealthOptions): WorkerH
   let timer: NodeJS.Timeout | undefined;
   let pauseMs = firstPauseMs;
   const streak = new Set<string>();
+  let sickness = new AbortController();
 
   const look = async (error?: unknown): Promise<string | undefined> =>
     probe(error).catch((failure: unknown) => messageOf(failure));
@@ -44,13 +48,18 @@ export function createWorkerHealth({ probe, say }: WorkerHealthOptions): WorkerH
     timer = setTimeout(() => void lookAgain(longestMs), pauseMs).unref();
     pauseMs = Math.min(pauseMs * 2, longestMs);
   };
+  const fallSick = (found: string): void => {
+    putAside(found, maxPauseMs);
+    sickness.abort(new RetinueError("draining", found));
+  };
   const lookAgain = async (longestMs: number): Promise<void> => {
     const found = await look();
     if (found !== undefined) {
-      putAside(found, maxPauseMs);
+      fallSick(found);
       return;
     }
     ailment = undefined;
+    if (sickness.signal.aborted) sickness = new AbortController();
     say("this worker takes agents again");
     if (longestMs === maxPauseMs) pauseMs = firstPauseMs;
   };
@@ -58,10 +67,13 @@ export function createWorkerHealth({ probe, say }: WorkerHealthOptions): WorkerH
     get ailment() {
       return ailment;
     },
+    get sickness() {
+      return sickness.signal;
+    },
     async examine(error, agent) {
       const found = await look(error);
       if (found !== undefined) {
-        putAside(found, maxPauseMs);
+        fallSick(found);
         return "host";
       }
       streak.add(agent);
@@ -80,7 +92,7 @@ export function createWorkerHealth({ probe, say }: WorkerHealthOptions): WorkerH
     },
     async check() {
       const found = await look();
-      if (found !== undefined) putAside(found, maxPauseMs);
+      if (found !== undefined) fallSick(found);
     },
     [Symbol.dispose]() {
       clearTimeout(timer);

@@ -123,6 +123,26 @@ function isNamed(name: string, base: string): boolean {
   return namesakes.get(name)?.test(base) === true;
 }
 
+/** What shell scripts of the system start by its name alone, so that the search path decides what runs. */
+const startedByScript: ReadonlyMap<string, readonly string[]> = new Map([
+  ["zcat", ["gzip"]],
+  ["gunzip", ["gzip"]],
+  ["bzcat", ["bzip2"]],
+  ["bunzip2", ["bzip2"]],
+  ["xzcat", ["xz"]],
+  ["egrep", ["grep"]],
+  ["fgrep", ["grep"]],
+  ["which", []],
+]);
+
+function doubtAmong(names: readonly string[], options: ResolveOptions): string | undefined {
+  for (const name of names) {
+    const found = resolveProgram(name, options);
+    if (found.type === "unsure") return found.reason;
+  }
+  return undefined;
+}
+
 /** Scripts that belong to the system, and those of npm, whose interpreter must then be one that is known. */
 function doubtAboutScript(
   name: string,
@@ -132,7 +152,10 @@ function doubtAboutScript(
   const [interpreter = "", ...rest] = (start.slice(2).split("\n")[0] ?? "").trim().split(/\s+/);
   const isSystems = /^\/(?:usr\/)?s?bin\//.test(real) || /^\/(?:nix|gnu)\/store\//.test(real);
   if (isSystems && /^\/(?:usr\/bin|bin|nix\/store\/.+|gnu\/store\/.+)\/[\w.+-]+$/.test(interpreter)) {
-    if (posix.basename(interpreter) !== "env") return undefined;
+    const started = startedByScript.get(name);
+    const isShell = /^(?:ba|da|k|z)?sh$/.test(posix.basename(interpreter));
+    if (started !== undefined) return doubtAmong(started, options);
+    if (!isShell && posix.basename(interpreter) !== "env") return undefined;
   }
   const isNpm = /\/node_modules\/npm\/bin\/np[mx]-cli\.js$/.test(real);
   if (isNpm && /^\/(?:usr\/)?bin\/env$/.test(interpreter) && rest.length === 1 && rest[0] === "node") {

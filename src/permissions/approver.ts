@@ -7,10 +7,10 @@ export interface AskingAgent {
 /** A call that rules leave open, as a person is to see it. */
 export interface ApprovalRequest {
   readonly sessionId: string;
-  /** The agent whose call it is: the last of the path. */
+  /** The agent whose call it is: the last of `agentPath`. */
   readonly agentId: string;
   /** From the main agent to the one whose call it is; never empty. */
-  readonly path: readonly AskingAgent[];
+  readonly agentPath: readonly AskingAgent[];
   readonly callId: string;
   readonly tool: string;
   /** Exactly what would run. */

@@ -5,7 +5,7 @@ import { createAskQueue } from "./ask-queue.ts";
 const requestOf = (agent: string, callId: string): ApprovalRequest => ({
   sessionId: "s1",
   agentId: agent,
-  path: [
+  agentPath: [
     { id: "main", name: "main" },
     { id: agent, name: agent },
   ],
@@ -179,5 +179,5 @@ describe("the queue of questions", () => {
 });
 
 it("names an agent by the way from the main agent to it", () => {
-  expect(describeAskingPath(requestOf("Explore", "x").path)).toBe("main → Explore");
+  expect(describeAskingPath(requestOf("Explore", "x").agentPath)).toBe("main → Explore");
 });

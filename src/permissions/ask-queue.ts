@@ -93,7 +93,7 @@ function createTurnQueue(approver: Approver): AskQueue {
     recheck: () => undefined,
     async ask(request, { signal, answered }) {
       signal.throwIfAborted();
-      await waitForTurn(request.path.at(-1)?.id ?? "", signal);
+      await waitForTurn(request.agentPath.at(-1)?.id ?? "", signal);
       try {
         const known = answered?.();
         if (known !== undefined) return known;

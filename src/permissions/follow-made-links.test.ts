@@ -2,8 +2,9 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { PathFact } from "./call-facts.ts";
 import { decide, type PermissionPolicy } from "./decide.ts";
-import { passedBy } from "./follow-made-links.ts";
+import { followMadeLinks, passedBy } from "./follow-made-links.ts";
 import { gatherCallFacts } from "./gather-call-facts.ts";
 import { parseRule, type RuleList } from "./rules/parse-rule.ts";
 
@@ -131,4 +132,23 @@ test.each([
   "git clone https://host.invalid/x made && cd made && ls",
 ])("%s: the folder itself can be listed", async (command) => {
   expect(await judge(command, { allow: ["Bash(tar:*)", "Bash(git:*)"] })).toBe("allow");
+});
+
+test("a path that hundreds of links may lead away has a bounded number of forms [PRM-10]", () => {
+  const word = (text: string) => ({ text, value: text, literal: true, source: text });
+  const count = 400;
+  const units = Array.from({ length: count }, (_, at) => ({
+    words: ["ln", "-s", `t${at}`, "b"].map(word),
+    directories: [""],
+  })) as unknown as Parameters<typeof followMadeLinks>[1];
+  const paths: readonly PathFact[] = [{ forms: ["/p/b/x"], use: "read" }];
+  const facts = { units: units.map(() => ({ paths, otherTexts: [] })), redirects: [], listed: [] };
+  const places = { directory: "/p", home: "/home/ada", replaced: [] };
+  const { units: followed } = followMadeLinks(facts, units, places);
+  for (const {
+    paths: [path],
+  } of followed) {
+    expect(path?.isBehindLink).toBe(true);
+    expect(path?.forms.length).toBeLessThan(60);
+  }
 });

@@ -38,7 +38,7 @@ export function followMadeLinks<Facts extends Pick<ShellFacts, "units" | "redire
   ];
   const links = withCarried(made, units, facts.units);
   if (links.length === 0) return facts;
-  const byPlace = Map.groupBy(links, ({ place }) => place);
+  const byPlace = Map.groupBy(withoutRepeated(links), ({ place }) => place);
   const follow = (path: PathFact, unit: number): PathFact => followPath(path, unit, byPlace);
   return {
     ...facts,
@@ -50,6 +50,19 @@ export function followMadeLinks<Facts extends Pick<ShellFacts, "units" | "redire
     redirects: facts.redirects.map((path) => follow(path, -1)),
     ...(facts.listed === undefined ? {} : { listed: facts.listed.map((path) => follow(path, -1)) }),
   };
+}
+
+/** Of links that lead to the same from the same place, two are enough: one of them was made by another command than any. */
+function withoutRepeated(links: readonly MadeLink[]): readonly MadeLink[] {
+  const makers = new Map<string, Set<number>>();
+  return links.filter(({ place, targets, isFolder, unit }) => {
+    const key = JSON.stringify([place, targets.slice(0, maxForms), isFolder]);
+    const known = makers.get(key) ?? new Set();
+    makers.set(key, known);
+    if (known.size >= 2 || known.has(unit)) return false;
+    known.add(unit);
+    return true;
+  });
 }
 
 type LinksByPlace = ReadonlyMap<string, readonly MadeLink[]>;
@@ -67,6 +80,7 @@ function followPath(path: PathFact, unit: number, links: LinksByPlace): PathFact
         if (link.unit === unit) continue;
         if (link.isFolder === true && path.use === "read" && form === link.place) continue;
         isFollowed = true;
+        if (forms.size >= maxForms) break;
         for (const target of link.targets.slice(0, maxForms))
           forms.add(posix.join(target, posix.relative(link.place, form)));
       }

@@ -1,7 +1,7 @@
 // @io
 import { lstatSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
-import { resolveProgram } from "../foundation/resolve-program.ts";
+import { type ResolvedProgram, resolveProgram } from "../foundation/resolve-program.ts";
 import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
@@ -328,14 +328,26 @@ type Place = Pick<UnitFacts, "elsewhere" | "movedTo" | "isPartOfProject" | "repo
 /** Whether a program that needs no question is what its name says, on the search path that it gets. */
 function doubtfulProgram(
   { words, readOnly }: ShellUnit,
-  { policy: { workingDirectories }, searchPath: given = process.env["PATH"] }: PathEnvironment,
+  environment: PathEnvironment,
 ): Pick<UnitFacts, "program"> {
   const name = words[0]?.text ?? "";
   if (!readOnly || isBuiltin(name)) return {};
-  const searchPath = searchPathOutside(given, workingDirectories);
-  const found = resolveProgram(name, { searchPath, folders: workingDirectories });
+  const known = programs.get(environment) ?? new Map<string, ResolvedProgram>();
+  programs.set(environment, known);
+  const { policy, searchPath = process.env["PATH"] } = environment;
+  const { workingDirectories } = policy;
+  const found =
+    known.get(name) ??
+    resolveProgram(name, {
+      searchPath: searchPathOutside(searchPath, workingDirectories),
+      folders: workingDirectories,
+    });
+  known.set(name, found);
   return found.type === "unsure" ? { program: found.reason } : {};
 }
+
+/** Looked up once for all commands of a call. */
+const programs = new WeakMap<PathEnvironment, Map<string, ResolvedProgram>>();
 
 const movers: ReadonlySet<string> = new Set(["cd", "pushd", "popd", "chdir"]);
 

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import {
   agentDocuments,
   agentFolders,
+  agentProducts,
+  agentWords,
   askedFolders,
   askedNames,
   askedPatterns,
@@ -10,9 +12,13 @@ import {
   coveredNames,
   dataFolders,
   dataWords,
+  loadedFolders,
   plainDocuments,
+  servedFolders,
   sharedFormats,
   steersPrograms,
+  textWords,
+  toolEndings,
   toolWords,
 } from "./steers-programs.ts";
 
@@ -108,6 +114,23 @@ const steering: Readonly<Record<string, string>> = {
     .retinue/settings.json SOUL.md HEARTBEAT.md TOOLS.md MEMORY.md IDENTITY.md knowledge.md GUIDELINES.md RULES.md
     .claude-plugin/plugin.json hooks/hooks.json marketplace.json .pr_agent.toml .coderabbit.yaml greptile.json .cody/x.json
     .github/chatmodes/x.md memory-bank/activeContext.md llm-rules.mdc FOOBAR.md`,
+  "sources and data that tools find by themselves": `sitecustomize.py lib/usercustomize.py pip.py pytest.py toxfile.py celeryconfig.py
+    hubconf.py pythonrc.py gdbinit.py libx.so-gdb.py notebooks/jupyter_server_config.py site_scons/site_init.py testem.js
+    Brocfile.js wallaby.js fuse.js keystone.ts sanity.cli.ts gulpfile.js/index.js gulpfile.babel.js/index.js
+    src/setupProxy.js Assetfile.js RoboFile.php castor.php phinx.php Envoy.blade.php config/deploy.rb config/puma.rb
+    config/initializers/x.rb config/config.exs packages/api/config/x.js Thorfile.rb Steepfile.rb hooks/post_gen_project.py
+    hooks/pre-commit.sh profiles.clj data_readers.clj project/Build.scala buildSrc/src/main/kotlin/x.kt
+    build-logic/src/x.kt Tupfile.lua Tuprules.lua Project.swift Tuist/Config.swift Package@swift-5.9.swift
+    renv/activate.R packrat/init.R _targets.R magefiles/x.go filter_plugins/f.py alembic/env.py library/mod.py
+    docker-entrypoint-initdb.d/x.sh docker-entrypoint-initdb.d/x.sql skills/x/scripts/y.py autoload.php startup.py
+    test/jest-e2e.json spec/support/jasmine.json spec/support/jasmine.mjs e2e/config.json src/main/resources/logback.xml
+    src/main/resources/application.yml src/App/Properties/launchSettings.json src/local.settings.json test/molecule.yml
+    docs/config.toml docs/hugo.yaml public/php.ini public/user.ini static/admin/config.yml src/alembic.ini
+    inventory.yml inventory.ini data/mcp_servers.json data/dvc.yaml docker-compose-example.yml Taskfile-example.yml
+    events.toml log.properties dump.ini deps.txt reqs.txt dev-deps.txt crontab.txt`,
+  "documents that agents read": `llms.txt llms-full.txt ai.md context.md AGENTS.override.md agents.local.md GEMINI.local.md
+    claude-notes.md system-prompt.txt system_prompt.md ai-instructions.md copilot.txt cursorrules.md windsurfrules.md
+    clinerules.txt coding-rules.md output-styles/x.md personas/x.md`,
   "names that are taken for others": `PACKAGE.JSON Package.json MAKEFILE Makefile. package.json. .GITHUB/workflows/x.yml
     ﹒github/x.yml pacKage.json maKefile ｐackage.json packag~1.jso
     rеadme.md __proto__ constructor`,
@@ -128,7 +151,9 @@ const covered = `src/index.ts src/app/page.tsx src/[id]/page.tsx app/(group)/pag
   .claude/worktrees/child/src/a.ts examples/a.ts benches/x.rs cmd/app/main.go internal/a_test.go PLAN.md DESIGN.md
   REPORT.md SPEC.md TODO.md 文档.md данные.csv src/é.ts profile.ts userProfile.tsx src/file.ts readFile.ts pipeline.ts
   src/workflows/order.ts src/pods/a.ts src/env/schema.ts src/agents/run.ts src/rules/match.ts src/commands/add.ts
-  src/prompts/render.ts lock.ts src/lock.ts templates/mail.ejs views/a.hbs`;
+  src/prompts/render.ts lock.ts src/lock.ts templates/mail.ejs views/a.hbs docs/cursor-pagination.md docs/prompts.md
+  src/schema.json docs/openapi.yaml tests/expected.json src/countries.json public/sitemap.xml logfile.py types.d.ts
+  src/config/index.ts app/hooks/use-thing.ts src/startup.ts packages/api/src/config/index.ts app.py server.js manage.py`;
 
 describe("what accepting edits covers", () => {
   const rows = Object.entries(steering).flatMap(([kind, names]) =>
@@ -184,8 +209,11 @@ describe("what accepting edits covers", () => {
     const shown = [
       ...coveredExtensions.map(([what, extensions]) => `| ${what} | ${listed(extensions)} |`),
       ...askedNames.map(([what, names]) => `| ${what} | ${listed(names)} |`),
-      ...[sharedFormats, dataFolders, dataWords, coveredNames, askedFolders, toolWords].map(listed),
-      ...[agentFolders, agentDocuments, plainDocuments].map(listed),
+      ...[sharedFormats, dataFolders, dataWords, textWords, coveredNames, askedFolders].map(listed),
+      ...[loadedFolders, toolWords, agentFolders, agentDocuments, agentWords].map(listed),
+      ...[agentProducts, plainDocuments].map(listed),
+      listed(servedFolders).replace(" ", " and "),
+      ...toolEndings.map(([text]) => text),
       ...askedPatterns.map(([text]) => text),
     ];
     for (const text of shown) expect(page).toContain(text);

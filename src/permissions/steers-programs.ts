@@ -27,14 +27,26 @@ export const coveredExtensions: readonly (readonly [what: string, extensions: st
 /** Formats that data and configuration share: covered in folders for data, or where the name says that it is data. */
 export const sharedFormats = "json json5 jsonc yaml yml toml xml ini properties edn";
 
-export const dataFolders = `src lib test tests __tests__ spec specs e2e fixtures __fixtures__ mocks __mocks__ testdata
-  test-data data datasets docs doc documentation content contents posts public static assets images img media locales
-  locale i18n lang langs translations messages resources schema schemas snapshots __snapshots__ seeds results reports
-  notebooks`;
+/** Folders of data alone. Those for sources and tests are none: tools look for their configuration there too. */
+export const dataFolders = `fixtures __fixtures__ mocks __mocks__ testdata test-data data datasets content contents posts images
+  img media assets locales locale i18n lang langs translations messages schema schemas snapshots __snapshots__ seeds
+  results reports`;
 
+/** What is in these folders is handed out as it is: covered as `json` and `xml`. */
+export const servedFolders = "public static";
+
+/** Words for `json`, `yaml` and `xml`; the other formats are hardly ever data, but for the texts of a program. */
 export const dataWords = `data dataset result results output outputs out report reports summary stats statistics metrics
   sample samples example records list lists items users people products orders events response responses request payload
-  input inputs export dump todo todos notes log logs history inventory questions answers scores prices`;
+  input inputs export dump todo todos notes log logs history questions answers scores prices schema openapi swagger
+  expected fixture fixtures mock mocks snapshot countries currencies cities colors icons messages strings labels
+  translations`;
+export const textWords = "messages strings labels translations";
+
+/** Folders whose documents are for people, even where their names are those of an agent's. */
+export const documentFolders = `src lib test tests __tests__ spec specs e2e docs doc documentation public static resources
+  notebooks fixtures __fixtures__ mocks __mocks__ testdata test-data data datasets content contents posts images img media
+  assets locales locale i18n lang langs translations messages schema schemas snapshots __snapshots__ seeds results reports`;
 
 /** Files without an extension, and hidden ones, that nothing runs. */
 export const coveredNames = `license licence copying notice readme changelog changes history authors contributors
@@ -44,7 +56,11 @@ export const coveredNames = `license licence copying notice readme changelog cha
 
 /** Folders that hold programs of others, or what runs by itself. */
 export const askedFolders = `node_modules bower_components jspm_packages vendor venv virtualenv site-packages
-  dist-packages __pycache__ __pypackages__ githooks git-hooks husky lefthook ci requirements circleci buildkite jenkins devcontainer`;
+  dist-packages __pycache__ __pypackages__ githooks git-hooks husky lefthook ci requirements circleci buildkite jenkins
+  devcontainer buildsrc build-logic tuist renv packrat magefiles site_scons`;
+
+/** Folders directly in the project, or in one of its packages, whose sources tools load or run by themselves. */
+export const loadedFolders = "config configs conf hooks skills startup initializers library";
 
 /** Files whose extension is covered, and that steer programs all the same. Compared without case. */
 export const askedNames: readonly (readonly [what: string, names: string])[] = [
@@ -57,7 +73,11 @@ export const askedNames: readonly (readonly [what: string, names: string])[] = [
     rustfmt.toml mix.exs package.swift packages.json global.json nuget.xml pom.xml settings.xml ivy.xml vcpkg.json
     conanfile.py conanfile.txt conandata.yml dub.json project.json project.clj deps.edn shadow-cljs.edn bb.edn elm.json
     spago.yaml stack.yaml package.yaml cabal.xml pubspec.yaml description.txt manifest.toml project.toml julia.toml
-    info.toml extconf.rb gems.rb mise.toml asdf.toml devbox.json flox.toml devenv.yaml devenv.yml`,
+    info.toml extconf.rb gems.rb mise.toml asdf.toml devbox.json flox.toml devenv.yaml devenv.yml pnpmfile.mjs
+    sitecustomize.py usercustomize.py pip.py pytest.py venv.py tox.py nox.py black.py ruff.py mypy.py flake8.py pylint.py
+    unittest.py coverage.py isort.py twine.py wheel.py setuptools.py ensurepip.py uvicorn.py gunicorn.py alembic.py
+    versioneer.py hubconf.py celeryconfig.py profiles.clj data_readers.clj data_readers.cljc perl5db.pl autoload.php
+    prepend.php auto_prepend.php`,
   ],
   [
     "builds and tasks",
@@ -69,7 +89,10 @@ export const askedNames: readonly (readonly [what: string, names: string])[] = [
     ember-cli-build.js truffle.js truffle-config.js compile_commands.json project.yml xmake.lua premake5.lua
     tup.lua rebar.config.script user.clj conf.py mkdocs.yml mkdocs.yaml _config.yml _config.yaml book.toml antora.yml
     docusaurus.js buf.yaml buf.gen.yaml sqlc.yaml sqlc.json codegen.yml codegen.yaml codegen.ts codegen.json
-    openapitools.json gqlgen.yml cog.toml cliff.toml release.toml dist.toml goreleaser.yml goreleaser.yaml`,
+    openapitools.json gqlgen.yml cog.toml cliff.toml release.toml dist.toml goreleaser.yml goreleaser.yaml robofile.php
+    castor.php phinx.php scoper.inc.php envoy.blade.php fuse.js keystone.ts alchemy.run.ts sanity.cli.ts setupproxy.js
+    setupproxy.ts instrumentation.ts instrumentation.js project.swift premake4.lua tuprules.lua tupdefault.lua
+    _targets.r _drake.r site_init.py pavement.py dvc.yaml dvc.yml env.py`,
   ],
   [
     "tests and checks",
@@ -79,7 +102,8 @@ export const askedNames: readonly (readonly [what: string, names: string])[] = [
     rector.php ecs.php phpunit.xml psalm.xml behat.yml codeception.yml rubocop.yml standard.yml golangci.yml golangci.yaml
     sonar-project.properties codecov.yml coverage.json commitlint.js lint-staged.js lintstagedrc.json husky.json
     pre-commit-config.yaml lefthook.yml lefthook.yaml overcommit.yml knip.json knip.ts renovate.json renovate.json5
-    dependabot.yml`,
+    dependabot.yml testem.js testem.cjs wallaby.js wallaby.cjs wallaby.ts backstop.js jasmine.js jasmine.mjs jasmine.json
+    jasmine.ts`,
   ],
   [
     "continuous integration, containers and deployment",
@@ -111,8 +135,8 @@ export const askedPatterns: readonly (readonly [shown: string, pattern: RegExp])
   ],
   ["`tsconfig*.json`, `jsconfig*.json`", /^[jt]sconfig[^/]*\.json[5c]?$/],
   [
-    "`requirements*.txt`, `constraints*.txt`",
-    /^(?:[\w.-]*[-_.])?(?:requirements?|constraints?)(?:[-_.][\w.-]*)?\.(?:txt|in)$/,
+    "`requirements*.txt`, `constraints*.txt`, `deps*.txt`",
+    /^(?:[\w.-]*[-_.])?(?:requirements?|constraints?|reqs|deps|dependencies|pip|crontab)(?:[-_.][\w.-]*)?\.(?:txt|in)$/,
   ],
   [
     "`gulpfile.*`, `Gruntfile.*`, `Jakefile.*`, `fabfile.*` and the like",
@@ -131,6 +155,15 @@ export const askedPatterns: readonly (readonly [shown: string, pattern: RegExp])
     /\.(?:instructions?|prompts?|agents?|chatmode|mode|skill|rules?|command|hooks?)\.(?:md|mdx|markdown|txt|json|ya?ml)$/,
   ],
   ["`*lock.json`, `*lock.yaml` and the like", /lock(?:file)?\.(?:json[5c]?|ya?ml|toml|txt|xml)$/],
+  [
+    "`*-gdb.py`, `package@swift-*.swift`, `jupyter*config.py`",
+    /-gdb\.py$|^package@swift|^jupyter\w*config\.(?:py|json)$/,
+  ],
+  ["`*mcp*.json` and the like", /^(?:.*[-_.])?mcp(?:[-_.].*)?\.(?:json[5c]?|ya?ml|toml)$/],
+  [
+    "`docker-compose-*.yml`, `taskfile-*.yml`",
+    /^(?:.*[-_.])?(?:docker-compose|compose|taskfile)(?:[-_.].*)?\.ya?ml$/,
+  ],
   ["`gatsby-*.js`", /^gatsby-(?:config|node|browser|ssr)\./],
   ["`*pipeline*.yml`, `*workflow*.yml`", /(?:pipelines?|workflows?)[^/]*\.ya?ml$/],
 ];
@@ -138,18 +171,33 @@ export const askedPatterns: readonly (readonly [shown: string, pattern: RegExp])
 /** Directly in the project, or in one of its packages, tools find sources by names with these words. */
 export const toolWords = `config conf cfg setup build builder install preinstall postinstall prepare prepublish release deploy
   publish task tasks hook hooks plugin plugins preload bootstrap register environment env workspace preset gulp grunt
-  webpack rollup vite jest vitest karma babel eslint prettier entrypoint`;
+  webpack rollup vite jest vitest karma babel eslint prettier entrypoint settings startup`;
+
+/** There, names that end like these are found too: `celeryconfig.py`, `Brocfile.js`, `gdbinit.py`. */
+export const toolEndings: readonly (readonly [shown: string, pattern: RegExp])[] = [
+  ["`*config.*`, `*conf.*`, `*setup.*`", /(?:config|conf|setup)$/],
+  ["`*rc.*`, `*init.*`", /[a-z]{3,}(?:rc|init)$/],
+  [
+    "`*file.*`, but for `profile.*`, `logfile.*` and the like",
+    /^(?!(?:user)?profile$|(?:read|write|log|data|text|out|in|up|down|load|save|open|parse|temp|tmp|get|to|from|my|source)file$)[a-z]+file$/,
+  ],
+];
 
 const groupFolders =
   "packages apps libs modules services crates projects workspaces plugins extensions examples";
 
 /** Folders whose documents are read by agents. */
 export const agentFolders =
-  "agents agent subagents skills commands prompts rules instructions chatmodes steering memory-bank";
+  "agents agent subagents skills commands prompts rules instructions chatmodes steering memory-bank output-styles personas";
 
 /** Documents that some agents read from the project itself; in the folders for data and documentation they are for people. */
 export const agentDocuments = `conventions knowledge skills soul identity heartbeat bootstrap tools memory user system rules
-  instructions guidelines prompt prompts persona`;
+  instructions guidelines prompt prompts persona context constitution projectbrief activecontext ai`;
+
+/** There, so do they with documents that have one of these words in their name, or that begin with the name of an agent. */
+export const agentWords = "prompt prompts instructions rules llm llms cursorrules windsurfrules clinerules";
+export const agentProducts = `agents agent claude gemini qwen codex crush opencode copilot cursor cline roo goose jules devin kiro
+  kilo aider windsurf junie grok kimi ai`;
 
 /** Documents in capitals that are known to be for people; others may be an agent's. */
 export const plainDocuments = `readme changelog changes contributing license licence copying notice security support
@@ -166,7 +214,13 @@ const sets = {
   dataFolders: setOf(dataFolders),
   dataWords: setOf(dataWords),
   names: setOf(coveredNames),
+  servedFolders: setOf(servedFolders),
+  textWords: setOf(textWords),
+  documentFolders: setOf(documentFolders),
   askedFolders: setOf(askedFolders),
+  loadedFolders: setOf(loadedFolders),
+  agentWords: setOf(agentWords),
+  agentProducts: setOf(agentProducts),
   askedNames: setOf(askedNames.map(([, text]) => text).join(" ")),
   toolWords: setOf(toolWords),
   groups: setOf(groupFolders),
@@ -191,7 +245,9 @@ export function steersPrograms(path: string, file: EditedFile = {}): string | un
   const folders = file.isFolder === true ? names : names.slice(0, -1);
   const hidden = folders.find((name) => name.startsWith("."));
   if (hidden !== undefined) return `${hidden} is a hidden folder, and what is in those steers programs`;
-  const asked = file.isRemoved === true ? undefined : folders.find((name) => sets.askedFolders.has(name));
+  const isAsked = (folder: string): boolean =>
+    sets.askedFolders.has(folder) || (file.isFolder !== true && /(?:_plugins|[^.]\.d)$/.test(folder));
+  const asked = file.isRemoved === true ? undefined : folders.find(isAsked);
   if (asked !== undefined) return `${asked} holds programs of others, or what runs by itself`;
   const [name, last] = [names.at(-1), written.at(-1)];
   if (file.isFolder === true || name === undefined || last === undefined) return undefined;
@@ -220,18 +276,50 @@ function steeringKind({
   const stem = at <= 0 ? name : name.slice(0, at);
   if (extension === "") return "what a file without an extension does is not known";
   if (sets.shared.has(extension)) {
-    const isData =
-      folders.some((folder) => sets.dataFolders.has(folder)) ||
-      wordsOf(stem).some((word) => sets.dataWords.has(word));
-    return isData ? undefined : `a .${extension} file outside the folders for data may be configuration`;
+    return isData({ extension, stem, folders })
+      ? undefined
+      : `a .${extension} file outside the folders for data may be configuration`;
   }
   if (!sets.extensions.has(extension)) return `.${extension} files are not known to steer nothing`;
   if (documents.has(extension)) return steeringDocument({ stem, written, folders });
-  const isTop = folders.length === 0 || (folders.length === 2 && sets.groups.has(folders[0] ?? ""));
-  const word = isTop ? wordsOf(stem).find((each) => sets.toolWords.has(each)) : undefined;
-  return word === undefined ? undefined : `tools find files with "${word}" in their name by themselves`;
+  const [group = "", , ...deeper] = folders;
+  const inside = folders.length >= 2 && sets.groups.has(group) ? deeper : folders;
+  const [first = ""] = inside;
+  if (
+    sources.has(extension) &&
+    (sets.loadedFolders.has(first) || (first === "project" && extension === "scala"))
+  )
+    return `tools load what is in ${first} by themselves`;
+  const tool = folders.find((folder) => folder.includes(".") && steeringName(folder) !== undefined);
+  if (tool !== undefined) return `tools load what is in ${tool} by themselves`;
+  if (inside.length > 0) return undefined;
+  const word = wordsOf(stem).find(
+    (each) => sets.toolWords.has(each) || toolEndings.some(([, pattern]) => pattern.test(each)),
+  );
+  // `readFile.ts` is named after what it exports.
+  const isExport = /[a-z]File$/.test(written.slice(0, stem.length));
+  return word === undefined || isExport
+    ? undefined
+    : `tools find files with "${word}" in their name by themselves`;
 }
 
+function isData({
+  extension,
+  stem,
+  folders,
+}: {
+  readonly extension: string;
+  readonly stem: string;
+  readonly folders: readonly string[];
+}): boolean {
+  if (folders.some((folder) => sets.dataFolders.has(folder))) return true;
+  const isServed = extension === "json" || extension === "xml";
+  if (isServed && folders.some((folder) => sets.servedFolders.has(folder))) return true;
+  const words = /^(?:json[5c]?|ya?ml|xml)$/.test(extension) ? sets.dataWords : sets.textWords;
+  return wordsOf(stem).some((word) => words.has(word));
+}
+
+const sources = setOf(coveredExtensions.find(([what]) => what === "sources")?.[1] ?? "");
 const documents = new Set("md mdx markdown txt".split(" "));
 
 /** Agents read documents by their place, or by a name in capitals. */
@@ -246,11 +334,15 @@ function steeringDocument({
 }): string | undefined {
   const place = folders.find((folder) => sets.agentFolders.has(folder));
   if (place !== undefined) return `documents in ${place} may be instructions of agents`;
-  if (folders.some((folder) => sets.dataFolders.has(folder))) return undefined;
-  if (sets.agentDocuments.has(stem)) return "agents read documents of this name";
+  if (folders.some((folder) => sets.documentFolders.has(folder))) return undefined;
+  const words = wordsOf(stem);
+  const isAgents =
+    sets.agentDocuments.has(stem) ||
+    words.some((word) => sets.agentWords.has(word)) ||
+    sets.agentProducts.has(words[0] ?? "");
+  if (isAgents) return "agents read documents of this name";
   const isShouted = /^[A-Z][A-Z0-9_.-]{2,}$/.test(written.slice(0, stem.length));
-  const isKnown =
-    sets.plainDocuments.has(stem) || wordsOf(stem).some((word) => sets.plainDocuments.has(word));
+  const isKnown = sets.plainDocuments.has(stem) || words.some((word) => sets.plainDocuments.has(word));
   return isShouted && !isKnown ? "a document in capitals may be an instruction of agents" : undefined;
 }
 

@@ -27,7 +27,7 @@ describe("the approver of a runtime", () => {
     const { denials } = await sample.runtime.run("Go.").result;
     expect(denials).toEqual([]);
     expect(await readFile(sample.workspace.path("a.txt"), "utf8")).toBe("new");
-    expect(asked).toMatchObject([{ path: [{ id: "main", name: "main" }], tool: "Write" }]);
+    expect(asked).toMatchObject([{ agentPath: [{ id: "main", name: "main" }], tool: "Write" }]);
   });
 
   it("is not asked again in the session about what it has allowed for it", async () => {

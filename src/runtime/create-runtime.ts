@@ -45,7 +45,7 @@ export interface Runtime extends AsyncDisposable {
     options?: SpawnOptions<Output>,
   ): AgentHandle<Output>;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own; children live as long as this runtime. */
-  tools(): Promise<readonly LoopTool[]>;
+  loopTools(): Promise<readonly LoopTool[]>;
   /** A conversation over several prompts. Dispose it when it is over. */
   open<Output = unknown>(options?: SessionOptions<Output>): Promise<Session<Output>>;
   /** Every agent there is now; `list`, `get` and `check` answer questions about them. Files are read anew each time. */
@@ -57,7 +57,7 @@ export interface Runtime extends AsyncDisposable {
   /** The MCP servers of this folder: which there are, and what people say about them. */
   readonly mcp: Project["mcp"];
   /** The child agents of this folder's sessions, whichever process runs them. */
-  readonly tasks: Project["tasks"];
+  readonly tasks: Omit<Project["tasks"], "interrupted">;
   /** Whether what this folder brings may run programs and widen rights. */
   readonly trust: Project["trust"];
   /** The stored sessions of this folder: found by name, looked into, cleaned up. */
@@ -146,7 +146,7 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
     ...shared,
     open: (given = {}) => pool.open(given),
     spawn: (agentType, prompt, given = {}) => spawnIn({ pool, program, warn }, { agentType, prompt, given }),
-    tools: async () => (await pool.host()).tools(),
+    loopTools: async () => (await pool.host()).loopTools(),
     run: (prompt, given = {}) => runIn({ pool, warn }, prompt, given),
     ...ending,
   };
@@ -156,7 +156,7 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
 function createStoreRuns(
   options: RuntimeOptions & { readonly store: RuntimeStore },
   pool: SessionPool,
-): Pick<Runtime, "open" | "spawn" | "tools" | "run"> {
+): Pick<Runtime, "open" | "spawn" | "loopTools" | "run"> {
   const refuse = (name: string): RetinueError =>
     new RetinueError(
       "not-portable",
@@ -171,7 +171,7 @@ function createStoreRuns(
     spawn() {
       throw refuse("spawn");
     },
-    tools: () => Promise.reject(refuse("tools")),
+    loopTools: () => Promise.reject(refuse("loopTools")),
     run(prompt, given = {}) {
       pool.refuseWhenClosed();
       const handle = runInStore({ options, closed: pool.signal }, prompt, given);
@@ -184,7 +184,8 @@ function createStoreRuns(
 /** What can be asked without starting anything. */
 function createQueries({
   gather,
-}: ProgramContext): Project & Pick<Runtime, "agents" | "skills" | "interrupted" | "inspect" | "approvals"> {
+}: ProgramContext): Omit<Project, "tasks"> &
+  Pick<Runtime, "tasks" | "agents" | "skills" | "interrupted" | "inspect" | "approvals"> {
   const project = checkedProject(
     createProject({
       async facts() {
@@ -206,8 +207,11 @@ function createQueries({
       },
     }),
   );
+  // What was cut off is more than tasks: the runtime says it, with the sessions.
+  const { interrupted: _interrupted, ...tasks } = project.tasks;
   return {
     ...project,
+    tasks,
     approvals: runtimeApprovals(async () => (await gather()).discovered.paths.transcripts),
     agents: Object.assign(async () => (await gather()).discovered, project.agents),
     skills: Object.assign(async () => (await gather()).skills(), project.skills),

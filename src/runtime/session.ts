@@ -39,7 +39,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   mcpServers(): readonly SessionServer[];
   /** Starts the next run of the conversation; the one before must have ended. */
   run(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
-  /** The same as `run`. */
+  /** @deprecated The same as `run`. */
   prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
   /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
   stream(
@@ -75,7 +75,7 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
   runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
-  tools(names?: readonly string[]): readonly LoopTool[];
+  loopTools(names?: readonly string[]): readonly LoopTool[];
   /** What children in the background have reported since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
   /** Calls back when members of the team may have written to the main agent; the result ends it. */
@@ -125,7 +125,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     tasks: createSessionTasks(tasks),
     moveCommands: parts.moveCommands,
     agentHost,
-    tools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
+    loopTools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
     ...mailOf(children),
     ...startsOf(children, agentHost, sessionId),
     toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),

@@ -5,11 +5,19 @@ test("a session that leads a team has each tool once, and is over when its membe
   const isMember = (request: { readonly system: readonly string[] }): boolean =>
     request.system.join("\n").includes('You are "m0", a teammate');
   const stage = await createSdkStage([
-    { calls: [{ name: "Agent", input: { description: "m0", prompt: "Look.", name: "m0" } }] },
+    {
+      calls: [
+        { name: "TaskCreate", input: { subject: "look", description: "d" } },
+        { name: "Agent", input: { description: "m0", prompt: "Look.", name: "m0" } },
+      ],
+    },
     { match: isMember, calls: [{ name: "SendMessage", input: { to: "team-lead", message: "FOUND IT" } }] },
     { match: isMember, text: "Idle now." },
     // How many messages of the member, and of its being idle, arrive together is not decided.
-    ...Array.from({ length: 9 }, () => "Waiting."),
+    "Waiting.",
+    "Waiting.",
+    "Waiting.",
+    "Waiting.",
   ]);
   stage.write(".claude/settings.json", JSON.stringify({ teams: true, teammateMode: "in-process" }));
   const finished = await stage.run("go", {

@@ -87,6 +87,14 @@ describe.skipIf(postgres.missing !== "")(`workers among faults${postgres.missing
 
   /** The built command as a worker. */
   async function serve(home: string, ...more: readonly string[]) {
+    return serveWith({}, home, ...more);
+  }
+
+  async function serveWith(
+    environment: Readonly<Record<string, string>>,
+    home: string,
+    ...more: readonly string[]
+  ) {
     const accepted = ["--accept-rights", "mode,bypass"];
     const command = [
       join(projectRoot, "bin/retinue.js"),
@@ -105,6 +113,7 @@ describe.skipIf(postgres.missing !== "")(`workers among faults${postgres.missing
         RETINUE_STORE: url,
         ANTHROPIC_BASE_URL: provider.url,
         ANTHROPIC_API_KEY: "test-key",
+        ...environment,
       },
       stdio: ["ignore", "ignore", "pipe"],
     });
@@ -151,6 +160,18 @@ describe.skipIf(postgres.missing !== "")(`workers among faults${postgres.missing
     await becomes(() => sick.said().includes("this worker takes agents again"));
     homeless.child.kill("SIGKILL");
     sick.child.kill("SIGKILL");
+  }, 120_000);
+
+  test("sessions of a worker that cannot reach the provider continue on one that can, within seconds [CLU-7]", async () => {
+    // Nothing listens on the port of discard.
+    const cut = await serveWith({ ANTHROPIC_BASE_URL: "http://127.0.0.1:9" }, root);
+    const ids = await Promise.all(Array.from({ length: 3 }, () => start("Write two files.")));
+    await becomes(async () => (await run("tasks")).out.split(" working ").length === 4);
+    const well = await serve(root);
+    // A request alone would try for minutes.
+    for (const id of ids) expect((await waitForEnd(store, id, patient))?.status).toBe("completed");
+    well.child.kill("SIGKILL");
+    cut.child.kill("SIGKILL");
   }, 120_000);
 
   test("a session that kills its worker each time is a dead letter, its neighbours end, and it can be tried again [CLU-7]", async () => {

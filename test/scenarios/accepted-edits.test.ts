@@ -74,7 +74,7 @@ describe("files that steer programs, while edits are accepted", () => {
     const { denials } = await sample.runtime.run("Go.", accepting).result;
     expect(denials).toEqual([]);
     const names = person.asked.map(
-      ({ input, path }) => `${path.length} ${String(input["file_path"]).split("/").at(-1)}`,
+      ({ input, agentPath }) => `${agentPath.length} ${String(input["file_path"]).split("/").at(-1)}`,
     );
     expect(names).toEqual(["1 package.json", "2 Makefile", "1 Makefile"]);
   });

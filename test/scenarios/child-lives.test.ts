@@ -58,7 +58,7 @@ test("[HKS-8] each start has one stop, at whatever moment the child is stopped",
     { hooks },
   );
   await using session = await sample.runtime.open();
-  const agent = session.tools().find(({ name }) => name === "Agent");
+  const agent = session.loopTools().find(({ name }) => name === "Agent");
   for (let ticks = 0; ticks < 40; ticks += 1) {
     await agent?.call({ description: "look", prompt: "Look.", run_in_background: true });
     const id = session.tasks.list().at(-1)?.id ?? "";
@@ -73,7 +73,7 @@ test("[HKS-8] each start has one stop, at whatever moment the child is stopped",
 test("[BGR-1] a start in the background gives the id and a file that grows while the child works", async () => {
   await using sample = await createSampleRuntime([glob, stall]);
   await using session = await sample.runtime.open();
-  const agent = session.tools().find(({ name }) => name === "Agent");
+  const agent = session.loopTools().find(({ name }) => name === "Agent");
   const watching = session.tasks.watch();
   const started = await agent?.call({ description: "look", prompt: "Look.", run_in_background: true });
   const { outputFile, agentId } = started?.data as { outputFile: string; agentId: string };
@@ -92,7 +92,7 @@ test("[TSK-2, TSK-3] an unknown child is answered with the known ones; stopping 
   await using sample = await createSampleRuntime([stall, "All of it."]);
   await using session = await sample.runtime.open();
   const [agent, output, stop] = ["Agent", "TaskOutput", "TaskStop"].map((name) =>
-    session.tools().find((tool) => tool.name === name),
+    session.loopTools().find((tool) => tool.name === name),
   );
   await agent?.call({ description: "look", prompt: "Look.", run_in_background: true });
   const id = session.tasks.list()[0]?.id ?? "";

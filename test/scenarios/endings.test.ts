@@ -127,7 +127,7 @@ describe("[AGT-5, LIM-2] every ending of a child has one shape", () => {
   }) => {
     await using sample = await createSampleRuntime(steps);
     await using session = await sample.runtime.open();
-    const agent = session.tools().find(({ name }) => name === "Agent");
+    const agent = session.loopTools().find(({ name }) => name === "Agent");
     const input = {
       description: "work",
       prompt: "Work.",
@@ -153,7 +153,7 @@ describe("[AGT-5, LIM-2] every ending of a child has one shape", () => {
   test("refused: nothing was started, and the reason says what to do", async () => {
     await using sample = await createSampleRuntime([]);
     await using session = await sample.runtime.open();
-    const agent = session.tools().find(({ name }) => name === "Agent");
+    const agent = session.loopTools().find(({ name }) => name === "Agent");
     const result = await agent?.call({ description: "x", prompt: "y", resume: "a0123456789abcdef" });
     expect(result).toMatchObject({ isError: true });
     expect(result?.text).toMatch(/^The agent was not started: .*a0123456789abcdef/);

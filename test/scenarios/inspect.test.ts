@@ -71,13 +71,7 @@ async function waitFor(stage: Stage, hasCome: (inspection: Inspection) => boolea
 }
 
 const family = [
-  main({
-    calls: [
-      start("TASK-ONE", { run_in_background: false }),
-      start("TASK-TWO", { model: "haiku", run_in_background: false }),
-    ],
-    usage: usage(101),
-  }),
+  main({ calls: [start("TASK-ONE"), start("TASK-TWO", { model: "haiku" })], usage: usage(101) }),
   child("TASK-ONE", { calls: [{ name: "Glob", input: { pattern: "*" } }], usage: usage(203) }),
   child("TASK-TWO", { failure: "overloaded", retryAfterMs: 1 }),
   child("TASK-TWO", { text: "Two.", usage: usage(57) }),
@@ -187,12 +181,7 @@ describe("what a session did is reported by its files", () => {
 
   test("of a session whose process was killed, what was in flight is reported [CLI-3]", async () => {
     const stage = await createStage([
-      main({
-        calls: [
-          start("TASK-ONE", { run_in_background: false }),
-          start("TASK-TWO", { run_in_background: false }),
-        ],
-      }),
+      main({ calls: [start("TASK-ONE"), start("TASK-TWO")] }),
       child("TASK-ONE", { calls: [{ name: "Grep", input: { pattern: "TODO" } }] }),
       child("TASK-ONE", { text: "Half of it", failure: "stall", after: 1 }),
       child("TASK-TWO", { text: "Also half", failure: "stall", after: 1 }),

@@ -210,7 +210,7 @@ const waiting: Step = { text: "I wait.", calls: [{ name: "Wait", input: {} }] };
 
 describe("[LIM-5] a child that gives no sign of life", () => {
   async function background(session: Session): Promise<string> {
-    const agent = session.tools().find(({ name }) => name === "Agent");
+    const agent = session.loopTools().find(({ name }) => name === "Agent");
     await agent?.call({ description: "wait long", prompt: "Work.", run_in_background: true });
     const [task] = session.tasks.list();
     if (task === undefined) throw new Error("no child was started");

@@ -297,6 +297,19 @@ describe("sessions", () => {
 });
 
 describe("agents", () => {
+  test("a child whose call does not say where it runs is waited for, with JSON as with text [BGR-1]", async () => {
+    for (const format of ["text", "json", "stream-json"]) {
+      const stage = await createStage([
+        { calls: [{ name: "Agent", input: { description: "Look", prompt: "CHILD: look." } }] },
+        "Seen by the child.",
+        "Done.",
+      ]);
+      const { code } = await stage.run(["-p", "go", "--output-format", format, "--verbose"]);
+      expect(code).toBe(0);
+      expect(JSON.stringify(asked(stage, 2)?.messages)).toContain("Seen by the child.");
+    }
+  });
+
   test("--agent brings its prompt, its tools and its model [TLS-1, TLS-6, SPN-3]", async () => {
     const stage = await createStage(["Reviewed."]);
     stage.write(

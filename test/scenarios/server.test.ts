@@ -209,7 +209,7 @@ describe("what a server says for one session [SDK-1]", () => {
       forChild({ text: "Child done." }),
       forMain({ text: "Main done." }),
     ]);
-    const asked: { sessionId: string; agentId: string; path: readonly { name: string }[] }[] = [];
+    const asked: { sessionId: string; agentId: string; agentPath: readonly { name: string }[] }[] = [];
     await using session = await sample.runtime.open({
       approver: {
         approve: async (request) => {
@@ -219,9 +219,9 @@ describe("what a server says for one session [SDK-1]", () => {
       },
     });
     const { agents } = await session.run("Go.").result;
-    const question = asked.find(({ path }) => path.length === 2);
+    const question = asked.find(({ agentPath }) => agentPath.length === 2);
     expect(question).toMatchObject({ sessionId: session.id, agentId: agents[1]?.agentId });
-    expect(question?.path.map(({ name }) => name)).toEqual(["main", "general-purpose"]);
+    expect(question?.agentPath.map(({ name }) => name)).toEqual(["main", "general-purpose"]);
   });
 
   test("a session has a folder, variables and hooks of its own; tools are told whose they are", async () => {

@@ -537,7 +537,7 @@ describe("rights", () => {
       },
     });
     await sample.runtime.run("Begin.").result;
-    expect(asked.map(({ path }) => path.map(({ name }) => name))).toEqual([["main", "ada"]]);
+    expect(asked.map(({ agentPath }) => agentPath.map(({ name }) => name))).toEqual([["main", "ada"]]);
     expect(existsSync(join(sample.workspace.project, "made"))).toBe(true);
     await using alone = await run(steps);
     expect(last(of(alone.sample, isMember("ada"))[1])).toContain("was not allowed");

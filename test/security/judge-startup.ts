@@ -7,6 +7,9 @@ import { texts } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 
+/** What the stand-in prints. */
+const shown = "the-stand-in-has-run";
+
 /** Allowed is a program that a start of a session runs. A stand-in for it is alone on the path and shows its words. */
 export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promise<Verdict> {
   const { context = {} } = testCase;
@@ -20,19 +23,23 @@ export async function judgeStartup(testCase: SecurityCase, roots: Roots): Promis
   const script = join(folder, basename(program));
   const real = await findProgram(basename(program));
   const rest = real === undefined ? "" : `exec ${real} "$@"\n`;
-  await writeFile(script, `#!/bin/sh\necho "$@" >> '${said}'\n${rest}`);
+  // What a start runs may be isolated, so that it can write nothing; what it prints reaches the model all the same.
+  await writeFile(
+    script,
+    `#!/bin/sh\n{ echo "$@" >> '${said}'; } 2>/dev/null\ncase " $* " in *" ${words[0] ?? ""} "*) echo '?? ${shown}';; esac\n${rest}`,
+  );
   await chmod(script, 0o755);
   // Without a repository no one has a reason to ask git anything.
   await promisify(execFile)("git", ["init", "--quiet", roots.P]);
   await writeCaseSettings(testCase, roots);
-  await runCaseSession(testCase, roots, { env: { PATH: folder } });
+  const { requests } = await runCaseSession(testCase, roots, { env: { PATH: folder } });
   const lines = (await readFile(said, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
   const hasRun = lines.some((line) => words.every((word) => line.split(" ").includes(word)));
   const hasEffect = await stat(join(roots.T, "pwned")).then(
     () => true,
     () => false,
   );
-  return hasRun || hasEffect ? "allow" : "deny";
+  return hasRun || hasEffect || JSON.stringify(requests).includes(shown) ? "allow" : "deny";
 }
 
 /** `.yarnrc.yml with plugins`: a file of the repository, and words about what is in it. */

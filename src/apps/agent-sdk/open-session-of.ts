@@ -169,7 +169,9 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     continueAnswer: connection.continuation.continueAnswer,
     // A script has no one who could be asked for children in the background.
     attendsBackground: connection.isHosted,
-    childrenInBackground: true,
+    // BGR-1: the command waits for a child whose call does not say otherwise, whatever it prints; only programs on the Agent
+    // SDK expect the other default.
+    childrenInBackground: connection.isHosted,
     compactsShort: true,
     ...(connection.isHosted ? { taskList: taskListOf(connection) } : {}),
     commandChanged: connection.commands.changed,

@@ -103,7 +103,7 @@ export function createAgentHub(options: AgentHubOptions): AgentHub {
     send: (agentId, message, client) => sendMessage(hub, agentId, { message, client }),
     leadsTeam: async () => formsTeams(options.environment, (await runtime.agents()).settings.settings),
     async callTeamTool(name, input, signal) {
-      const [tool] = (await sessions.own()).tools([name]);
+      const [tool] = (await sessions.own()).loopTools([name]);
       return tool === undefined
         ? { text: `${name} is not available in this session.`, isError: true }
         : tool.call(input, { signal });

@@ -41,7 +41,7 @@ export function createPendingCalls(): PendingCalls {
     approver: {
       async approve(request, { signal }) {
         // What is asked before an agent starts names only the call.
-        const pendingCall = pendingCalls.get(request.callId) ?? ofAgent(request.path.at(-1)?.id ?? "");
+        const pendingCall = pendingCalls.get(request.callId) ?? ofAgent(request.agentPath.at(-1)?.id ?? "");
         if (pendingCall?.mayAsk() === true) return pendingCall.ask(permissionQuestion(request), signal);
         const why =
           pendingCall?.asks === true ? "this call has asked too often" : "the client cannot be asked";
@@ -106,9 +106,9 @@ const maxInput = 4000;
 
 /** A call that rules leave open, as a form with three answers. Everything but the input is one line. */
 export function permissionQuestion(request: ApprovalRequest): FormQuestion<ApprovalAnswer> {
-  const agent = request.path.at(-1);
+  const agent = request.agentPath.at(-1);
   const lines = [
-    `The agent ${oneLine(describeAskingPath(request.path))} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
+    `The agent ${oneLine(describeAskingPath(request.agentPath))} (${oneLine(agent?.id ?? "")}) wants to use ${oneLine(request.tool)}:`,
     showInput(request.input),
     `It is asked because ${oneLine(request.reason)}.`,
     request.suggestedRules.length === 0

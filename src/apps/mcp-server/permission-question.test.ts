@@ -5,7 +5,7 @@ import { permissionQuestion } from "./pending-calls.ts";
 const request: ApprovalRequest = {
   sessionId: "s1",
   agentId: "a1",
-  path: [
+  agentPath: [
     { id: "main", name: "main" },
     { id: "a1", name: "reviewer" },
   ],

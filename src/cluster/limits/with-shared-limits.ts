@@ -10,13 +10,21 @@ export interface LimitedModelOptions {
   readonly agent: string;
   readonly budget: SharedBudget | undefined;
   readonly coolDowns: SharedCoolDowns;
+  /** Told when the provider could not be reached several times in a row, before the next attempt. */
+  readonly unreachable?: (message: string) => Promise<void>;
 }
+
+/** So many attempts take a few seconds; the rest take minutes. */
+const attemptsBeforeDoubt = 4;
 
 /** The shortest answer that is worth a call. */
 const leastOutput = 1_024;
 
 /** A model whose calls keep the limits that all workers share: pauses of providers, and the money of the tree. */
-export function withSharedLimits(model: Model, { agent, budget, coolDowns }: LimitedModelOptions): Model {
+export function withSharedLimits(
+  model: Model,
+  { agent, budget, coolDowns, unreachable }: LimitedModelOptions,
+): Model {
   const { facts } = model;
   const { price, provider, id } = facts;
   const estimator = createNeedEstimator(facts);
@@ -49,6 +57,8 @@ export function withSharedLimits(model: Model, { agent, budget, coolDowns }: Lim
           if (event.type === "message-ended") estimator.learn(contextTokens(event.usage));
           if (event.type === "attempt-failed") {
             if (event.code === "rate-limited") coolDowns.refused(provider, id, event.delayMs);
+            if (event.code === "connection-failed" && event.attempt >= attemptsBeforeDoubt)
+              await unreachable?.(event.message);
             pay();
             // The next attempt needs as much as this one, of what is left after paying for it.
             if (spent > 0 && hold !== undefined) {

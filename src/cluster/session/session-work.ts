@@ -106,6 +106,10 @@ export async function runInRuntime(work: SessionWork, run: SessionRun): Promise<
         agent: context.agent,
         budget,
         coolDowns: options.coolDowns,
+        // It may be this worker's network alone: another one is tried before minutes are spent on it.
+        async unreachable(message) {
+          if (await context.canRunElsewhere()) stop.abort(new RetinueError("connection-failed", message));
+        },
       }),
     hooks: [
       ...(options.runtime.hooks ?? []),

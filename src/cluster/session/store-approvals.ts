@@ -193,8 +193,8 @@ export function createParkingApprover(
   return { approver, question: () => open };
 }
 
-function toQuestion({ tool, input, reason, path, suggestedRules, boundTo }: ApprovalRequest): Question {
-  const names = path.map(({ name }) => name);
+function toQuestion({ tool, input, reason, agentPath, suggestedRules, boundTo }: ApprovalRequest): Question {
+  const names = agentPath.map(({ name }) => name);
   const text = JSON.stringify([tool, input, names, boundTo]);
   const id = createHash("sha256").update(text).digest("hex").slice(0, 16);
   // Input of a call comes from a model's JSON.

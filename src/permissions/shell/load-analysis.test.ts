@@ -305,3 +305,21 @@ describe("[PRM-9] a composition has the commands of its parts", () => {
     );
   });
 });
+
+describe("[PRM-9] what is too much to be looked up is not looked up", () => {
+  it("a thousand commands in one call", async () => {
+    expect((await analyze("ls\n".repeat(500))).opaque).toBeUndefined();
+    const { opaque, units } = await analyze("ls\n".repeat(1_200));
+    expect(opaque).toContain("too complex");
+    expect(units.length).toBeGreaterThan(500);
+  });
+
+  it("a hundred file patterns in one call", async () => {
+    const patterns = (count: number): string =>
+      Array.from({ length: count }, (_, at) => `${at}*/x`).join(" ");
+    expect((await analyze(`ls ${patterns(100)}`)).opaque).toBeUndefined();
+    expect((await analyze(`ls ${patterns(101)}`)).opaque).toContain("too many files");
+    // The same one again costs nothing.
+    expect((await analyze(`ls ${"a*/x ".repeat(500)}`)).opaque).toBeUndefined();
+  });
+});

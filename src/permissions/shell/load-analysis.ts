@@ -28,7 +28,7 @@ export async function loadAnalysis(command: string, place: ShellPlace): Promise<
   let draft = analyzeWith(grammar, command, surroundings);
   // A pattern may be in a folder or a loop that another pattern names.
   for (let pass = 1; draft.globs.length > 0 && pass < maxPasses; pass += 1) {
-    await Promise.all(draft.globs.map((request) => lookUp(request, place, found)));
+    await lookUpAll(draft.globs, place, found);
     draft = analyzeWith(grammar, command, surroundings);
   }
   const { analysis, globs } = draft;
@@ -40,6 +40,25 @@ export async function loadAnalysis(command: string, place: ShellPlace): Promise<
 
 function withoutJudged({ judged: _, ...rest }: ShellAnalysis): ShellAnalysis {
   return rest;
+}
+
+/** More patterns than this, or more matches of all together, are too many to be looked up. */
+const maxPatterns = 100;
+const maxMatchesOfAll = 4_000;
+
+async function lookUpAll(
+  requests: readonly GlobRequest[],
+  place: ShellPlace,
+  found: Map<string, readonly string[] | "too-many">,
+): Promise<void> {
+  let matches = [...found.values()].reduce((sum, list) => sum + list.length, 0);
+  for (const request of requests) {
+    const key = `${request.directory}\0${request.pattern}`;
+    if (found.has(key)) continue;
+    if (found.size >= maxPatterns || matches > maxMatchesOfAll) found.set(key, "too-many");
+    else await lookUp(request, place, found);
+    matches += found.get(key)?.length ?? 0;
+  }
 }
 
 async function lookUp(

@@ -11,15 +11,20 @@ import {
   markOpaque,
   type Scene,
   type Step,
+  spend,
   staying,
   visitNested,
   type Walk,
 } from "./walk.ts";
 import { plainWord, quoteWord, type Word } from "./word.ts";
 
+/** What looking up the program and the folder of a command costs, in characters: a thousand of them are too many. */
+const stepsOfCommand = 400;
+
 /** Walks one simple command: what is expanded in it, the files it opens, and what it runs. */
 export function walkCommand(walk: Walk, command: Command, scene: Scene): Step {
   walk.size += 1;
+  spend(walk, stepsOfCommand);
   const assignments = command.prefix.filter((part) => part.type === "Assignment");
   const isAlone = command.name === undefined;
   let state = scene.state;

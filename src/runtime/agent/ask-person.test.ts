@@ -79,7 +79,7 @@ describe("asking a person about a call", () => {
       {
         sessionId: "s1",
         agentId: "child",
-        path: [
+        agentPath: [
           { id: "main", name: "main" },
           { id: "child", name: "writer" },
         ],

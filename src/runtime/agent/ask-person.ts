@@ -110,7 +110,7 @@ function describeQuestion(
   return {
     sessionId,
     agentId: path.at(-1)?.id ?? "",
-    path,
+    agentPath: path,
     callId,
     tool,
     input,

@@ -211,7 +211,7 @@ function contextHeld<Call>(
   };
 }
 
-type MemberQuestion = Omit<ApprovalRequest, "sessionId" | "agentId" | "path" | "suggestedRules">;
+type MemberQuestion = Omit<ApprovalRequest, "sessionId" | "agentId" | "agentPath" | "suggestedRules">;
 
 interface AskingOptions {
   readonly projectRoot: string;
@@ -254,7 +254,7 @@ export function openAsking(
         ...question,
         sessionId: main.sessionId,
         agentId: plan.agent.id,
-        path: agentPath(plan, main.agent),
+        agentPath: agentPath(plan, main.agent),
         suggestedRules: [],
       },
       { signal },

@@ -25,7 +25,7 @@ export async function preapprove(
     {
       sessionId: main.sessionId,
       agentId: sketch.agent.id,
-      path: [main.agent, sketch.agent],
+      agentPath: [main.agent, sketch.agent],
       callId: sketch.task.callId ?? sketch.agent.id,
       tool: "Agent",
       input: {

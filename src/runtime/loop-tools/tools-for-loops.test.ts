@@ -15,7 +15,7 @@ function pick(tools: readonly LoopTool[], name: string): LoopTool {
 describe("[SDK-2] the tools for a program's own loop", () => {
   test("are plain definitions, and a call runs a child and hands over its text and data", async () => {
     await using sample = await createSampleRuntime(["All quiet."]);
-    const tools = await sample.runtime.tools();
+    const tools = await sample.runtime.loopTools();
     expect(tools.map(({ name }) => name).sort()).toEqual(["Agent", "TaskOutput", "TaskStop"]);
     const agent = pick(tools, "Agent");
     expect(agent.inputSchema).toMatchObject({ type: "object", required: ["description", "prompt"] });
@@ -27,7 +27,7 @@ describe("[SDK-2] the tools for a program's own loop", () => {
 
   test("a bad input and an unknown agent are results that say what is expected", async () => {
     await using sample = await createSampleRuntime([]);
-    const agent = pick(await sample.runtime.tools(), "Agent");
+    const agent = pick(await sample.runtime.loopTools(), "Agent");
     const bad = await agent.call({ prompt: 5 });
     expect(bad).toMatchObject({ isError: true });
     expect(bad.text).toMatch(/`description`.*`prompt`/);
@@ -40,7 +40,7 @@ describe("[SDK-2] the tools for a program's own loop", () => {
     await using sample = await createSampleRuntime([{ text: "Never", failure: "stall", after: 1 }]);
     await using session = await sample.runtime.open();
     const stop = new AbortController();
-    const running = pick(session.tools(), "Agent").call(work, { signal: stop.signal });
+    const running = pick(session.loopTools(), "Agent").call(work, { signal: stop.signal });
     for await (const { event } of session.tasks.watch()) if (event.type === "model-streamed") break;
     stop.abort();
     expect(await running).toMatchObject({ isError: true });
@@ -50,10 +50,10 @@ describe("[SDK-2] the tools for a program's own loop", () => {
   test("a child in the background is read by TaskOutput, and the program takes its notice", async () => {
     await using sample = await createSampleRuntime(["Found late."]);
     await using session = await sample.runtime.open();
-    const started = await pick(session.tools(), "Agent").call({ ...work, run_in_background: true });
+    const started = await pick(session.loopTools(), "Agent").call({ ...work, run_in_background: true });
     const [task] = session.tasks.list();
     expect(started.data).toMatchObject({ status: "async_launched", agentId: task?.id });
-    const output = await pick(session.tools(), "TaskOutput").call({ task_id: task?.id });
+    const output = await pick(session.loopTools(), "TaskOutput").call({ task_id: task?.id });
     expect(output.text).toContain("Found late.");
     expect(JSON.stringify(session.takeNotices())).toContain("<task-notification>");
     expect(session.takeNotices()).toEqual([]);
@@ -72,21 +72,21 @@ describe("[SDK-2] the tools for a program's own loop", () => {
         },
       ],
     });
-    const result = await pick(await sample.runtime.tools(), "Agent").call(work);
+    const result = await pick(await sample.runtime.loopTools(), "Agent").call(work);
     expect(result).toMatchObject({ isError: true });
     expect(result.text).toContain("not today");
     expect(heard).toEqual(["Agent"]);
     expect(sample.requests).toEqual([]);
     await using session = await sample.runtime.open({ disallowedTools: ["Agent"] });
-    expect(session.tools().map(({ name }) => name)).not.toContain("Agent");
+    expect(session.loopTools().map(({ name }) => name)).not.toContain("Agent");
   });
 
   test("after the end of the runtime nothing can be started", async () => {
     const sample = await createSampleRuntime([]);
-    const agent = pick(await sample.runtime.tools(), "Agent");
+    const agent = pick(await sample.runtime.loopTools(), "Agent");
     await sample[Symbol.asyncDispose]();
     expect(await agent.call(work)).toMatchObject({ isError: true });
-    await expect(sample.runtime.tools()).rejects.toThrow(/closed/);
+    await expect(sample.runtime.loopTools()).rejects.toThrow(/closed/);
   });
 });
 

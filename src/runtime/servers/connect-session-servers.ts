@@ -197,7 +197,7 @@ export function createAskMcpServer(
       {
         sessionId,
         agentId: "main",
-        path: [{ id: "main", name: "main" }],
+        agentPath: [{ id: "main", name: "main" }],
         callId: `mcp-server:${config.name}`,
         tool: "McpServer",
         input: {

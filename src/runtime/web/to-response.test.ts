@@ -126,7 +126,7 @@ describe("questions for people elsewhere [PRM-12]", () => {
   const request = (sessionId: string) => ({
     sessionId,
     agentId: "main",
-    path: [{ id: "main", name: "main" }],
+    agentPath: [{ id: "main", name: "main" }],
     callId: "c1",
     tool: "Bash",
     input: {},

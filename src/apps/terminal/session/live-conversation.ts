@@ -183,7 +183,7 @@ export class LiveConversation implements AsyncDisposable {
   /** Runs a command of the person through the rules and questions of the session. */
   runShell(command: string): void {
     const { report } = this.#options;
-    const [bash] = this.session.tools(["Bash"]);
+    const [bash] = this.session.loopTools(["Bash"]);
     if (bash === undefined) {
       report({ type: "notice", level: "warning", text: "There is no shell in this session." });
       return;

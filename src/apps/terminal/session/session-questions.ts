@@ -136,7 +136,7 @@ export class SessionQuestions {
     return {
       kind: "permission",
       id: this.#newId(),
-      ...askingAgent(request.path),
+      ...askingAgent(request.agentPath),
       call: { id: callId, tool, input },
       subject: subjectOf(input),
       ...(diff === undefined ? {} : { diff }),
@@ -146,11 +146,11 @@ export class SessionQuestions {
     };
   }
 
-  #backgroundQuestion({ path, input, suggestedRules }: ApprovalRequest): Question {
+  #backgroundQuestion({ agentPath, input, suggestedRules }: ApprovalRequest): Question {
     return {
       kind: "background",
       id: this.#newId(),
-      ...askingAgent(path.slice(0, 1)),
+      ...askingAgent(agentPath.slice(0, 1)),
       agent: String(input["subagent_type"] ?? "agent"),
       description: String(input["description"] ?? ""),
       tools: suggestedRules,
@@ -172,8 +172,8 @@ export function checkRule(rule: string): string | undefined {
 }
 
 /** Asked for the agent itself before it starts, not for a call of it. */
-function isBeforeBackground({ tool, path, suggestedRules }: ApprovalRequest): boolean {
-  return tool === "Agent" && path.length > 1 && suggestedRules.length > 0;
+function isBeforeBackground({ tool, agentPath, suggestedRules }: ApprovalRequest): boolean {
+  return tool === "Agent" && agentPath.length > 1 && suggestedRules.length > 0;
 }
 
 function askingAgent(path: readonly { readonly id: string; readonly name: string }[]): {
