@@ -1,3 +1,4 @@
+// @io
 import type { ChildProcess } from "node:child_process";
 import { closeSync, constants, existsSync, openSync } from "node:fs";
 import type { Readable } from "node:stream";
