@@ -1,5 +1,7 @@
 // @io
+
 import type { RunEvent } from "../conversation/run-event.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { isRecord } from "../foundation/json-record.ts";
 import { isRetinueError } from "../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../permissions/approver.ts";
@@ -8,7 +10,7 @@ import { agentLog, toAgentRecord } from "./agent-records.ts";
 import { runEndingOf, type SessionOpened } from "./session/session-work.ts";
 import { answerQuestion, type StoreApproval, toApprovals } from "./session/store-approvals.ts";
 import { describeDeadLetter, watchAgent } from "./start-agent.ts";
-import type { JsonValue, LogEntry, Store } from "./store.ts";
+import { isStore, type JsonValue, type LogEntry, type Store } from "./store.ts";
 
 export interface FollowOptions {
   /** Starts the session or sends it a prompt; gives the number of the record after which the run's own records come. */
@@ -27,12 +29,27 @@ const rereadMs = 1_000;
 /** How long events that were published before the end may take to arrive after it was read. */
 const lateMs = 200;
 
+const followShape = checks.shape(
+  {
+    begin: checks.call,
+    signal: checks.signal,
+    approve: checks.call,
+    onParked: checks.call,
+    onOpened: checks.call,
+  },
+  ["begin", "signal"],
+);
+
 /** What is heard of a session while it runs, and its end from the log, which nothing can lose. */
 export async function* followSession(
   store: Store,
   sessionId: string,
-  { begin, signal, approve, onParked, onOpened }: FollowOptions,
+  options: FollowOptions,
 ): AsyncGenerator<RunEvent> {
+  checkArgument("The first argument of followSession()", isStore, store);
+  checkArgument("The second argument of followSession()", checks.filled, sessionId);
+  checkArgument("The third argument of followSession()", followShape, options);
+  const { begin, signal, approve, onParked, onOpened } = options;
   const heard: RunEvent[] = [];
   let wake: () => void = () => undefined;
   let announced: JsonValue | undefined;

@@ -3,7 +3,7 @@ export type { AgentContext, AgentProgram, ChildRequest, Effect, ProgramOutcome }
 export type { AgentStatus, DeadLetter, Ending, Message, OpenCall } from "./agent-records.ts";
 export { type FollowOptions, followSession } from "./follow-session.ts";
 export { type OpenStoreOptions, openStore } from "./open-store.ts";
-export type { SetUpOptions } from "./postgres/set-up-postgres.ts";
+export type { SetUpOptions } from "./postgres/postgres-store-options.ts";
 export { type PostgresOptions, postgres, type StoreRunsOptions, workersOf } from "./postgres.ts";
 export { type PruneOptions, pruneAgents } from "./prune-agents.ts";
 export { type ServeAgentsOptions, serveAgents } from "./serve-agents.ts";

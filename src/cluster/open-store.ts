@@ -1,5 +1,6 @@
 import { parse, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { checkArgument, checks, checkTable } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { Store } from "./store.ts";
 
@@ -13,8 +14,18 @@ export interface OpenStoreOptions {
   readonly workerName?: string;
 }
 
+export const openingChecks = {
+  tenant: checks.filled,
+  schema: checks.filled,
+  outageMs: checks.amount,
+  connectMs: checks.amount,
+  workerName: checks.filled,
+};
+
 /** Opens a store by its address: `postgres://…` for many machines, `file:///folder` for one process on this one. */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
+  checkArgument("The first argument of openStore()", checks.filled, address);
+  checkTable("openStore", openingChecks, options);
   if (/^postgres(ql)?:/.test(address)) {
     const { openPostgresStore } = await import("./postgres/open-postgres-store.ts");
     return openPostgresStore({ url: address, ...options });

@@ -1,16 +1,18 @@
 // @io
+
 import type { RunEnding } from "../conversation/run-event.ts";
+import { checkArgument, checks, checkTable } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { createRuntime } from "../runtime/create-runtime.ts";
 import { checkOutput } from "../runtime/options/typed-output.ts";
 import type { RuntimeStore, StoreRunRequest } from "../runtime/runtime-store.ts";
 import { followSession } from "./follow-session.ts";
-import { type OpenStoreOptions, openStore } from "./open-store.ts";
+import { type OpenStoreOptions, openingChecks, openStore } from "./open-store.ts";
 import { readPlanAgents, toTravellingOptions } from "./session/session-plan.ts";
 import { readAgent, sendMessage, stopAgent } from "./start-agent.ts";
 import { type PlannedMain, planMain, startSession } from "./start-session.ts";
-import type { JsonValue, Store } from "./store.ts";
-import { findWorkspace, type WorkspaceType } from "./workspace/find-workspace.ts";
+import { isStore, type JsonValue, type Store } from "./store.ts";
+import { findWorkspace, type WorkspaceType, workspaceTypes } from "./workspace/find-workspace.ts";
 
 /** How the runs of a runtime are handed to workers. */
 export interface StoreRunsOptions {
@@ -27,8 +29,15 @@ export interface PostgresOptions extends OpenStoreOptions, StoreRunsOptions {
   readonly url?: string;
 }
 
+const runsChecks = {
+  workspace: checks.oneOf(workspaceTypes),
+  queue: checks.filled,
+  partialMessages: checks.flag,
+};
+
 /** For `createRuntime({ store })`: the runs of the runtime are carried out by the workers of a store. */
 export function postgres(options: PostgresOptions = {}): RuntimeStore {
+  checkTable("postgres", { url: checks.text, ...openingChecks, ...runsChecks }, options);
   const { workspace, queue, partialMessages, ...opening } = options;
   const { url = process.env["RETINUE_STORE"] ?? "", ...others } = opening;
   if (url === "")
@@ -54,6 +63,8 @@ export function postgres(options: PostgresOptions = {}): RuntimeStore {
 
 /** The same for a store that the program has opened itself, perhaps to be a worker of it, and closes itself. */
 export function workersOf(store: Store, options: StoreRunsOptions = {}): RuntimeStore {
+  checkArgument("The first argument of workersOf()", isStore, store);
+  checkTable("workersOf", runsChecks, options);
   return { ...runsOf(async () => store, options), close: async () => undefined };
 }
 

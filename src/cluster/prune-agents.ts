@@ -1,5 +1,6 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { agentLog, inboxLog, readAgentState, toAgentRecord } from "./agent-records.ts";
-import type { Store } from "./store.ts";
+import { isStore, type Store } from "./store.ts";
 
 export interface PruneOptions {
   /** Milliseconds since 1970. */
@@ -11,10 +12,11 @@ export interface PruneOptions {
  * Removes agents that ended before a time, with their inboxes. A child stays as long as its tree does, so that a reader
  * of the tree finds all of it. Needs an account that may delete, which workers do not have.
  */
-export async function pruneAgents(
-  store: Store,
-  { before, isDryRun = false }: PruneOptions,
-): Promise<readonly string[]> {
+export async function pruneAgents(store: Store, options: PruneOptions): Promise<readonly string[]> {
+  const shape = checks.shape({ before: checks.number, isDryRun: checks.flag }, ["before"]);
+  checkArgument("The first argument of pruneAgents()", isStore, store);
+  checkArgument("The second argument of pruneAgents()", shape, options);
+  const { before, isDryRun = false } = options;
   const { log, engine } = store;
   const summaries = await log.list("run/", { last: true });
   const young = new Set<string>();

@@ -1,10 +1,12 @@
 // @io
+
 import { sleep } from "../foundation/abortable.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { version } from "../foundation/version.ts";
 import { activateAgent } from "./activate-agent.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { createReconciler } from "./reconcile-agents.ts";
-import type { ServeOptions, Store, Worker } from "./store.ts";
+import { isStore, type ServeOptions, type Store, type Worker } from "./store.ts";
 import { createWorkerHealth, type WorkerHealthOptions } from "./worker-health.ts";
 
 export interface ServeAgentsOptions extends Omit<ServeOptions, "ailment"> {
@@ -23,12 +25,29 @@ export interface ServeAgentsOptions extends Omit<ServeOptions, "ailment"> {
   readonly pauseMs?: number;
 }
 
+export const serveShape = checks.shape(
+  {
+    slots: checks.count,
+    has: checks.texts,
+    queues: checks.texts,
+    machine: checks.filled,
+    codeVersion: checks.filled,
+    onError: checks.call,
+    probe: checks.call,
+    pauseMs: checks.anything,
+  },
+  ["slots"],
+);
+
 /** Makes this process a worker that runs agents by a program. */
 export async function serveAgents(
   store: Store,
   program: AgentProgram,
   options: ServeAgentsOptions,
 ): Promise<Worker> {
+  checkArgument("The first argument of serveAgents()", isStore, store);
+  checkArgument("The second argument of serveAgents()", checks.call, program);
+  checkArgument("The third argument of serveAgents()", serveShape, options);
   const { queues = [], machine, has = [], pauseMs, codeVersion = version } = options;
   const probe = options.probe ?? (async () => undefined);
   const pinned = machine === undefined ? [] : [machineNeed(machine)];

@@ -1,15 +1,16 @@
 // @io
 import { homedir, hostname, tmpdir } from "node:os";
 import { resolve } from "node:path";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { runOwnGitNow } from "../permissions/git/own-git.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
 import { probeHost } from "./probe-host.ts";
-import { serveAgents } from "./serve-agents.ts";
+import { serveAgents, serveShape } from "./serve-agents.ts";
 import { createSessionProgram } from "./session/create-session-program.ts";
 import { findAbilities } from "./session/find-abilities.ts";
 import type { SessionProgramOptions } from "./session/session-work.ts";
-import type { ServeOptions, Store, Worker } from "./store.ts";
+import { isStore, type ServeOptions, type Store, type Worker } from "./store.ts";
 import { folderNeed } from "./workspace/workspace-plan.ts";
 import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
 
@@ -28,6 +29,9 @@ export interface ServeSessionsOptions
 
 /** Makes this process a worker for sessions. What it has is found out now, so that it takes only what it can run. */
 export async function serveSessions(store: Store, options: ServeSessionsOptions): Promise<Worker> {
+  checkArgument("The first argument of serveSessions()", isStore, store);
+  checkArgument("The second argument of serveSessions()", serveShape, options);
+  checkArgument("The option runtime of serveSessions()", checks.thing, options.runtime);
   const { runtime, workspaces, folders = [], has = [], accepts = [], onRunning, ...serve } = options;
   const coolDowns = await openSharedCoolDowns(store, serve.onError ?? (() => undefined));
   const root = await makeWorkspaceRoot(workspaces);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import {
   type AgentRecord,
@@ -18,6 +19,7 @@ import {
 import {
   type ActivationStatus,
   isConflict,
+  isStore,
   type JsonValue,
   type LogEntry,
   type Store,
@@ -33,11 +35,24 @@ export interface StartRequest {
   readonly parent?: string;
 }
 
+const startShape = checks.shape(
+  {
+    agent: checks.filled,
+    plan: checks.given,
+    needs: checks.texts,
+    tree: checks.filled,
+    parent: checks.filled,
+  },
+  ["agent", "plan"],
+);
+const messageShape = checks.shape({ body: checks.given, id: checks.filled, from: checks.text }, ["body"]);
+const waitShape = checks.shape({ timeoutMs: checks.amount, signal: checks.signal }, ["timeoutMs"]);
+
 /** Starts an agent by writing its plan as the first record of its log. An agent that exists is only woken. */
-export async function startAgent(
-  { log, engine }: Store,
-  request: StartRequest,
-): Promise<"started" | "exists"> {
+export async function startAgent(store: Store, request: StartRequest): Promise<"started" | "exists"> {
+  checkArgument("The first argument of startAgent()", isStore, store);
+  checkArgument("The second argument of startAgent()", startShape, request);
+  const { log, engine } = store;
   const { agent, plan, needs = [], tree = agent, parent } = request;
   const record: AgentRecord = {
     type: "planned",
@@ -73,12 +88,12 @@ export async function deliver(
 export async function sendMessage(
   store: Store,
   agent: string,
-  {
-    body,
-    id = randomUUID(),
-    from,
-  }: { readonly body: JsonValue; readonly id?: string; readonly from?: string },
+  message: { readonly body: JsonValue; readonly id?: string; readonly from?: string },
 ): Promise<void> {
+  checkArgument("The first argument of sendMessage()", isStore, store);
+  checkArgument("The second argument of sendMessage()", checks.filled, agent);
+  checkArgument("The third argument of sendMessage()", messageShape, message);
+  const { body, id = randomUUID(), from } = message;
   const { plan, ending, deadLetter } = await readAgent(store, agent);
   if (plan === undefined) throw noSuchAgent(store, agent);
   if (deadLetter !== undefined) await reviveAgent(store, agent);
@@ -93,6 +108,8 @@ export async function reviveAgent(
   agent: string,
   by?: string,
 ): Promise<"revived" | AgentStatus> {
+  checkArgument("The first argument of reviveAgent()", isStore, store);
+  checkArgument("The second argument of reviveAgent()", checks.filled, agent);
   while (true) {
     const state = await readAgent(store, agent);
     if (state.plan === undefined) throw noSuchAgent(store, agent);
@@ -143,12 +160,15 @@ export function reportedStatus(status: AgentStatus, activation: ActivationStatus
 }
 
 /** Hears what happens in an agent while it happens. Events may be lost; the log has everything. */
-export function watchAgent(
-  { bus }: Store,
+export async function watchAgent(
+  store: Store,
   agent: string,
   listener: (event: JsonValue) => void,
 ): Promise<Subscription> {
-  return bus.subscribe(liveTopic(agent), listener);
+  checkArgument("The first argument of watchAgent()", isStore, store);
+  checkArgument("The second argument of watchAgent()", checks.filled, agent);
+  checkArgument("The third argument of watchAgent()", checks.call, listener);
+  return store.bus.subscribe(liveTopic(agent), listener);
 }
 
 export interface AgentReport {
@@ -163,6 +183,8 @@ export interface AgentReport {
 }
 
 export async function inspectAgent(store: Store, agent: string): Promise<AgentReport> {
+  checkArgument("The first argument of inspectAgent()", isStore, store);
+  checkArgument("The second argument of inspectAgent()", checks.filled, agent);
   const state = await readAgent(store, agent);
   if (state.plan === undefined) throw noSuchAgent(store, agent);
   const { waitingFor, ending, deadLetter } = state;
@@ -176,6 +198,8 @@ export async function inspectAgent(store: Store, agent: string): Promise<AgentRe
  * the running process is notified, so that it does not notice only at its next write.
  */
 export async function stopAgent(store: Store, agent: string, reason: JsonValue = null): Promise<Ending> {
+  checkArgument("The first argument of stopAgent()", isStore, store);
+  checkArgument("The second argument of stopAgent()", checks.filled, agent);
   const { log, engine } = store;
   while (true) {
     const state = await readAgent(store, agent);
@@ -219,8 +243,12 @@ export function describeDeadLetter({ claims, error }: DeadLetter): string {
 export async function waitForEnd(
   store: Store,
   agent: string,
-  { timeoutMs, signal }: WaitOptions,
+  options: WaitOptions,
 ): Promise<Ending | undefined> {
+  checkArgument("The first argument of waitForEnd()", isStore, store);
+  checkArgument("The second argument of waitForEnd()", checks.filled, agent);
+  checkArgument("The third argument of waitForEnd()", waitShape, options);
+  const { timeoutMs, signal } = options;
   let hear: () => void = () => undefined;
   const subscription = await store.bus.subscribe(agentLog(agent), () => hear());
   const limit = AbortSignal.timeout(timeoutMs);

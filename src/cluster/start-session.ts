@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { parseModelReference } from "../model/select-subagent-model.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
@@ -15,7 +16,7 @@ import {
   toTravellingOptions,
 } from "./session/session-plan.ts";
 import { readAgent, startAgent } from "./start-agent.ts";
-import type { JsonValue, Store } from "./store.ts";
+import { isStore, type JsonValue, type Store } from "./store.ts";
 import { type WorkspacePlan, workspaceNeeds } from "./workspace/workspace-plan.ts";
 
 export interface SessionRequest {
@@ -38,8 +39,30 @@ export interface SessionRequest {
   readonly needs?: readonly string[];
 }
 
+const sessionShape = checks.shape(
+  {
+    prompt: checks.filled,
+    workspace: checks.shape({ type: checks.oneOf(["shared", "pinned", "git"]) }, ["type"]),
+    options: checks.thing,
+    planned: checks.thing,
+    needs: checks.texts,
+    queue: checks.filled,
+    approvals: checks.oneOf(["wait", "refuse"]),
+    remoteChildren: checks.flag,
+    partialMessages: checks.flag,
+  },
+  ["prompt", "workspace"],
+);
+const planShape = checks.shape({ plan: checks.thing, workspace: checks.thing, needs: checks.texts }, [
+  "plan",
+  "workspace",
+]);
+const isSession = checks.shape({ plan: checks.thing, model: checks.thing }, ["plan", "model"]);
+
 /** Plans a session and hands it to the workers of a store; gives the id under which it can be watched, answered and stopped. */
 export async function startSession(store: Store, request: SessionRequest): Promise<string> {
+  checkArgument("The first argument of startSession()", isStore, store);
+  checkArgument("The second argument of startSession()", sessionShape, request);
   const { prompt, workspace, options: given = {}, planned, agents, queue, needs = [] } = request;
   const sessionId = given.sessionId ?? randomUUID();
   const options = { ...(planned?.model === undefined ? {} : { model: planned.model }), ...given };
@@ -67,7 +90,9 @@ export interface PlannedMain {
 }
 
 /** What was decided for a session that was opened only for its plan. */
-export function planMain({ plan, model }: Pick<Session, "plan" | "model">): PlannedMain {
+export function planMain(session: Pick<Session, "plan" | "model">): PlannedMain {
+  checkArgument("The first argument of planMain()", isSession, session);
+  const { plan, model } = session;
   const isNamed = plan.model.from === "settings" || plan.model.from === "ANTHROPIC_MODEL";
   if (!isNamed || model.provider === "offline") return { plan };
   return { plan, model: model.provider === "anthropic" ? model.id : `${model.provider}/${model.id}` };
@@ -90,6 +115,8 @@ export interface PlanRequest {
 
 /** Hands the plan of a child to the workers of a store. One that has what the plan needs carries it out as it is. */
 export async function startPlan(store: Store, request: PlanRequest): Promise<string> {
+  checkArgument("The first argument of startPlan()", isStore, store);
+  checkArgument("The second argument of startPlan()", planShape, request);
   const { workspace, queue, needs = [] } = request;
   const plan = checkChildPlan(request.plan);
   const planned: PlannedChild = { type: "plan", sessionId: randomUUID(), plan, workspace };

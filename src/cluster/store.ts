@@ -1,3 +1,4 @@
+import { checks } from "../foundation/check-arguments.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 
 export type JsonValue =
@@ -168,6 +169,12 @@ export interface Store extends AsyncDisposable {
   readonly bus: Bus;
   close(): Promise<void>;
 }
+
+/** A store that `openStore()` gave, or one like it. */
+export const isStore = checks.shape(
+  { log: checks.thing, engine: checks.thing, bus: checks.thing, close: checks.call },
+  ["log", "engine", "bus", "close"],
+);
 
 const conflictCode = "log-conflict";
 

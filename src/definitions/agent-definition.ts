@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { Diagnostic, Place } from "../foundation/diagnostic.ts";
 import { isRecord, quote } from "../foundation/json-record.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
@@ -139,7 +140,11 @@ export interface RegistryInput {
   readonly denials?: readonly AgentDenial[];
 }
 
-export function createRegistry({ definitions, denials = [] }: RegistryInput): AgentRegistry {
+const registryShape = checks.shape({ definitions: checks.list, denials: checks.list }, ["definitions"]);
+
+export function createRegistry(input: RegistryInput): AgentRegistry {
+  checkArgument("The first argument of createRegistry()", registryShape, input);
+  const { definitions, denials = [] } = input;
   const groups = groupById(definitions);
   const agents = new Map<string, RegisteredAgent>();
   for (const [id, [definition, ...shadowed]] of groups) {
@@ -270,6 +275,14 @@ export function defineAgent(input: AgentInput): AgentDefinition {
       `It must be an object with name, description and prompt, but is ${quote(input)}.`,
     );
   const { name, prompt, onEnd, ...fields } = input;
+  if (typeof name !== "string")
+    throw unusable(undefined, `Its name must be a string, but is ${quote(name)}.`);
+  const { description } = fields;
+  if (description !== undefined && typeof description !== "string")
+    throw unusable(name, `Its description must be a string, but is ${quote(description)}.`);
+  for (const [key, value] of Object.entries(fields))
+    if (typeof value === "bigint" || typeof value === "symbol")
+      throw unusable(name, `Its ${key} must be a value that a file could have, but is ${quote(value)}.`);
   if (typeof prompt !== "string" && typeof prompt !== "function")
     throw unusable(name, `Its prompt must be a text or a function, but is ${quote(prompt)}.`);
   if (onEnd !== undefined && typeof onEnd !== "function")

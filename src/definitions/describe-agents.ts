@@ -1,4 +1,5 @@
 import { escapeLines } from "../conversation/escape-control-tags.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
 
 export interface DescribeAgentsOptions {
@@ -26,6 +27,8 @@ export function describeAgents(
   agents: readonly AgentDefinition[],
   options: DescribeAgentsOptions = {},
 ): AgentsDescription {
+  checkArgument("The first argument of describeAgents()", checks.listOf(checks.thing, "agents"), agents);
+  checkArgument("The options of describeAgents()", checks.shape({ maxCharacters: checks.amount }), options);
   const lines = withPlainTexts(agents).map(lineOf);
   const text = lines.map(printLine).join("\n");
   const { maxCharacters = Number.POSITIVE_INFINITY } = options;

@@ -1,5 +1,7 @@
 // @io
+
 import { dirname, join, resolve } from "node:path";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { type Footprint, keepReading } from "../foundation/footprint.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
@@ -71,13 +73,30 @@ export interface AgentCatalog {
   unregister(name: string): void;
 }
 
+const discoverShape = checks.shape(
+  {
+    cwd: checks.filled,
+    home: checks.filled,
+    environment: checks.variables,
+    agents: checks.listOf(checks.thing, "agents"),
+    pluginDirectories: checks.texts,
+    additionalDirectories: checks.texts,
+    settingSources: checks.texts,
+    settings: checks.text,
+    disallowedTools: checks.texts,
+  },
+  ["cwd", "home"],
+);
+
 /** Reads every place that can define agents, once. */
-export function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgents> {
+export async function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgents> {
+  checkArgument("The options of discoverAgents()", discoverShape, options);
   return createAgentCatalog(options).read();
 }
 
 /** What was found is kept until a file, a folder or a registration is different; `now` is the clock of the file system. */
 export function createAgentCatalog(options: DiscoverOptions, now: () => number = Date.now): AgentCatalog {
+  checkArgument("The options of createAgentCatalog()", discoverShape, options);
   const loader = createAgentFileLoader();
   const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
   // Children that are spawned together need not each read the same files.

@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { Diagnostic, DocumentPath, Issue, Place } from "../foundation/diagnostic.ts";
 import { quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
@@ -173,8 +174,12 @@ export interface LintFacts {
 
 type LintRule = (definition: AgentDefinition, facts: Required<Omit<LintFacts, "text">>) => Issue[];
 
+const definitionShape = checks.shape({ name: checks.text, source: checks.thing }, ["name", "source"]);
+
 /** What a person should know about a definition that can be read: mistakes, contradictions and weak spots. */
 export function lintDefinition(definition: AgentDefinition, facts: LintFacts = {}): Diagnostic[] {
+  checkArgument("The first argument of lintDefinition()", definitionShape, definition);
+  checkArgument("The second argument of lintDefinition()", checks.thing, facts);
   const known = { trusted: facts.trusted ?? false, aliases: facts.aliases ?? shippedAliases };
   const { file } = definition.source;
   return rules

@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import {
   type Diagnostic,
   hasErrors,
@@ -30,8 +31,12 @@ export interface ParsedAgent {
 /** Far beyond any prompt a model should get, and small enough that no one waits for a mistake. */
 export const largestDefinition = 1024 * 1024;
 
+const parseShape = checks.shape({ file: checks.text, scope: checks.text, plugin: checks.text });
+
 /** Reads one agent definition file. Never throws; everything it repaired, ignored or refused is in `problems`. */
 export function parseAgentDefinition(text: string, options: ParseAgentOptions = {}): ParsedAgent {
+  checkArgument("The first argument of parseAgentDefinition()", checks.text, text);
+  checkArgument("The options of parseAgentDefinition()", parseShape, options);
   const reading = readAgentFile(text, options);
   return reading.definition === undefined
     ? reading

@@ -1,3 +1,5 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
+
 /** A verb with a result; "help", "assist", "handle" and "support" are left out because they name none. */
 function namesAction(text: string): boolean {
   return actionVerb.test(text);
@@ -91,6 +93,7 @@ const charactersAtLeast = 20;
 
 /** Rates a description by the formula action, when to use, limits. */
 export function rateDescription(description: string): DescriptionRating {
+  checkArgument("The first argument of rateDescription()", checks.text, description);
   const text = description.slice(0, 2 * charactersAtMost).trim();
   const prose = withoutExamples(text);
   if (!isJudgeable(prose)) return { ...unjudged, advice: lengthAdvice(description, "") };

@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { Diagnostic, Locate } from "../foundation/diagnostic.ts";
 import type { AgentDefinition, AgentScope } from "./agent-definition.ts";
 import { definitionFromFrontmatter, type ParsedAgent } from "./parse-agent-definition.ts";
@@ -10,6 +11,7 @@ export interface SessionAgents {
 
 /** Reads the object of `--agents`: keyed by agent name, with `prompt` for the body. */
 export function readSessionAgents(value: unknown, locate: Locate, file?: string): SessionAgents {
+  checkArgument("The second argument of readSessionAgents()", checks.call, locate);
   if (!isMapping(value)) {
     return { definitions: [], diagnostics: [notAnObject("The agents", file, locate([]))] };
   }

@@ -13,6 +13,7 @@ import {
   type CallEnd,
   describeFailure,
   describeStart,
+  isUnknownMethod,
   type ListedTool,
   readListedTools,
   refusesHandshake,
@@ -200,7 +201,14 @@ function follow(server: McpServer, client: Client, way: ServerTransport): Server
     hasPrompts: false,
     async listTools(limits) {
       if (client.getServerCapabilities()?.tools === undefined) return [];
-      return readListedTools(await listAll(client, { method: "tools/list", key: "tools" }, limits));
+      const listed = await listAll(client, { method: "tools/list", key: "tools" }, limits).catch(
+        (error: unknown) => {
+          // Servers without a tool may say that they have some, and not know the request.
+          if (isUnknownMethod(error)) return [];
+          throw error;
+        },
+      );
+      return readListedTools(listed);
     },
     callTool: ({ name, inputSchema }, input, limits) =>
       send(limits, (options) => {

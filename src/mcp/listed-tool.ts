@@ -163,10 +163,14 @@ export function describeStart(error: unknown, ending: string): string {
   return ending === "" ? reason : `${reason}; ${ending}`;
 }
 
+export function isUnknownMethod(error: unknown): boolean {
+  return codeOf(error) === -32601;
+}
+
 /** Whether a server has refused the old handshake, as one that only speaks newer protocol versions does. */
 export function refusesHandshake(error: unknown): boolean {
   const code = codeOf(error);
-  if (code === -32022 || code === -32601 || code === -32004) return true;
+  if (code === -32022 || isUnknownMethod(error) || code === -32004) return true;
   return statusOf(error) === 400 && /protocol|version|-32022/i.test(messageOf(error));
 }
 

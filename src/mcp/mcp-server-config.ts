@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
 import type { McpTransport } from "./mcp-server.ts";
@@ -35,6 +36,7 @@ const maxServers = 1000;
 
 /** Reads `{ "mcpServers": { name: config } }`, or the inner mapping alone as people paste it. Never throws. */
 export function readMcpServers(value: unknown, path: DocumentPath = []): McpServersReading {
+  checkArgument("The second argument of readMcpServers()", checks.list, path);
   if (!isRecord(value)) return unreadable(path, `it must be an object, but here it is ${kindOf(value)}`);
   if (isUnreasonablyLarge(value)) return unreadable(path, "it is nested too deeply or has too many entries");
   const issues: Issue[] = [];

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import { textOf } from "../conversation/message.ts";
 import { abortable } from "../foundation/abortable.ts";
-import { kindOf } from "../foundation/json-record.ts";
+import { type Check, checkArgument, checks } from "../foundation/check-arguments.ts";
+import { kindOf, quote } from "../foundation/json-record.ts";
 import type { Model, ModelFacts } from "./model.ts";
 import { ModelError } from "./model-error.ts";
 
@@ -15,6 +16,24 @@ export interface TextMessage {
 /** The answer: a text, or pieces of it as they are written. */
 export type TextAnswer = string | AsyncIterable<string>;
 
+const factsFields = {
+  id: checks.filled,
+  provider: checks.filled,
+  contextWindow: checks.count,
+  maxOutputTokens: checks.count,
+  supportsServerTools: checks.flag,
+  price: checks.thing,
+};
+const factsShape: Check = (value) => {
+  const complaint = checks.shape(factsFields)(value);
+  const known = Object.keys(factsFields);
+  const stray =
+    complaint === undefined ? Object.keys(Object(value)).find((key) => !known.includes(key)) : undefined;
+  return stray === undefined
+    ? complaint
+    : `has the fact ${quote(stray)}, which must be one of ${known.join(", ")}`;
+};
+
 /**
  * A model of your own that answers with text and calls no tools: a function from messages to text. What it throws ends the run
  * with that sentence; throw a `ModelError` to have the request made again.
@@ -26,6 +45,8 @@ export function createTextModel(
   ) => TextAnswer | Promise<TextAnswer>,
   facts: Partial<ModelFacts> = {},
 ): Model {
+  checkArgument("The first argument of createTextModel()", checks.call, answer);
+  checkArgument("The second argument of createTextModel()", factsShape, facts);
   const known: ModelFacts = {
     id: "text-model",
     provider: "program",

@@ -1,3 +1,4 @@
+import { type Check, checkArgument, checks } from "../foundation/check-arguments.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 
@@ -187,8 +188,12 @@ type ResolvedModel =
   | { readonly type: "model"; readonly id: string; readonly provider?: string }
   | { readonly type: "unclear"; readonly why: string; readonly nearest?: string };
 
+const aliasMap: Check = (value) => (value instanceof Map ? undefined : "must be a Map of aliases");
+
 /** Reads a `model` field. A text that could be an id is one: which ids exist, only the provider knows. */
 export function parseModelReference(text: string, aliases: AliasTable = shippedAliases): ModelReference {
+  checkArgument("The first argument of parseModelReference()", checks.text, text);
+  checkArgument("The second argument of parseModelReference()", aliasMap, aliases);
   const written = text.trim();
   if (written.toLowerCase() === "inherit") return { type: "inherit" };
   // Never an id of a provider: what is said to it must not leave the machine.

@@ -214,7 +214,11 @@ async function* events(
       yield event;
     }
     if (live.parts.stopsBackground) await stopRunning(tasks);
-    const isMissing = ending.status === "completed" && output !== undefined && output.value() === undefined;
+    const isMissing =
+      ending.status === "completed" &&
+      output !== undefined &&
+      output.value() === undefined &&
+      !output.isWaived();
     if (isMissing && ending.reason !== "output_given") output.miss();
     const limit = isMissing && !output.hasGivenUp() ? live.limits.reached(ending) : undefined;
     if (!isMissing || output.hasGivenUp() || limit !== undefined) {

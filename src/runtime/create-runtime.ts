@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition, AgentInput } from "../definitions/agent-definition.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import { checkArgument, checks, invalid } from "../foundation/check-arguments.ts";
 import { quote } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { Inspection } from "../inspection/inspection.ts";
@@ -14,7 +15,7 @@ import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
 import { checkedProject } from "./options/check-arguments.ts";
-import { checkAgentType, checkOptions, checkPrompt, invalid } from "./options/check-options.ts";
+import { checkAgentType, checkOptions, checkPrompt } from "./options/check-options.ts";
 import { normalizeRuntimeOptions } from "./options/normalize-runtime-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
 import { type SpawnOptions, sessionOptionsOf, spawnRequestOf } from "./options/spawn-options.ts";
@@ -136,8 +137,18 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
       const { replaySession } = await import("./replay/replay-session.ts");
       return pool.track(replaySession(id, given, { pool, gather: program.gather }));
     },
-    register: source.register,
-    unregister: source.unregister,
+    register(agent: AgentDefinition | AgentInput) {
+      checkArgument(
+        "The first argument of register()",
+        checks.shape({ name: checks.filled }, ["name"]),
+        agent,
+      );
+      source.register(agent);
+    },
+    unregister(name: string) {
+      checkArgument("The first argument of unregister()", checks.filled, name);
+      source.unregister(name);
+    },
   };
   const warn = normalized.setup.notice ?? (() => undefined);
   const ending = { close, [Symbol.asyncDispose]: close };

@@ -15,6 +15,7 @@ import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/
 import { followersOf } from "./agent/create-child-source.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
+import type { Capability } from "./agent/open-agent.ts";
 import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
@@ -33,6 +34,7 @@ import {
   createChildOutputs,
   createTypedOutput,
   outputCapability,
+  remindingOutputCapability,
   type TypedOutput,
 } from "./options/typed-output.ts";
 import { runRecovery } from "./run-recovery.ts";
@@ -191,7 +193,7 @@ function equipMain(
         ...(interactive === undefined ? [] : [{ messages: interactive.takeMessages }]),
         childrenCapability(children, { plan, tools: tools.tools, tasks }),
       ],
-      last: output === undefined ? [] : [outputCapability(output)],
+      last: output === undefined ? [] : [outputOf(output, services.runtime)],
     },
   });
 }
@@ -362,7 +364,13 @@ function sourceOf({ from, sessionId }: ChosenSession): "startup" | "resume" | "f
 }
 
 function openOutput(runtime: RuntimeContext, { output }: SessionSetup) {
-  return output === undefined ? undefined : createTypedOutput(output, outputRetries(runtime));
+  if (output === undefined) return undefined;
+  const remindsOnce = runtime.live?.remindsOnceOfOutput === true;
+  return createTypedOutput(output, { ...outputRetries(runtime), remindsOnce });
+}
+
+function outputOf(output: TypedOutput, { live }: Pick<RuntimeContext, "live">): Capability {
+  return live?.remindsOnceOfOutput === true ? remindingOutputCapability(output) : outputCapability(output);
 }
 
 function outputRetries({ variables }: RuntimeContext): { readonly maxRetries: number | undefined } {

@@ -64,7 +64,11 @@ describe("what can be mistyped is answered with one sentence and the closest mat
     ],
     ["a hook", () => createRuntime(any({ hooks: { PreToolUse: ["x"] } })), /must be functions/],
     ["a tool", () => createRuntime(any({ tools: [{ name: "x" }] })), /The tool "x" has no function call/],
-    ["an agent", () => createRuntime(any({ agents: ["x"] })), /An agent must be an object/],
+    [
+      "an agent",
+      () => createRuntime(any({ agents: ["x"] })),
+      /An agent in the option agents must be an object/,
+    ],
     ["a source", () => createRuntime(any({ settingSources: ["users"] })), /did you mean "user"\?/],
     ["a number of children", () => createRuntime({ concurrency: 0 }), /must be a whole number from 1/],
     ["a clock", () => createRuntime(any({ clock: { a: 1 } })), /must have a function now\(\)/],
@@ -134,7 +138,6 @@ describe("a limit of a session that would not be kept ends the start [LIM-3]", (
     { agents: 3 },
     { tree: { toolSeconds: 5 } },
     { tree: { second: 5 } },
-    [42],
   ])("%j", async (limits) => {
     await using sample = await createSampleRuntime([]);
     await expect(sample.runtime.run("Go.", { limits: limits as never }).result).rejects.toThrow(/^limits/);

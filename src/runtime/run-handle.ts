@@ -10,6 +10,7 @@ import {
 import { addTotals, type RunEnding, type RunEvent } from "../conversation/run-event.ts";
 import { noUsage } from "../conversation/usage.ts";
 import { abortable } from "../foundation/abortable.ts";
+import { checkArgument, checks, invalid } from "../foundation/check-arguments.ts";
 import { createReplayLog } from "../foundation/replay-log.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ChildPlan } from "../planning/plan-run.ts";
@@ -18,7 +19,7 @@ import type { Spawn } from "../tasks/create-agent-tool.ts";
 import type { TaskState } from "../tasks/drive-task.ts";
 import type { Spawner } from "../tasks/spawner.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
-import { checkArgument, checkOptions, checks, invalid } from "./options/check-options.ts";
+import { checkOptions } from "./options/check-options.ts";
 import type { ChildOutputs, OutputSchema, TypedOutput } from "./options/typed-output.ts";
 import { type ResponseOptions, toResponse } from "./web/to-response.ts";
 

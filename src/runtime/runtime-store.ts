@@ -3,9 +3,10 @@
 import { randomUUID } from "node:crypto";
 import type { UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
+import { invalid } from "../foundation/check-arguments.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest } from "../permissions/approver.ts";
-import { checkOptions, checkPrompt, invalid } from "./options/check-options.ts";
+import { checkOptions, checkPrompt } from "./options/check-options.ts";
 import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
 import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
 

@@ -17,7 +17,7 @@ import type { RuntimeContext } from "./runtime-context.ts";
 import type { RuntimeSource, SessionPlace } from "./runtime-source.ts";
 import type { Session } from "./session.ts";
 import { withScratch } from "./session-record.ts";
-import type { SessionTelemetry } from "./telemetry/session-telemetry.ts";
+import type { SessionTelemetry } from "./telemetry/telemetry-source.ts";
 
 /** The sessions of one runtime: opened on demand, and all closed with it. */
 export interface SessionPool {

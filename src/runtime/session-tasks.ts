@@ -1,7 +1,8 @@
 import type { UserMessage } from "../conversation/message.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { TaskState } from "../tasks/drive-task.ts";
 import type { StoppedBy, TaskEvent, TaskManager } from "../tasks/task-manager.ts";
-import { checkArgument, checkOptions, checkPrompt, checks } from "./options/check-options.ts";
+import { checkOptions, checkPrompt } from "./options/check-options.ts";
 
 /** The child agents of a session, as its program sees them. An id that is not known gives undefined or false. */
 export interface SessionTasks {

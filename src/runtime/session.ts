@@ -1,6 +1,7 @@
 import type { Message, UserMessage } from "../conversation/message.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
 import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelFacts } from "../model/model.ts";
 import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
@@ -12,7 +13,7 @@ import type { Tool } from "../tools/tool.ts";
 import { openAgent, toolsOf } from "./agent/open-agent.ts";
 import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
 import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
-import { checkAgentType, checkArgument, checkOptions, checkPrompt, checks } from "./options/check-options.ts";
+import { checkAgentType, checkOptions, checkPrompt, runtimeChecks } from "./options/check-options.ts";
 import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
 import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
 import type { SessionServer } from "./servers/session-servers.ts";
@@ -120,15 +121,26 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     skills: skills?.all ?? [],
     mcpServers: parts.mcpServers,
     messages: () => live.messages,
-    partialText: (agentId = "main") => parts.partialText(agentId),
+    partialText(agentId = "main") {
+      checkArgument("The first argument of session.partialText()", checks.filled, agentId);
+      return parts.partialText(agentId);
+    },
     rename: renameOf(parts),
     tasks: createSessionTasks(tasks),
     moveCommands: parts.moveCommands,
     agentHost,
-    loopTools: (names) => toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names),
+    loopTools(names) {
+      if (names !== undefined)
+        checkArgument("The first argument of session.loopTools()", checks.texts, names);
+      return toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names);
+    },
     ...mailOf(children),
     ...startsOf(children, agentHost, sessionId),
-    toolsOf: async (own) => (own === undefined ? toolsOf(agentParts.capabilities) : children.toolsOf(own)),
+    async toolsOf(own) {
+      if (own === undefined) return toolsOf(agentParts.capabilities);
+      checkArgument("The plan of session.toolsOf()", runtimeChecks.plan, own);
+      return children.toolsOf(own);
+    },
     stream(content, signal, options) {
       checkArgument("The signal of session.stream()", checks.signal, signal);
       return stream(live, content, signal, options);
@@ -145,6 +157,11 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     [Symbol.asyncDispose]: close,
   };
 }
+
+const requestShape = checks.shape({ agentType: checks.filled, prompt: checks.filled }, [
+  "agentType",
+  "prompt",
+]);
 
 /** Children as the program starts them: by name, or by a plan that was decided here or elsewhere. */
 function startsOf(
@@ -165,11 +182,11 @@ function startsOf(
       });
     },
     runPlan(plan) {
-      checkArgument("The plan of session.runPlan()", checks.plan, plan);
+      checkArgument("The plan of session.runPlan()", runtimeChecks.plan, plan);
       return startAgent({ plan }, { host, sessionId });
     },
     async planAgent(request) {
-      checkArgument("The request of session.planAgent()", checks.record, request);
+      checkArgument("The request of session.planAgent()", requestShape, request);
       return spawner.plan(request);
     },
   };
@@ -205,9 +222,16 @@ function mailOf({
       team?.hold(notices);
       return notices;
     },
-    onTeamMail: (listener) => team?.onMail(listener) ?? (() => undefined),
+    onTeamMail(listener) {
+      checkArgument("The listener of session.onTeamMail()", checks.call, listener);
+      return team?.onMail(listener) ?? (() => undefined);
+    },
     isTeamBusy: () => team?.isBusy() === true,
-    messageTeammate: async (agentId, text) => (await team?.writeTo(agentId, text)) === true,
+    async messageTeammate(agentId, text) {
+      checkArgument("The first argument of session.messageTeammate()", checks.filled, agentId);
+      checkArgument("The second argument of session.messageTeammate()", checks.filled, text);
+      return (await team?.writeTo(agentId, text)) === true;
+    },
   };
 }
 

@@ -1,7 +1,9 @@
 // @io
+
 import { constants } from "node:fs";
 import { lstat, open, readdir, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { type Diagnostic, placeFindings } from "../foundation/diagnostic.ts";
 import type { Footprint } from "../foundation/footprint.ts";
 import { quote } from "../foundation/json-record.ts";
@@ -36,7 +38,13 @@ export interface LoadedSettings {
 }
 
 /** Reads all settings files and puts them together. Never throws; a file that is not there is no problem. */
+const loadShape = checks.shape(
+  { paths: checks.thing, sources: checks.texts, flagSettings: checks.text, trusted: checks.flag },
+  ["paths", "trusted"],
+);
+
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
+  checkArgument("The options of loadSettings()", loadShape, options);
   const { footprint } = options;
   const entries = await listSources(options);
   const readings = await Promise.all(entries.map((entry) => readSource(entry, footprint)));

@@ -2,6 +2,7 @@
 
 import { userInfo } from "node:os";
 import { isAbsolute, posix, win32 } from "node:path";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 
 export interface PathsInput {
@@ -65,7 +66,13 @@ interface PluginPaths {
   readonly data: string;
 }
 
+const pathsShape = checks.shape(
+  { home: checks.filled, cwd: checks.filled, environment: checks.variables, platform: checks.filled },
+  ["home", "cwd", "environment", "platform"],
+);
+
 export function createPaths(input: PathsInput): Paths {
+  checkArgument("The first argument of createPaths()", pathsShape, input);
   const path = input.platform === "win32" ? win32 : posix;
   const projectRoot = input.repositoryRoot ?? input.cwd;
   const configured = readConfigDirectory(input, path);

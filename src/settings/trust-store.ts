@@ -1,7 +1,9 @@
 // @io
+
 import { lstat, readFile, realpath } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { applyEdits, modify } from "jsonc-parser";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isRecord, kindOf } from "../foundation/json-record.ts";
 import { parseGitPointer } from "../foundation/parse-git-pointer.ts";
@@ -45,7 +47,14 @@ export interface TrustStoreOptions extends UpdateFileOptions {
  * Trust is in the state file under the real path of a repository's root, or of the folder where there is none. It
  * covers the folders below, up to the next repository. Nothing here starts a program.
  */
-export function createTrustStore({ stateFile, home, ...updating }: TrustStoreOptions): TrustStore {
+const trustStoreShape = checks.shape({ stateFile: checks.filled, home: checks.filled }, [
+  "stateFile",
+  "home",
+]);
+
+export function createTrustStore(options: TrustStoreOptions): TrustStore {
+  checkArgument("The options of createTrustStore()", trustStoreShape, options);
+  const { stateFile, home, ...updating } = options;
   const isTrusted = async (folder: string): Promise<TrustAnswer> => {
     const root = await trustRoot(folder, home);
     const state = await readState(stateFile);

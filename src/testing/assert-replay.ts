@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { type Check, checkArgument, checks, checkTable } from "../foundation/check-arguments.ts";
 import type { ReplayReport } from "../replay/replay-recording.ts";
 
 export interface AssertReplayOptions {
@@ -15,6 +16,10 @@ export async function assertReplay(
   file: string | URL,
   options: AssertReplayOptions = {},
 ): Promise<ReplayReport> {
+  const isFile: Check = (value) =>
+    value instanceof URL || checks.filled(value) === undefined ? undefined : "must be a path or a URL";
+  checkArgument("The first argument of assertReplay()", isFile, file);
+  checkTable("assertReplay", { cwd: checks.filled }, options);
   // What runs agents is loaded only by tests that replay.
   const [{ createRuntime }, { checkSavedRecording }, { describeReplay }, { findGaps }] = await Promise.all([
     import("../runtime/create-runtime.ts"),

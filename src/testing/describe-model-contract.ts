@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { Model, ModelRequest } from "../model/model.ts";
 import { ModelError, type ModelErrorCode } from "../model/model-error.ts";
 import { becomesZero, blocksByIndex, drain, endOf, messageOf, readDeltas, said } from "./drain.ts";
@@ -32,13 +33,24 @@ export interface ContractTraits {
   readonly hasThinking?: boolean;
 }
 
+/** Functions of a test runner, some of which have parts of their own. */
+export const isTestRunner = checks.shape({ describe: checks.call, test: checks.call, expect: checks.call }, [
+  "describe",
+  "test",
+  "expect",
+]);
+
 /** The rules every Model keeps, as tests of the runner that is passed in. */
 export function describeModelContract(
   name: string,
   create: CreateSubject,
-  { describe, test, expect }: TestRunner,
+  runner: TestRunner,
   traits: ContractTraits = {},
 ): void {
+  checkArgument("The first argument of describeModelContract()", checks.filled, name);
+  checkArgument("The second argument of describeModelContract()", checks.call, create);
+  checkArgument("The third argument of describeModelContract()", isTestRunner, runner);
+  const { describe, test, expect } = runner;
   const withModel = async (
     steps: readonly Step[],
     use: (subject: ContractSubject) => Promise<void>,

@@ -1,8 +1,9 @@
 import type { Store } from "../cluster/store.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { describeBusContract } from "./describe-bus-contract.ts";
 import { describeEngineContract } from "./describe-engine-contract.ts";
 import { describeLogContract } from "./describe-log-contract.ts";
-import type { TestRunner } from "./describe-model-contract.ts";
+import { isTestRunner, type TestRunner } from "./describe-model-contract.ts";
 
 /** A store under test. */
 export interface StoreSubject {
@@ -19,6 +20,9 @@ export type WithStore = (use: (store: Store, subject: StoreSubject) => Promise<v
 
 /** The rules that every Store keeps, as tests of the runner that is passed in. `create` gives an empty store each time. */
 export function describeStoreContract(name: string, create: CreateStore, runner: TestRunner): void {
+  checkArgument("The first argument of describeStoreContract()", checks.filled, name);
+  checkArgument("The second argument of describeStoreContract()", checks.call, create);
+  checkArgument("The third argument of describeStoreContract()", isTestRunner, runner);
   const withStore: WithStore = async (use) => {
     const subject = await create();
     try {

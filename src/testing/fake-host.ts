@@ -1,3 +1,4 @@
+import { checks, checkTable } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { HostQuestion, TodoItem, ToolHost } from "../tools/tool.ts";
 
@@ -15,7 +16,14 @@ export interface FakeHost extends ToolHost {
 }
 
 /** A host with canned answers, which notes what it was asked. */
-export function createFakeHost({ answers = {}, privateHosts = [] }: FakeHostOptions = {}): FakeHost {
+export function createFakeHost(options: FakeHostOptions = {}): FakeHost {
+  const isAnswers = checks.either(
+    "must be an object of strings or a function",
+    checks.variables,
+    checks.call,
+  );
+  checkTable("createFakeHost", { answers: isAnswers, privateHosts: checks.texts }, options);
+  const { answers = {}, privateHosts = [] } = options;
   const questions: HostQuestion[] = [];
   let todos: readonly TodoItem[] = [];
   const known = typeof answers === "function" ? undefined : new Map(Object.entries(answers));

@@ -1,3 +1,4 @@
+import { checkArgument, checks, checkTable } from "../foundation/check-arguments.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 
 export interface FakeMcpTool {
@@ -34,8 +35,12 @@ interface Message {
 /** An MCP server in memory, for `mcpServers`: its tools are functions. */
 export function createFakeMcpServer(
   tools: readonly FakeMcpTool[],
-  { instructions }: { readonly instructions?: string } = {},
+  options: { readonly instructions?: string } = {},
 ): FakeMcpServer {
+  const isTool = checks.shape({ name: checks.filled, call: checks.call }, ["name"]);
+  checkArgument("The first argument of createFakeMcpServer()", checks.listOf(isTool, "tools"), tools);
+  checkTable("createFakeMcpServer", { instructions: checks.text }, options);
+  const { instructions } = options;
   const calls: { tool: string; input: Readonly<Record<string, unknown>> }[] = [];
   let connected: FakeTransport | undefined;
 

@@ -3,13 +3,14 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Usage } from "../conversation/usage.ts";
+import { checks, checkTable } from "../foundation/check-arguments.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { openAiWire } from "./openai-wire.ts";
 import { type CacheCount, createPromptCache, type PromptCache } from "./prompt-cache.ts";
-import { createScript, type Script, type Step, type StepFunction } from "./script.ts";
+import { createScript, isScript, type Script, type Step, type StepFunction } from "./script.ts";
 import { answerStep, type ScriptedAnswer } from "./scripted-answer.ts";
 import { sendAnswer } from "./send-answer.ts";
 import type { Wire } from "./wire.ts";
@@ -61,6 +62,24 @@ export interface FakeProvider extends AsyncDisposable {
 
 /** A server on this machine that speaks the Anthropic Messages and the OpenAI chat completions protocols. */
 export async function startFakeProvider(options: FakeProviderOptions): Promise<FakeProvider> {
+  const isNumber = checks.amount;
+  checkTable(
+    "startFakeProvider",
+    {
+      script: isScript,
+      respond: checks.call,
+      latencyMs: isNumber,
+      deltaDelayMs: isNumber,
+      deltaSize: checks.count,
+      apiKey: checks.text,
+      contextWindow: checks.count,
+      minimumCacheTokens: checks.amount,
+      now: checks.call,
+      port: checks.amount,
+      keepsRequests: checks.flag,
+    },
+    options,
+  );
   const session = openSession(options);
   const server = createServer((incoming, response) => {
     serve(session, incoming, response).catch((error: unknown) => {

@@ -1,4 +1,5 @@
 import type { WaitClock } from "../foundation/abortable.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 
 /** A clock that is paused until it is advanced. */
 export interface ManualClock extends WaitClock {
@@ -14,6 +15,7 @@ interface Sleeper {
 }
 
 export function createManualClock(start = 0): ManualClock {
+  checkArgument("The first argument of createManualClock()", checks.number, start);
   const sleepers = new Set<Sleeper>();
   let time = start;
   return {

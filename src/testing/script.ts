@@ -1,5 +1,6 @@
 import type { AssistantBlock, Message, StopReason } from "../conversation/message.ts";
 import type { Usage } from "../conversation/usage.ts";
+import { checks } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { ModelError } from "../model/model-error.ts";
@@ -64,6 +65,17 @@ export interface Script {
   /** Throws when steps are left or requests found none, and lists them. */
   finish(): void;
 }
+
+/** A list of texts, functions and objects such as `{ text, calls }`. */
+export const isScript = checks.listOf(
+  checks.either(
+    "must be a text, a function or an object such as { text, calls }",
+    checks.text,
+    checks.call,
+    checks.thing,
+  ),
+  "steps",
+);
 
 export function createScript(steps: readonly Step[]): Script {
   const entries = steps.map((step, index) => {

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { checkArgument, checks, checkTable } from "../foundation/check-arguments.ts";
 import type { Model, ModelEvent, ModelFacts, ModelRequest } from "../model/model.ts";
-import { createScript, type Step } from "./script.ts";
+import { createScript, isScript, type Step } from "./script.ts";
 import {
   answerStep,
   failsConcurrency,
@@ -28,6 +29,8 @@ export function createScriptedModel(
   steps: readonly Step[],
   options: ScriptedModelOptions = {},
 ): ScriptedModel {
+  checkArgument("The first argument of createScriptedModel()", isScript, steps);
+  checkTable("createScriptedModel", { facts: checks.thing, deltaSize: checks.count }, options);
   const facts = { ...defaultFacts, ...options.facts };
   const script = createScript(steps);
   const requests: ModelRequest[] = [];

@@ -1,7 +1,9 @@
 import type { z } from "zod";
 import type { Repeats } from "../conversation/interrupted-agent.ts";
 import type { DocumentBlock, ImageBlock, TextBlock } from "../conversation/message.ts";
+import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { ToolEffect } from "../foundation/tool-table.ts";
+import { toolEffects } from "../foundation/tool-table.ts";
 import type { McpIdentity } from "../permissions/call-facts.ts";
 import type { AllowedBy, JudgedCommand } from "../permissions/decide.ts";
 import type { NoteTemporary } from "../storage/create-temporary-notes.ts";
@@ -114,8 +116,20 @@ interface ToolDefinition<Input> extends Omit<Tool<Input>, "origin" | "effect" | 
   call(input: Input, context: ToolContext): ToolOutcome | string | Promise<ToolOutcome | string>;
 }
 
+const toolShape = checks.shape(
+  {
+    name: checks.filled,
+    description: checks.text,
+    input: checks.either("must be a schema: zod, Standard Schema or JSON Schema", checks.thing, checks.call),
+    effect: checks.oneOf(toolEffects),
+    call: checks.call,
+  },
+  ["name", "description", "call"],
+);
+
 /** Gives a tool of a program the type of its input. It is brought into one shape by the runtime that gets it. */
 export function defineTool<Input>(tool: ToolDefinition<Input>): Tool {
+  checkArgument("The tool of defineTool()", toolShape, tool);
   // The runtime checks the input by the schema before `call` sees it, and makes an outcome of a text.
   return { effect: "execute", ...tool, origin: "program" } as Tool;
 }

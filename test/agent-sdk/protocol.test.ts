@@ -3,7 +3,18 @@ import { readFileSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { createSdkMcpServer, listSessions, tool } from "@anthropic-ai/claude-agent-sdk";
 import { describe, expect, test } from "vitest";
-import { converse, createPrompts, createSdkStage, free, ofType, resultOf, user, write } from "./sdk-stage.ts";
+import {
+  bash,
+  callHelper,
+  converse,
+  createPrompts,
+  createSdkStage,
+  free,
+  ofType,
+  resultOf,
+  user,
+  write,
+} from "./sdk-stage.ts";
 
 const edit = (file_path: string, old_string: string, new_string: string) => ({
   calls: [{ name: "Edit", input: { file_path, old_string, new_string } }],
@@ -362,4 +373,29 @@ describe("callbacks beside the run [DRP-1]", () => {
     expect(stage.provider.requests).toHaveLength(1);
     expect(resultOf(finished)).toMatchObject({ terminal_reason: "hook_stopped" });
   });
+});
+
+test("an in-process server without a tool is connected [DRP-1]", async () => {
+  const stage = await createSdkStage(["Hello."]);
+  const server = createSdkMcpServer({ name: "empty", version: "1.0.0", tools: [] });
+  const finished = await stage.run("hi", { mcpServers: { empty: server } });
+  const init = finished.messages.find(({ subtype }) => subtype === "init");
+  expect(init).toMatchObject({ mcp_servers: [{ name: "empty", status: "connected" }] });
+});
+
+test("a failed call of a child says why beside its result [DRP-1]", async () => {
+  const stage = await createSdkStage([
+    callHelper(),
+    { match: "You help.", ...bash("echo out; exit 3") },
+    { match: "You help.", text: "Looked." },
+    "Done.",
+  ]);
+  const finished = await stage.run("hi", {
+    ...free,
+    agents: { helper: { description: "Helps.", prompt: "You help." } },
+  });
+  const failed = finished.messages.find(
+    (message) => message["parent_tool_use_id"] != null && "tool_use_result" in message,
+  );
+  expect(failed).toMatchObject({ type: "user", tool_use_result: expect.stringMatching(/^Error: .*3/s) });
 });

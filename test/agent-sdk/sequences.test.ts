@@ -47,6 +47,27 @@ const conversations: Readonly<Record<string, Conversation>> = {
     steps: [{ thinking: "hmm", text: "Hello." }],
     messages: ["init", "thinking_tokens", "assistant thinking", "assistant text", done],
   },
+  "an answer without a word": {
+    steps: [{ text: "" }, "Hello."],
+    messages: ["init", "user text synthetic", "assistant text", "result success ok 2 completed"],
+  },
+  "a result of a certain form that is forgotten twice": {
+    steps: ["It is 4.", "As I said, 4."],
+    flags: ["--json-schema", '{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}'],
+    options: {
+      outputFormat: {
+        type: "json_schema",
+        schema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+      },
+    },
+    messages: [
+      "init",
+      "assistant text",
+      "user text synthetic",
+      "assistant text",
+      "result success ok 2 completed",
+    ],
+  },
   "a command that fails": {
     steps: [{ text: "Trying.", ...bash("exit 3") }, "Done."],
     messages: [

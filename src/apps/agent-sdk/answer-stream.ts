@@ -38,10 +38,11 @@ export function createAnswerStream(
   const here = (): SdkMessageContext => ({ ...context, sessionId: context.sessionId() });
   const show = (streamed: JsonRecord | undefined, more: JsonRecord = {}): readonly SdkMessage[] =>
     streamed === undefined || !context.partial ? [] : [{ ...partialMessage(streamed, here()), ...more }];
-  const complete = (block: AssistantBlock, known: AnswerHead): SdkMessage => {
+  // A text without a word is a line of the transcript and no message.
+  const complete = (block: AssistantBlock, known: AnswerHead): readonly SdkMessage[] => {
     const id = context.uuid();
     ids.push(id);
-    return blockMessage(block, known, here(), id);
+    return block.type === "text" && block.text === "" ? [] : [blockMessage(block, known, here(), id)];
   };
   const takeStreamed = (event: ModelEvent): readonly SdkMessage[] => {
     if (event.type === "message-started") return show(streamEvent(event), { ttft_ms: Date.now() - askedAt });
@@ -54,7 +55,7 @@ export function createAnswerStream(
     const signature = isSigned
       ? delta(index, { type: "signature_delta", signature: block.signature })
       : undefined;
-    return [...show(signature), complete(block, { usage: noUsage, ...head }), ...show(streamEvent(event))];
+    return [...show(signature), ...complete(block, { usage: noUsage, ...head }), ...show(streamEvent(event))];
   };
   return {
     ids: () => ids,
@@ -81,7 +82,7 @@ export function createAnswerStream(
         case "model-streamed":
           return takeStreamed(event.event);
         case "assistant-answered": {
-          const rest = event.message.content.slice(shown.length).map((block) => complete(block, event));
+          const rest = event.message.content.slice(shown.length).flatMap((block) => complete(block, event));
           ids = [];
           return [...rest, ...answerEnd(event).flatMap((streamed) => show(streamed))];
         }

@@ -173,6 +173,7 @@ function liveControlsOf(connection: SdkConnection): LiveControls {
     // SDK expect the other default.
     childrenInBackground: connection.isHosted,
     compactsShort: true,
+    remindsOnceOfOutput: true,
     ...(connection.isHosted ? { taskList: taskListOf(connection) } : {}),
     commandChanged: connection.commands.changed,
     watchHook: watchHooks(connection),

@@ -82,10 +82,15 @@ export function createMessageOutput(stdout: CliOutput, { output, verbose }: Prin
     write(line: string): void {
       const message = JSON.parse(line) as JsonRecord;
       if (verbose) kept.push(message);
-      else if (message["type"] === "result") kept.splice(0, 1, message);
+      else if (message["type"] === "result") kept.splice(0, 1, aloneResult(message));
     },
     end(): void {
       if (kept.length > 0) stdout.write(`${JSON.stringify(verbose ? kept : kept[0])}\n`);
     },
   };
+}
+
+/** A result that is the only thing printed counts from the start, so there is nothing since the one before. */
+function aloneResult({ model_usage_since_last_result: _usage, ...result }: JsonRecord): JsonRecord {
+  return result;
 }

@@ -167,7 +167,7 @@ function skillOf(input: unknown): string {
   return isRecord(input) && typeof input["skill"] === "string" ? input["skill"] : "";
 }
 
-/** Children's results carry no structured form. */
+/** Children's results carry no structured form, but why they failed. */
 function resultMessage(
   block: ToolResultBlock,
   results: Readonly<Record<string, unknown>>,
@@ -178,7 +178,9 @@ function resultMessage(
     type: "user",
     message: { role: "user", content: [shownResult(block, results)] },
     ...own(context, uuid),
-    ...(context.parentToolUseId === undefined ? toolUseResult(block, results) : {}),
+    ...(context.parentToolUseId === undefined || block.is_error === true
+      ? toolUseResult(block, results)
+      : {}),
     timestamp: now(),
   };
 }

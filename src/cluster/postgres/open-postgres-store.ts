@@ -11,32 +11,13 @@ import {
   logConflict,
   type Store,
 } from "../store.ts";
-import { readConnectionString, type TlsOptions } from "./connection-options.ts";
+import { readConnectionString } from "./connection-options.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { applicationNameOf, defaultFrozenMs } from "./membership.ts";
 import { createPostgresBus } from "./postgres-bus.ts";
 import { createPostgresEngine } from "./postgres-engine.ts";
+import type { PostgresStoreOptions } from "./postgres-store-options.ts";
 import { defaultTenant, type Place, placeOf, schemaVersion } from "./schema.ts";
-
-export interface PostgresStoreOptions {
-  /** `postgres://user:password@host:port/database?sslmode=verify-full` */
-  readonly url: string;
-  /** Whose agents these are; tenants do not see each other. */
-  readonly tenant?: string;
-  /** The schema that holds the tables; several installations can share one database. */
-  readonly schema?: string;
-  readonly tls?: TlsOptions;
-  /** Connections of this process besides one that listens and, in a worker, one that holds its lock. */
-  readonly maxConnections?: number;
-  /** How long calls wait for a server that cannot be reached before they fail. */
-  readonly outageMs?: number;
-  /** The same while the store is being opened; `outageMs` when absent. */
-  readonly connectMs?: number;
-  /** After how long without a report a worker counts as frozen and is replaced; the same for all workers; 4500 when absent. */
-  readonly frozenMs?: number;
-  /** Names this process among the workers, for people; made unique by the store. */
-  readonly workerName?: string;
-}
 
 /** A store in PostgreSQL, for any number of processes on any number of machines. The database must have been set up. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {

@@ -2,13 +2,8 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { readConnectionString } from "./connection-options.ts";
 import { type Database, openDatabase } from "./database.ts";
 import { migrateScheduler } from "./job-queue.ts";
-import type { PostgresStoreOptions } from "./open-postgres-store.ts";
+import type { SetUpOptions } from "./postgres-store-options.ts";
 import { createTables, grantWorker, placeOf } from "./schema.ts";
-
-export interface SetUpOptions extends Pick<PostgresStoreOptions, "url" | "schema" | "tenant" | "tls"> {
-  /** An existing SQL role that workers and clients connect as. Without one, only the owner of the tables can use them. */
-  readonly role?: string;
-}
 
 const minServerVersion = 140_000;
 

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
+import { checkArgument } from "../../foundation/check-arguments.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
 import type { AgentContext } from "../agent-program.ts";
 import { inboxLog, type Message, toAgentRecord } from "../agent-records.ts";
 import { deliver } from "../start-agent.ts";
-import { isConflict, type JsonValue, type LogEntry, type Store } from "../store.ts";
+import { isConflict, isStore, type JsonValue, type LogEntry, type Store } from "../store.ts";
 import { isForOneCall, type Question, readSessionMessage, type SessionProgress } from "./session-progress.ts";
 
 /** A call of an agent in the store that a person has to decide about. */
@@ -32,6 +33,7 @@ export interface StoreApprovals {
 }
 
 export function storeApprovals(store: Store): StoreApprovals {
+  checkArgument("The first argument of storeApprovals()", isStore, store);
   const list = async (): Promise<readonly StoreApproval[]> => {
     const [agents, inboxes] = await Promise.all([
       store.log.list("run/", { last: true }),

@@ -1,6 +1,8 @@
 // @io
+
 import { hostname } from "node:os";
 import { dirname, relative } from "node:path";
+import { checkArgument, checks } from "../../foundation/check-arguments.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { askRepository } from "../../permissions/git/ask-repository.ts";
 import { createWorktreeGit, oneLine } from "../../tasks/worktree/worktree-git.ts";
@@ -19,8 +21,20 @@ export interface FindWorkspaceOptions {
   readonly workers?: readonly { readonly has: readonly string[] }[];
 }
 
+const workspaceShape = checks.shape(
+  {
+    type: checks.oneOf(workspaceTypes),
+    directory: checks.filled,
+    agent: checks.filled,
+    environment: checks.variables,
+    signal: checks.signal,
+  },
+  ["type", "directory", "agent", "environment", "signal"],
+);
+
 /** Turns what was asked for into a plan that holds everything another worker needs. */
 export async function findWorkspace(options: FindWorkspaceOptions): Promise<WorkspacePlan> {
+  checkArgument("The options of findWorkspace()", workspaceShape, options);
   const { type, directory, agent } = options;
   if (type === "shared") return { type, directory, root: findRoot(directory, options.workers ?? []) };
   if (type === "pinned") return { type, directory, machine: hostname() };

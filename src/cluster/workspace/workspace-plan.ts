@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../../foundation/check-arguments.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 
@@ -36,6 +37,8 @@ export function folderNeed(folder: string): string {
 
 /** One sentence for people: what happens to the files when another worker takes over. */
 export function describeWorkspace(plan: WorkspacePlan): string {
+  const shape = checks.shape({ type: checks.oneOf(["shared", "pinned", "git"]) }, ["type"]);
+  checkArgument("The first argument of describeWorkspace()", shape, plan);
   switch (plan.type) {
     case "shared":
       return `${plan.directory}, shared by all workers: another worker continues with the same files.`;

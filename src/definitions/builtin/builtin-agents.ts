@@ -1,4 +1,5 @@
 import { escapeLine } from "../../conversation/escape-control-tags.ts";
+import { checkArgument, checks } from "../../foundation/check-arguments.ts";
 import type { AgentDefinition } from "../agent-definition.ts";
 import { shorten } from "../describe-agents.ts";
 import { explore } from "./explore.ts";
@@ -21,6 +22,7 @@ const entrypointsWithoutGuide: readonly string[] = ["sdk-ts", "sdk-py", "sdk-cli
 
 /** The agents that are there without any file, always in the same order. */
 export function builtinAgents(options: BuiltinAgentsOptions = {}): AgentDefinition[] {
+  checkArgument("The options of builtinAgents()", checks.thing, options);
   if (options.disableBuiltins === true) return [];
   const withGuide = !entrypointsWithoutGuide.includes(options.entrypoint ?? "");
   return [

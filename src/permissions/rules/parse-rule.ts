@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../../foundation/check-arguments.ts";
 import { isRecord, kindOf, quote } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { canonicalToolName, knownToolNames } from "../../foundation/tool-table.ts";
@@ -16,8 +17,13 @@ export interface RuleOptions {
   readonly list?: RuleList;
 }
 
+const ruleShape = checks.shape({ list: checks.oneOf(["allow", "ask", "deny"]) });
+const formatShape = checks.shape({ tool: checks.filled }, ["tool"]);
+
 /** Reads `Tool` or `Tool(specifier)`. A rule that could be taken for something else than was meant is invalid. */
 export function parseRule(text: string, options: RuleOptions = {}): RuleReading {
+  checkArgument("The first argument of parseRule()", checks.text, text);
+  checkArgument("The options of parseRule()", ruleShape, options);
   const parts = splitRule(text);
   if (parts.type === "invalid") return parts;
   const complaint = toolComplaint(parts.tool, parts.specifier);
@@ -67,6 +73,7 @@ export function readRule(value: unknown, options: RuleOptions = {}): RuleReading
 
 /** The canonical text of a rule; parsing it gives the same rule again. */
 export function formatRule(rule: PermissionRule): string {
+  checkArgument("The first argument of formatRule()", formatShape, rule);
   const inner = specifierText(rule.specifier);
   return inner === undefined ? rule.tool : `${rule.tool}(${inner})`;
 }

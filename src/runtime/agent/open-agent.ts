@@ -287,6 +287,8 @@ export interface LiveControls {
   readonly compactsShort?: boolean;
   /** Keeps what all agents together may take, where another process has the account. */
   readonly tree?: TreeBudget;
+  /** A main agent that ends without the result it was asked for is reminded once; after that its text counts. */
+  readonly remindsOnceOfOutput?: boolean;
   /** The list of tasks of a session that leads no team; a team has a board instead. */
   readonly taskList?: readonly Tool[];
   /** Gives ids to lines of the main transcript, and is notified of them. */

@@ -29,7 +29,7 @@ import type { Tool } from "../../tools/tool.ts";
 import type { SessionCommands } from "../gather-session.ts";
 import type { SystemPromptFacts } from "../gather-system-prompt.ts";
 import type { InteractiveOptions, SessionSetup } from "../options/runtime-options.ts";
-import { type ChildOutputs, childOutputCapability } from "../options/typed-output.ts";
+import { type ChildOutputs, remindingOutputCapability } from "../options/typed-output.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
 import type { ChildServers } from "../servers/session-servers.ts";
 import { createMemberProcesses } from "../teams/create-member-processes.ts";
@@ -290,7 +290,7 @@ async function openChildAgent(
       // No one waits for a teammate, so only its own clock stops while a person is asked.
       waiting: member === undefined ? parent.stopwatch : stopwatch,
       last: [
-        ...(output === undefined ? [] : [childOutputCapability(output)]),
+        ...(output === undefined ? [] : [remindingOutputCapability(output)]),
         ...(member === undefined ? [] : [member.capability]),
       ],
     },

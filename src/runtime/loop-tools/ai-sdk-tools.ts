@@ -1,4 +1,6 @@
+import { checkArgument } from "../../foundation/check-arguments.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
+import { loopTools } from "./tools-for-loops.ts";
 
 /** A tool as the Vercel AI SDK takes it in `tools`, without depending on that package. */
 export interface AiSdkTool {
@@ -27,6 +29,7 @@ interface AiSdkSchema {
 const schemaMark = Symbol.for("vercel.ai.schema");
 
 export function toAiSdkTools(tools: readonly LoopTool[]): Record<string, AiSdkTool> {
+  checkArgument("The first argument of toAiSdkTools()", loopTools, tools);
   return Object.fromEntries(tools.map((tool) => [tool.name, adapt(tool)]));
 }
 

@@ -1,6 +1,8 @@
+import { checkArgument } from "../../foundation/check-arguments.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { resolveToolName } from "../../tools/grants/tool-entry.ts";
 import type { LoopTool } from "./tools-for-loops.ts";
+import { loopTools } from "./tools-for-loops.ts";
 
 /** Tools in the words of the Anthropic SDK, without depending on it. */
 export interface AnthropicTools {
@@ -18,6 +20,7 @@ export interface AnthropicTools {
 }
 
 export function toAnthropicTools(tools: readonly LoopTool[]): AnthropicTools {
+  checkArgument("The first argument of toAnthropicTools()", loopTools, tools);
   const byName = new Map(tools.map((tool) => [tool.name, tool]));
   return {
     definitions: tools.map(({ name, description, inputSchema }) => ({

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { ToolResultBlock } from "../../conversation/message.ts";
+import { checks } from "../../foundation/check-arguments.ts";
 import { callTools } from "../../loop/call-tools.ts";
 import type { LoopPorts } from "../../loop/loop-ports.ts";
 import { specificationOf } from "../../tools/json-schema-of.ts";
@@ -32,6 +33,12 @@ export interface LoopToolResult {
 }
 
 const childTools: readonly string[] = ["Agent", "TaskOutput", "TaskStop"];
+
+/** A list of tools as `runtime.tools()` gives them. */
+export const loopTools = checks.listOf(
+  checks.shape({ name: checks.filled, call: checks.call }, ["name", "call"]),
+  "tools",
+);
 
 /** The tools around children, or those named. Each call is checked, decided and passed to hooks as one of the session's own agent would be. */
 export function toolsForLoops(

@@ -107,11 +107,15 @@ describe("every argument that JavaScript passes wrongly is refused in one senten
   it("refuses what a session is given wrongly, and folders that are not there", async () => {
     await using sample = await createSampleRuntime([]);
     await using session = await sample.runtime.open();
-    expect(await refusal(() => session.planAgent(any(undefined)))).toMatch(/must be an object by name/);
+    expect(await refusal(() => session.planAgent(any(undefined)))).toMatch(
+      /must be an object with agentType/,
+    );
     expect(await refusal(() => session.runPlan(any({})))).toMatch(/must be the plan of a child agent/);
     expect(await refusal(() => session.rename(any(1)))).toMatch(/title of session\.rename\(\) must be/);
     expect(await refusal(() => session.stream("x", any(undefined)))).toMatch(/must be an AbortSignal/);
-    expect(await refusal(() => sample.runtime.register(any(1))).catch(String)).toMatch(/is not usable/);
+    expect(await refusal(() => sample.runtime.register(any(1))).catch(String)).toMatch(
+      /must be an object with name/,
+    );
     await using other = createRuntime({
       home: sample.workspace.root,
       cwd: sample.workspace.project,

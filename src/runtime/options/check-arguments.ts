@@ -1,13 +1,9 @@
+import { type Argument, type Check, checkArguments, checks } from "../../foundation/check-arguments.ts";
 import type { Project } from "../project/create-project.ts";
-import { type Check, checkArgument, checks, checkTable, invalid } from "./check-options.ts";
+import { runtimeChecks } from "./check-options.ts";
 
-const { text, filled, flag, call, texts, amount, mode, signal, record, oneOf } = checks;
-
-/** One argument of a method: a value that fits, or an object with these options. */
-type Argument =
-  | { readonly check: Check; readonly isOptional?: boolean }
-  /** `needs` are those that must be there; with any, the object must be. */
-  | { readonly options: Readonly<Record<string, Check>>; readonly needs?: readonly string[] };
+const { text, filled, flag, call, texts, amount, signal, record, oneOf, list } = checks;
+const { mode } = runtimeChecks;
 
 const value = (check: Check): Argument => ({ check });
 const optional = (check: Check): Argument => ({ check, isOptional: true });
@@ -19,7 +15,6 @@ const testedCall: Check = (given) =>
     ? undefined
     : 'must be a call such as "Bash(git push)" or { tool, input }';
 
-const list: Check = (given) => (Array.isArray(given) ? undefined : "must be a list");
 const named = value(filled);
 const oneScope = options({ scope: oneOf(["user", "project", "local"]) });
 
@@ -89,8 +84,6 @@ const methods: { readonly [Group in keyof Project]: Readonly<Record<string, read
   },
 };
 
-const ordinals = ["first", "second", "third"] as const;
-
 /** The same project; what JavaScript passes wrongly is refused in one sentence, before anything is read. */
 export function checkedProject(project: Project): Project {
   const groups = Object.entries(project).map(([group, functions]) => [
@@ -130,19 +123,4 @@ function checkedGroup(
 
 function isGenerator(run: object): boolean {
   return Object.prototype.toString.call(run) === "[object AsyncGeneratorFunction]";
-}
-
-function checkArguments(name: string, takes: readonly Argument[], given: readonly unknown[]): void {
-  takes.forEach((argument, index) => {
-    const one = given[index];
-    const which = `The ${ordinals[index]} argument of ${name}()`;
-    if ("options" in argument) {
-      if (one !== undefined) checkTable(name, argument.options, one);
-      const missing = argument.needs?.find((key) => Object(one)[key] === undefined);
-      if (missing !== undefined) throw invalid(`${which} must be an object with ${missing}.`);
-      return;
-    }
-    if (one === undefined && argument.isOptional === true) return;
-    checkArgument(which, argument.check, one);
-  });
 }

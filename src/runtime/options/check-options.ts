@@ -1,96 +1,49 @@
+import {
+  type Check,
+  checks,
+  checkTable,
+  invalid,
+  isPlainObject,
+  unknownOption,
+} from "../../foundation/check-arguments.ts";
 import { kindOf, quote } from "../../foundation/json-record.ts";
-import { nearestName } from "../../foundation/nearest-name.ts";
 import {
   effortLevels,
   parsePermissionMode,
   permissionModes,
   settingSources,
 } from "../../foundation/option-words.ts";
-import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { RetinueError } from "../../foundation/retinue-error.ts";
 import type { sessionDefaults } from "./runtime-options.ts";
 import { childSessionKeys } from "./spawn-options.ts";
 
-/** What is wrong with a value, as the rest of a sentence about it; undefined where it fits. */
-export type Check = (value: unknown) => string | undefined;
-
-const text: Check = (value) => (typeof value === "string" ? undefined : "must be a string");
-const flag: Check = (value) => (typeof value === "boolean" ? undefined : "must be true or false");
-const call: Check = (value) => (typeof value === "function" ? undefined : "must be a function");
-const thing: Check = (value) =>
-  typeof value === "object" && value !== null ? undefined : "must be an object";
-/** By name, so no list. */
-const isByName = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const record: Check = (value) => (isByName(value) ? undefined : "must be an object by name");
-/** An object with these functions, and with others that are functions if they are there. */
-function methods(needed: readonly string[], others: readonly string[] = []): Check {
-  return (value) => {
-    if (typeof value !== "object" || value === null) return "must be an object";
-    const missing = needed.find((name) => typeof Reflect.get(value, name) !== "function");
-    if (missing !== undefined) return `must have a function ${missing}()`;
-    const wrong = others.find((name) => !["undefined", "function"].includes(typeof Reflect.get(value, name)));
-    return wrong === undefined ? undefined : `must have a function ${wrong}(), or nothing of this name`;
-  };
-}
-const variables: Check = (value) =>
-  isByName(value) &&
-  Object.values(Object(value)).every((entry) => entry === undefined || typeof entry === "string")
-    ? undefined
-    : "must be an object of strings";
-const texts: Check = (value) =>
-  Array.isArray(value) && value.every((entry) => typeof entry === "string")
-    ? undefined
-    : "must be a list of strings";
-// Whether it is in range is decided where it is planned, together with numbers of files.
-const number: Check = (value) => (typeof value === "number" ? undefined : "must be a number");
-const count: Check = (value) =>
-  Number.isSafeInteger(value) && Number(value) > 0 ? undefined : "must be a whole number from 1";
+const { text, filled, flag, call, thing, record, variables, texts, number, count, signal, oneOf, methods } =
+  checks;
 const model: Check = (value) =>
   (typeof value === "string" && value.trim() !== "") || isModelObject(value)
     ? undefined
     : 'must be the name of a model, such as "sonnet" or "openai/gpt-5", or a model object';
-const signal: Check = (value) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal");
 const schema: Check = (value) =>
-  (typeof value === "object" && value !== null) || typeof value === "function"
+  isPlainObject(value) || typeof value === "function"
     ? undefined
     : "must be a schema: zod, Standard Schema or a JSON Schema object";
-
-/** One of several words, with the closest one where none fits. */
-function oneOf(words: readonly string[]): Check {
-  return (value) => {
-    if (typeof value === "string" && words.includes(value)) return undefined;
-    const nearest = typeof value === "string" ? nearestName(value, words) : undefined;
-    const hint = nearest === undefined ? "" : ` (did you mean ${JSON.stringify(nearest)}?)`;
-    return `must be one of ${words.join(", ")}${hint}`;
-  };
-}
-
 const effort: Check = (value) => {
   if (typeof value !== "number") return oneOf(effortLevels)(value);
   return value >= 0 && value <= 100 ? undefined : "must be a number from 0 to 100";
 };
-const filled: Check = (value) =>
-  typeof value === "string" && value.trim() !== "" ? undefined : "must be a string that is not empty";
-/** A number, also a large one; `Infinity` means all. */
-const amount: Check = (value) =>
-  typeof value === "number" && value >= 0 ? undefined : "must be a number from 0";
 const mode: Check = (value) =>
   typeof value === "string" && parsePermissionMode(value) !== undefined
     ? undefined
     : oneOf(permissionModes)(value);
 const sources: Check = (value) =>
   Array.isArray(value)
-    ? value.flatMap((entry) => oneEntry(entry, oneOf(settingSources)(entry)))[0]
+    ? checks.listOf(oneOf(settingSources), "sources")(value)
     : 'must be a list of "user", "project" and "local"';
-
-function oneEntry(entry: unknown, complaint: string | undefined): readonly string[] {
-  return complaint === undefined ? [] : [`has the entry ${quote(entry, 30)}, which ${complaint}`];
-}
 
 /** Lists of what this program made, or the same by name. */
 function listOrRecord(entries: string): Check {
   return (value) =>
-    typeof value === "object" && value !== null ? undefined : `must be a list of ${entries}, or an object`;
+    Array.isArray(value) || isPlainObject(value) ? undefined : `must be a list of ${entries}, or an object`;
 }
 
 const plan: Check = (value) =>
@@ -110,8 +63,8 @@ function wrongServer(name: string, server: unknown): readonly string[] {
   return [`${has} needs an instance with a function connect()`];
 }
 
-/** The checks that other tables of arguments are made of. */
-export const checks = { text, filled, flag, call, texts, amount, mode, signal, record, plan, oneOf };
+/** Checks of what only a runtime knows. */
+export const runtimeChecks = { mode, plan };
 
 const platforms = ["aix", "android", "darwin", "freebsd", "linux", "openbsd", "sunos", "win32"];
 
@@ -129,7 +82,7 @@ const ownChecks: Readonly<Record<string, Check>> = {
   wrapPlan: call,
   idempotencyKey: call,
   settings: (value) =>
-    typeof value === "string" || isByName(value)
+    typeof value === "string" || isPlainObject(value)
       ? undefined
       : "must be the path of a settings file, JSON text or an object",
   settingSources: sources,
@@ -180,7 +133,7 @@ const defaultChecks: Readonly<Record<(typeof sessionDefaults)[number], Check>> =
   slashCommands: flag,
 };
 
-const runtimeChecks: Readonly<Record<string, Check>> = { ...ownChecks, ...defaultChecks };
+const creationChecks: Readonly<Record<string, Check>> = { ...ownChecks, ...defaultChecks };
 
 const sessionChecks: Readonly<Record<string, Check>> = {
   ...defaultChecks,
@@ -233,14 +186,14 @@ const ownSessionChecks = Object.fromEntries(childSessionKeys.map((key) => [key, 
 
 /** What each function takes. */
 const tables = {
-  createRuntime: runtimeChecks,
+  createRuntime: creationChecks,
   open: sessionChecks,
   run: { ...sessionChecks, signal },
   "session.run": { signal },
   toResponse: {
     format: oneOf(["events", "ui-messages"]),
     status: count,
-    headers: thing,
+    headers: variables,
     approvals: methods(["pending", "onChange"]),
     partial: flag,
   },
@@ -291,7 +244,7 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 
 /** Refuses options that are unknown or of the wrong kind, with one sentence and the closest match. */
 export function checkOptions(taker: Taker, options: unknown): void {
-  checkTable(taker, tables[taker], options);
+  checkTable(taker, tables[taker], options, (key) => unknownTo(taker, key));
   if (taker === "open" || taker === "run") checkNeeds(taker, Object(options));
 }
 
@@ -310,42 +263,18 @@ function checkNeeds(taker: string, options: Readonly<Record<string, unknown>>): 
   }
 }
 
-/** The same by a table of its own. */
-export function checkTable(
-  taker: string,
-  table: Readonly<Record<string, Check | undefined>>,
-  options: unknown,
-): void {
-  const name = `${taker}()`;
-  if (typeof options !== "object" || options === null || Array.isArray(options))
-    throw invalid(`The options of ${name} must be an object, but are ${kindOf(options)}.`);
-  for (const [key, value] of Object.entries(options)) {
-    if (value === undefined) continue;
-    const check = Object.hasOwn(table, key) ? table[key] : undefined;
-    if (check === undefined) throw unknownOption(taker, Object.keys(table), key);
-    const complaint = check(value);
-    if (complaint === undefined) continue;
-    // A sentence about one entry of a list or record says itself what that entry is.
-    const what = complaint.startsWith("has ") ? "" : `, but is ${quote(value, 60)}`;
-    throw invalid(`The option ${key} of ${name} ${complaint}${what}.`);
-  }
-}
-
-function unknownOption(taker: string, known: readonly string[], key: string): RetinueError {
+/** Names of other libraries and options of other functions come before the nearest name. */
+function unknownTo(taker: Taker, key: string): RetinueError {
+  const known = Object.keys(tables[taker]);
   const message = `${JSON.stringify(key)} is not an option of ${taker}().`;
   const other = otherNames.get(key);
   if (other !== undefined && known.includes(other))
     return invalid(`${message} Did you mean ${JSON.stringify(other)}?`);
-  // Before the nearest name: allowedTools is an option of run(), and not a misspelt disallowedTools.
-  const owners = Object.hasOwn(tables, taker) ? (["createRuntime", "run"] as const) : [];
-  const owner = owners.find((name) => Object.hasOwn(tables[name], key));
-  if (owner !== undefined) return invalid(`${message} It is an option of ${owner}().`);
-  const nearest = nearestName(key, known);
-  return invalid(
-    nearest === undefined
-      ? `${message} Its options are ${known.join(", ")}.`
-      : `${message} Did you mean ${JSON.stringify(nearest)}?`,
-  );
+  // allowedTools is an option of run(), and not a misspelt disallowedTools.
+  const owner = (["createRuntime", "run"] as const).find((name) => Object.hasOwn(tables[name], key));
+  return owner === undefined
+    ? unknownOption(taker, known, key)
+    : invalid(`${message} It is an option of ${owner}().`);
 }
 
 /** A prompt is text, or blocks of text, images and documents. */
@@ -378,17 +307,7 @@ export function checkAgentType(taker: string, agentType: unknown): void {
   );
 }
 
-/** Refuses an argument that does not fit; `what` names it: "The plan of session.runPlan()". */
-export function checkArgument(what: string, check: Check, given: unknown): void {
-  const complaint = check(given);
-  if (complaint !== undefined) throw invalid(`${what} ${complaint}, but is ${quote(given, 60)}.`);
-}
-
 export function isModelObject(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   return ["stream", "doStream"].some((method) => typeof Reflect.get(value, method) === "function");
-}
-
-export function invalid(message: string): RetinueError {
-  return new RetinueError("invalid-option", message);
 }

@@ -1,5 +1,6 @@
 import { repetitions } from "../../conversation/interrupted-agent.ts";
 import type { AgentDefinition, AgentInput } from "../../definitions/agent-definition.ts";
+import { invalid } from "../../foundation/check-arguments.ts";
 import { isRecord, quote } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { toolEffects } from "../../foundation/tool-table.ts";
@@ -9,7 +10,7 @@ import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChildLimits } from "../../tasks/task-manager.ts";
 import type { SessionPlace } from "../runtime-source.ts";
-import { invalid, isModelObject } from "./check-options.ts";
+import { isModelObject } from "./check-options.ts";
 import {
   type ModelInput,
   type RuntimeOptions,
@@ -159,7 +160,9 @@ function readTools(given: unknown): GivenTools {
 
 function readTool(tool: unknown, key?: string): GivenTool {
   if (!isRecord(tool))
-    throw invalid(`A tool must be an object with a name and a call, but is ${quote(tool)}.`);
+    throw invalid(
+      `A tool in the option tools must be an object with a name and a call, but is ${quote(tool)}.`,
+    );
   const name = typeof tool["name"] === "string" ? tool["name"] : key;
   if (name === undefined || name === "") throw invalid("A tool in the option tools has no name.");
   if (!callNames.some((method) => typeof tool[method] === "function"))
@@ -193,7 +196,9 @@ function readAgents(given: NonNullable<RuntimeOptions["agents"]>): readonly (Age
     : Object.entries(given).map(([name, agent]) => (isRecord(agent) ? { ...agent, name } : agent));
   for (const agent of list) {
     if (!isRecord(agent))
-      throw invalid(`An agent must be an object with name, description and prompt, but is ${quote(agent)}.`);
+      throw invalid(
+        `An agent in the option agents must be an object with name, description and prompt, but is ${quote(agent)}.`,
+      );
     if (typeof agent["name"] !== "string") throw invalid("An agent in the option agents has no name.");
   }
   // What else is in it is checked by defineAgent, which names the field.
@@ -216,7 +221,8 @@ function isHookList(given: NonNullable<RuntimeOptions["hooks"]>): given is reado
 }
 
 function checkHook(hook: unknown): void {
-  if (!isRecord(hook)) throw invalid(`A hook must be an object with event and run, but is ${quote(hook)}.`);
+  if (!isRecord(hook))
+    throw invalid(`A hook in the option hooks must be an object with event and run, but is ${quote(hook)}.`);
   checkEvent(hook["event"]);
   checkHookKeys(hook["event"], hook, ["event", "matcher", "name", "timeoutMs", "run"]);
   if (typeof hook["run"] !== "function")

@@ -64,7 +64,7 @@ describe("typed output [SDK-4]", () => {
     expect(result.output).toEqual({ city: "Rome" });
   });
 
-  it.each([[{ a: 1 }], [[42]], [[]]])("is refused where it is no schema: %j", async (output) => {
+  it.each([[{ a: 1 }]])("is refused where it is no schema: %j", async (output) => {
     await using sample = await createSampleRuntime([]);
     await expect(sample.runtime.run("Judge.", { output: output as never }).result).rejects.toThrow(
       /output schema cannot be used/,

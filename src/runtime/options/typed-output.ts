@@ -22,6 +22,8 @@ export interface TypedOutput {
   miss(): void;
   /** Whether the agent has failed more often than it may. */
   hasGivenUp(): boolean;
+  /** Whether a text will do instead, because the agent was reminded and that is done once only. */
+  isWaived(): boolean;
 }
 
 /** What a typed result adds to an agent: the tool that takes it, which needs no permission, since it changes nothing outside. */
@@ -34,14 +36,14 @@ export function outputCapability(output: TypedOutput): Capability {
   };
 }
 
-/** The same for a child, which is reminded until it returns a value that matches, or has failed too often. */
-export function childOutputCapability(output: TypedOutput): Capability {
+/** The same with a reminder at its end, for an agent that stops without a value that matches. */
+export function remindingOutputCapability(output: TypedOutput): Capability {
   return {
     ...outputCapability(output),
     async beforeEnd() {
       if (output.value() !== undefined || output.hasGivenUp()) return undefined;
       output.miss();
-      if (output.hasGivenUp()) return undefined;
+      if (output.hasGivenUp() || output.isWaived()) return undefined;
       return { role: "user", content: [{ type: "text", text: outputReminder }] };
     },
   };
@@ -72,15 +74,22 @@ export const outputToolName = "StructuredOutput";
 /** Sent to an agent that stopped without handing in its value. */
 export const outputReminder = `Hand in your result now by calling ${outputToolName}; a text alone does not count.`;
 
+export interface TypedOutputOptions {
+  readonly maxRetries?: number | undefined;
+  /** Values that do not match are counted, and not what was forgotten; the last of them is no retry. */
+  readonly remindsOnce?: boolean;
+}
+
 export function createTypedOutput(
   schema: OutputSchema,
-  { maxRetries = 5 }: { readonly maxRetries?: number | undefined } = {},
+  { maxRetries = 5, remindsOnce = false }: TypedOutputOptions = {},
 ): TypedOutput {
   const { form, check } = readOutputSchema(schema);
   // Models are asked for an object; any other type travels as its only field.
   const isObject = form["type"] === "object";
   let given: { output: unknown } | undefined;
   let failures = 0;
+  let misses = 0;
   const tool = defineTool<unknown>({
     name: outputToolName,
     description:
@@ -102,12 +111,15 @@ export function createTypedOutput(
     begin() {
       given = undefined;
       failures = 0;
+      misses = 0;
     },
     value: () => given,
     miss() {
-      failures += 1;
+      misses += 1;
+      if (!remindsOnce) failures += 1;
     },
-    hasGivenUp: () => failures > maxRetries,
+    hasGivenUp: () => (remindsOnce ? failures > 0 && failures >= maxRetries : failures > maxRetries),
+    isWaived: () => remindsOnce && misses > 1,
   };
 }
 

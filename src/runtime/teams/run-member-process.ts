@@ -271,7 +271,16 @@ function diedEnding(how: string, errors: string, signal: AbortSignal): RunEnding
 
 /** The command beside this file, whether it runs from the sources or from the package. */
 export function findProgram(): string {
-  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+  const here: string | undefined = import.meta.dirname;
+  if (here === undefined)
+    throw new RetinueError(
+      "no-command",
+      "A bundle cannot start members of a team in processes of their own.",
+      {
+        advice: "Leave retinue out of the bundle (esbuild: --external:retinue).",
+      },
+    );
+  for (let folder = here; ; folder = dirname(folder)) {
     const program = join(folder, "bin", "retinue.js");
     if (existsSync(program) || dirname(folder) === folder) return program;
   }

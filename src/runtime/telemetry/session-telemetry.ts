@@ -8,12 +8,7 @@ import { agentOf, type Measuring, metricAttributes, startSpan } from "./measurin
 import { measureHook, measuringCapability } from "./measuring-capability.ts";
 import type { Telemetry } from "./start-telemetry.ts";
 import { writeTraceParent } from "./telemetry-settings.ts";
-
-/** Measures one session: its facts with those who measure in them, and the end. */
-export interface SessionTelemetry {
-  readonly facts: RuntimeContext;
-  end(): void;
-}
+import type { SessionTelemetry } from "./telemetry-source.ts";
 
 /** Spans for the session, its agents, model calls, tools, hooks, questions and compactions, and what is counted of them. */
 export function openSessionTelemetry(telemetry: Telemetry, facts: RuntimeContext): SessionTelemetry {

@@ -1,8 +1,13 @@
 import type { RuntimeSetup } from "../options/runtime-options.ts";
 import type { RuntimeContext } from "../runtime-context.ts";
-import type { SessionTelemetry } from "./session-telemetry.ts";
 import type { Telemetry } from "./start-telemetry.ts";
 import { programTelemetrySettings, readTelemetrySettings } from "./telemetry-settings.ts";
+
+/** Measures one session: its facts with those who measure in them, and the end. */
+export interface SessionTelemetry {
+  readonly facts: RuntimeContext;
+  end(): void;
+}
 
 export interface TelemetrySource {
   measure(facts: RuntimeContext): Promise<SessionTelemetry | undefined>;

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { checkArgument, checks } from "../../foundation/check-arguments.ts";
 import { quote } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../permissions/approver.ts";
-import { checkArgument, checkOptions, checks } from "../options/check-options.ts";
+import { checkOptions } from "../options/check-options.ts";
 
 /** A question that waits for an answer. Plain JSON. */
 export interface PendingApproval extends ApprovalRequest {

@@ -1,6 +1,6 @@
 import type { UserBlock, UserMessage } from "../../conversation/message.ts";
+import { invalid } from "../../foundation/check-arguments.ts";
 import { quote } from "../../foundation/json-record.ts";
-import { invalid } from "../options/check-options.ts";
 
 /**
  * The prompt in the `messages` that `useChat` of the AI SDK sends: the text and files of the last one, which must be the person's. A

@@ -1,3 +1,4 @@
+import { checkArgument, checks } from "../../foundation/check-arguments.ts";
 import type { Issue } from "../../foundation/diagnostic.ts";
 import {
   type AvailableTool,
@@ -76,16 +77,23 @@ export type ToolGrant =
     };
 
 /** Which of the available tools a definition gets, and how far. `disallowedTools` is applied first and always wins. */
-export function grantTools({
-  definition,
-  available,
-  withheld = [],
-  inherited,
-  forMemory,
-  forTeam = [],
-  offered = available,
-  role,
-}: GrantRequest): ToolGrant {
+const grantShape = checks.shape(
+  { definition: checks.thing, available: checks.list, role: checks.oneOf(["main", "subagent"]) },
+  ["definition", "available", "role"],
+);
+
+export function grantTools(request: GrantRequest): ToolGrant {
+  checkArgument("The first argument of grantTools()", grantShape, request);
+  const {
+    definition,
+    available,
+    withheld = [],
+    inherited,
+    forMemory,
+    forTeam = [],
+    offered = available,
+    role,
+  } = request;
   const notes: Issue[] = [];
   const { denied, wishes } = matchLists(definition, available, notes);
   const reachable = new Set(available.filter((tool) => !denied.whole.has(tool.name) && mayHave(tool, role)));

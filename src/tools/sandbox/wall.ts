@@ -122,7 +122,10 @@ async function startWall({
 
 /** The helper that the build has put beside the code, whether it runs from the sources or from the package. */
 function findHelper(architecture: string): string | undefined {
-  for (let folder = import.meta.dirname; dirname(folder) !== folder; folder = dirname(folder)) {
+  // Bundles in the form of CommonJS do not know where they are.
+  const here: string | undefined = import.meta.dirname;
+  if (here === undefined) return undefined;
+  for (let folder = here; dirname(folder) !== folder; folder = dirname(folder)) {
     const program = join(folder, "dist", "native", `wall-linux-${architecture}`);
     if (isRunnable(program)) return program;
     if (existsSync(join(folder, "bin", "retinue.js"))) return undefined;

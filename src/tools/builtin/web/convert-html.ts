@@ -1,3 +1,5 @@
+// @io
+import { existsSync } from "node:fs";
 import { parentPort, Worker, workerData } from "node:worker_threads";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { tidyLines } from "./strip-tags.ts";
@@ -136,6 +138,7 @@ export async function runHtmlConversion(
   url: string,
   { signal, limitMs }: ConversionOptions,
 ): Promise<ConvertedPage | undefined> {
+  if (!isOwnFile()) return undefined;
   const worker = takeThread();
   const ended = Promise.withResolvers<ConvertedPage | undefined>();
   const give = () => ended.resolve(undefined);
@@ -156,6 +159,16 @@ export async function runHtmlConversion(
     if (page === undefined) await worker.terminate();
     else keepThread(worker);
   }
+}
+
+/** In a bundle of a program this file is that program, which a thread would run a second time. */
+function isOwnFile(): boolean {
+  // Bundles in the form of CommonJS have no such address.
+  const here: string | undefined = import.meta.url;
+  if (here === undefined) return false;
+  return ["../../bin/retinue.js", "../../../../bin/retinue.js"].some((path) =>
+    existsSync(new URL(path, here)),
+  );
 }
 
 /** At most one thread waits for the next page, and none keeps the program from ending. */
