@@ -41,7 +41,7 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   );
   const abilities = await findAbilities(runtime);
   const shared = folders.map((folder) => folderNeed(resolve(folder)));
-  const git = hasGit(runtime.env ?? process.env) ? ["git"] : [];
+  const git = hasGit({ PATH: process.env["PATH"], ...runtime.env }) ? ["git"] : [];
   const worker = await serveAgents(store, program, {
     ...serve,
     machine: hostname(),

@@ -162,7 +162,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   };
 }
 
-const requestShape = checks.shape({ agentType: checks.filled, prompt: checks.filled }, [
+const requestShape = checks.shape({ agentType: checks.filled, prompt: checks.text }, [
   "agentType",
   "prompt",
 ]);

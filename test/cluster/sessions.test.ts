@@ -145,7 +145,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     ];
     const copy = crypto.randomUUID();
     await store.log.append(agentLog(copy), JSON.parse(JSON.stringify(begun).replaceAll(id, copy)), 0);
-    expect(await startAgent(store, { agent: copy, plan: null })).toBe("exists");
+    expect(await startAgent(store, { agent: copy, plan: {} })).toBe("exists");
     const ending = await waitForEnd(store, copy, { timeoutMs: 20_000 });
     expect(ending).toMatchObject({ status: "completed", result: { text: "All files are written." } });
     expect(readFileSync(join(directory, "file-1.txt"), "utf8")).toBe("text 1");
