@@ -1,10 +1,8 @@
 // @io
-
-import { execFile } from "node:child_process";
-import { homedir, hostname } from "node:os";
+import { homedir, hostname, tmpdir } from "node:os";
 import { resolve } from "node:path";
-import { promisify } from "node:util";
 import { checkArgument, checks } from "../foundation/check-arguments.ts";
+import { runOwnGitNow } from "../permissions/git/own-git.ts";
 import type { AgentProgram } from "./agent-program.ts";
 import { openSharedCoolDowns } from "./limits/shared-cool-downs.ts";
 import { probeHost } from "./probe-host.ts";
@@ -43,7 +41,7 @@ export async function serveSessions(store: Store, options: ServeSessionsOptions)
   );
   const abilities = await findAbilities(runtime);
   const shared = folders.map((folder) => folderNeed(resolve(folder)));
-  const git = (await hasGit()) ? ["git"] : [];
+  const git = hasGit(runtime.env ?? process.env) ? ["git"] : [];
   const worker = await serveAgents(store, program, {
     ...serve,
     machine: hostname(),
@@ -74,9 +72,6 @@ function whileCounting(program: AgentProgram, onRunning: (count: number) => void
   };
 }
 
-function hasGit(): Promise<boolean> {
-  return promisify(execFile)("git", ["--version"]).then(
-    () => true,
-    () => false,
-  );
+function hasGit(environment: Readonly<Record<string, string | undefined>>): boolean {
+  return runOwnGitNow({ directory: tmpdir(), words: ["--version"], environment, folders: [] }) !== undefined;
 }

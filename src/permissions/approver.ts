@@ -11,6 +11,8 @@ export interface ApprovalRequest {
   readonly agentId: string;
   /** From the main agent to the one whose call it is; never empty. */
   readonly agentPath: readonly AskingAgent[];
+  /** @deprecated The same as `agentPath`. */
+  readonly path?: readonly AskingAgent[];
   readonly callId: string;
   readonly tool: string;
   /** Exactly what would run. */
@@ -48,6 +50,15 @@ export interface Approver {
   readonly isConcurrent?: boolean;
   /** Called when an answer could not be followed to the letter, such as a rule that was not saved. */
   readonly notice?: (message: string) => void;
+}
+
+/** The same approver, which also finds the path of agents under its earlier name. */
+export function withEarlierNames(approver: Approver): Approver {
+  return {
+    approve: (request, options) => approver.approve({ ...request, path: request.agentPath }, options),
+    ...(approver.isConcurrent === undefined ? {} : { isConcurrent: approver.isConcurrent }),
+    ...(approver.notice === undefined ? {} : { notice: (message) => approver.notice?.(message) }),
+  };
 }
 
 /** `main → reviewer → Explore`. */

@@ -1,11 +1,20 @@
 // @io
 import { createHash } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
-import { basename, posix } from "node:path";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  type Stats,
+  statSync,
+} from "node:fs";
+import { posix } from "node:path";
 import { type PermissionRequest, touchedPaths } from "./call-facts.ts";
 import { absolutePath, findRealLocation } from "./gather-path-facts.ts";
 import type { ShellUnit } from "./shell/shell-analysis.ts";
-import { managers, runners, shells } from "./shell/wrapper-specs.ts";
+import { steersPrograms } from "./steers-programs.ts";
 
 /** What an answer is bound to besides the words of a call: an answer covers what it was given for and nothing else. */
 export interface CallSeal {
@@ -27,10 +36,11 @@ export async function sealCall(request: PermissionRequest, place: SealedPlace): 
   if (facts?.shell === undefined) return { paths: [...request.paths], scripts: [] };
   const { analysis, listed = [] } = facts.shell;
   const touched = [...touchedPaths(facts), ...listed].flatMap(({ forms }) => forms);
-  const named = analysis.units.filter(runsFiles).flatMap((unit) => scriptCandidates(unit, place));
+  const runs = analysis.opaque !== undefined || analysis.units.some(mayRunFiles);
+  const candidates = runs ? scriptCandidates(request.command ?? "", analysis.units, place) : [];
   const [programs, scripts] = await Promise.all([
     Promise.all(analysis.units.map((unit) => programOf(unit, place))),
-    Promise.all([...new Set(named)].slice(0, maxScripts).map(digestFile)),
+    Promise.all(regularFiles(candidates).map((path, at) => digestFile(path, at < maxScripts))),
   ]);
   const isKnown = <Value>(value: Value | undefined): value is Value => value !== undefined;
   return {
@@ -60,58 +70,113 @@ export function digestSeal({ paths, scripts }: CallSeal, directory: string): str
   return createHash("sha256").update(text).digest("hex");
 }
 
-const maxScripts = 64;
+/** Files whose contents count; further ones are known like large ones. */
+const maxScripts = 128;
+/** Names that are looked for on the disk, for the whole call. */
+const maxCandidates = 20_000;
 /** Larger files are known by their size, their time and their place on the disk. */
 const maxHashed = 8 * 1024 * 1024;
 
-/** Files that task runners obey without being told. */
-const taskFiles: ReadonlyMap<string, readonly string[]> = new Map([
-  ...["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"].map((name): [string, string[]] => [
-    name,
-    ["package.json"],
-  ]),
-  ...["make", "gmake"].map((name): [string, string[]] => [name, ["GNUmakefile", "makefile", "Makefile"]]),
-  ["just", ["justfile", "Justfile", ".justfile"]],
-  ["rake", ["Rakefile", "rakefile"]],
-  ["task", ["Taskfile.yml", "Taskfile.yaml"]],
-  ["tox", ["tox.ini", "pyproject.toml"]],
-  ["cargo", ["Cargo.toml", "build.rs"]],
-  ["gradle", ["build.gradle", "build.gradle.kts"]],
-  ["mvn", ["pom.xml"]],
-  ["docker", ["Dockerfile", "compose.yaml", "docker-compose.yml"]],
-]);
+/** Programs that use the files among their words as data, though they change some. */
+const dataPrograms: ReadonlySet<string> = new Set(
+  `cp mv mkdir touch rm rmdir ln link unlink chmod chown chgrp tee truncate mktemp curl wget gh echo printf kill sleep cd
+  pushd popd export set unset read test true false cat head tail grep sort uniq wc tar zip unzip gzip gunzip rsync scp`.split(
+    /\s+/,
+  ),
+);
+/** Of git, what runs programs or obeys the text of a file. */
+const gitRuns =
+  /^(?:apply|am|bisect|foreach|filter-branch|difftool|mergetool|-c|--config-env|--exec|-x)(?:=|$)/;
 
-/** Whether a command may run the text of files among its words: everything but what is known to use them as data. */
-function runsFiles({ readOnly, namesFiles, exactOnly, words }: ShellUnit): boolean {
+/** Whether a command may run or obey the text of files: everything but what is known to use them as data. */
+function mayRunFiles({ readOnly, words, exactOnly }: ShellUnit): boolean {
+  if (readOnly) return false;
   const name = words[0]?.text ?? "";
-  const base = basename(name);
-  return (
-    !readOnly &&
-    (namesFiles !== undefined ||
-      exactOnly !== undefined ||
-      name.includes("/") ||
-      base === "source" ||
-      base === "." ||
-      shells.has(base) ||
-      runners.has(base) ||
-      managers.has(base) ||
-      taskFiles.has(base))
-  );
+  if (name === "git") return words.some(({ text }) => gitRuns.test(text));
+  return exactOnly !== undefined || !dataPrograms.has(name);
 }
 
-function scriptCandidates({ words, directories }: ShellUnit, place: SealedPlace): readonly string[] {
-  const texts = words.filter(({ literal, text }) => literal && text.length < 4_096).map(({ text }) => text);
-  const values = texts.flatMap((text) => {
-    const value = /^-[^=]*=(.+)$/s.exec(text)?.[1] ?? /^@(.+)$/s.exec(text)?.[1];
-    return value === undefined ? [] : [value];
-  });
-  // A program without a slash is found by PATH, which is not a matter of this folder.
-  const [program = "", ...rest] = texts;
-  const own = taskFiles.get(basename(program)) ?? [];
-  const named = [...(program.includes("/") ? [program] : []), ...rest, ...values, ...own];
-  return directories
-    .filter((directory) => directory !== "unknown")
-    .flatMap((directory) => named.map((path) => placed(path, directory, place)));
+/**
+ * Every file that the call names in any way, in quoted texts and values too, and what programs obey unasked in the folders
+ * that it names or runs in. What is not there costs nothing, so that no table of programs is needed.
+ */
+function scriptCandidates(
+  command: string,
+  units: readonly ShellUnit[],
+  place: SealedPlace,
+): readonly string[] {
+  const words = units.flatMap((unit) => unit.words).map(({ text }) => text);
+  const tokens = [...words, ...words.flatMap(tokensOf), ...tokensOf(command)];
+  const names = new Set(tokens.filter((text) => text !== "" && text.length < 1_024).flatMap(namesFrom));
+  const folders = new Set(
+    units.flatMap(({ directories }) => directories).filter((directory) => directory !== "unknown"),
+  );
+  folders.add("");
+  return [...folders]
+    .flatMap((folder) =>
+      [...names].map((name) => placed(name, folder, place)).concat(placed(".", folder, place)),
+    )
+    .slice(0, maxCandidates);
+}
+
+/** Parts of a text between blanks, quotes and signs of the shell. */
+function tokensOf(text: string): readonly string[] {
+  return text.slice(0, 20_000).split(/[\s'"`<>|&;(){}=,]+/);
+}
+
+/** A token as a path: as it is, behind the letter of an option, from the working folder, as a module of Python. */
+function namesFrom(token: string): readonly string[] {
+  const plain = token.replace(/^(?:\$PWD|\$\{PWD\}|~\+)\//, "").replace(/^\/(?=\.{1,2}\/)/, "");
+  const glued = /^-[A-Za-z](.+)$/s.exec(plain)?.[1];
+  const attached = /^@(.+)$/s.exec(plain)?.[1];
+  const parts = plain.includes(":") ? plain.split(":").filter((part) => part !== "") : [];
+  const isModule = /^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*$/.test(plain);
+  const module = plain.replaceAll(".", "/");
+  return [
+    plain,
+    ...(glued === undefined ? [] : [glued]),
+    ...(attached === undefined ? [] : [attached]),
+    ...parts,
+    ...(isModule ? [`${module}.py`] : []),
+  ];
+}
+
+/** Of these paths the regular files, and of the folders what programs obey in them. */
+function regularFiles(paths: readonly string[]): readonly string[] {
+  const found = new Set<string>();
+  for (const path of new Set(paths)) {
+    const stats = statOf(path);
+    if (stats?.isFile() === true) found.add(path);
+    if (stats?.isDirectory() === true) for (const name of obeyedIn(path)) found.add(posix.join(path, name));
+  }
+  return [...found];
+}
+
+/** Names without an extension, and kinds of files, in which tools look for what to do. */
+const obeyed =
+  /^(?:[^.]+|__main__\.py|main\.(?:go|rs|py|ts|js)|.*\.(?:mk|gradle|kts|sbt|cmake|mill|sc|toml|jsonc?|ya?ml|xml|ini|cfg|conf|config|properties|[cm]?[jt]s|py|rb|php|exs|clj|edn|go|rs|zig|nix|tf|hcl|bazel|bzl|build|ninja|txt|groovy|hs|pl|swift|r|jl|lua|csproj|props|targets|gemspec|podspec))$/i;
+const hiddenOnes = /^\.(?:pre-commit-config\.ya?ml|lefthook\.ya?ml|justfile|npmrc|pnpmfile\.cjs|envrc)$/;
+
+function obeyedIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => {
+        if (hiddenOnes.test(name) || /^(?:__main__\.py|main\.(?:go|rs|py|ts|js))$/.test(name)) return true;
+        return !name.startsWith(".") && obeyed.test(name) && steersPrograms(name) !== undefined;
+      })
+      .sort()
+      .slice(0, maxScripts / 2);
+  } catch {
+    return [];
+  }
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
 }
 
 async function programOf({ words, directories }: ShellUnit, place: SealedPlace): Promise<string | undefined> {
@@ -128,16 +193,16 @@ function placed(path: string, directory: string, { directory: start, home }: Sea
 }
 
 /** `<digest> <path>` of a regular file; undefined for everything else. */
-async function digestFile(path: string): Promise<string | undefined> {
+async function digestFile(path: string, isHashed: boolean): Promise<string | undefined> {
   let descriptor: number | undefined;
   try {
     descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     const stats = fstatSync(descriptor);
-    const { size, mtimeMs, ino } = stats;
+    const { size, ctimeMs, ino } = stats;
     if (!stats.isFile()) return undefined;
     const digest =
-      size > maxHashed
-        ? `size:${size}:${mtimeMs}:${ino}`
+      size > maxHashed || !isHashed
+        ? `size:${size}:${ctimeMs}:${ino}`
         : createHash("sha256").update(readFileSync(descriptor)).digest("hex");
     return `${digest} ${path}`;
   } catch {

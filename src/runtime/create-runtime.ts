@@ -47,6 +47,8 @@ export interface Runtime extends AsyncDisposable {
   ): AgentHandle<Output>;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own; children live as long as this runtime. */
   loopTools(): Promise<readonly LoopTool[]>;
+  /** @deprecated The same as `loopTools`. */
+  tools(): Promise<readonly LoopTool[]>;
   /** A conversation over several prompts. Dispose it when it is over. */
   open<Output = unknown>(options?: SessionOptions<Output>): Promise<Session<Output>>;
   /** Every agent there is now; `list`, `get` and `check` answer questions about them. Files are read anew each time. */
@@ -158,6 +160,7 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
     open: (given = {}) => pool.open(given),
     spawn: (agentType, prompt, given = {}) => spawnIn({ pool, program, warn }, { agentType, prompt, given }),
     loopTools: async () => (await pool.host()).loopTools(),
+    tools: async () => (await pool.host()).loopTools(),
     run: (prompt, given = {}) => runIn({ pool, warn }, prompt, given),
     ...ending,
   };
@@ -167,7 +170,7 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
 function createStoreRuns(
   options: RuntimeOptions & { readonly store: RuntimeStore },
   pool: SessionPool,
-): Pick<Runtime, "open" | "spawn" | "loopTools" | "run"> {
+): Pick<Runtime, "open" | "spawn" | "loopTools" | "tools" | "run"> {
   const refuse = (name: string): RetinueError =>
     new RetinueError(
       "not-portable",
@@ -183,6 +186,7 @@ function createStoreRuns(
       throw refuse("spawn");
     },
     loopTools: () => Promise.reject(refuse("loopTools")),
+    tools: () => Promise.reject(refuse("tools")),
     run(prompt, given = {}) {
       pool.refuseWhenClosed();
       const handle = runInStore({ options, closed: pool.signal }, prompt, given);

@@ -1,4 +1,5 @@
 // @io
+
 import { randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import { type AgentDefinition, type AgentInput, defineAgent } from "../definitions/agent-definition.ts";
@@ -17,6 +18,7 @@ import { holdConnections } from "../model/hold-connections.ts";
 import type { LocalServer } from "../model/local-models.ts";
 import { createModelFactory } from "../model/model-factory.ts";
 import { createCoolDowns, createRequestGates } from "../model/request-gate.ts";
+import { withEarlierNames } from "../permissions/approver.ts";
 import { readModelClocks } from "../planning/limit-plan.ts";
 import { createPaths, findHome, withHome } from "../settings/paths.ts";
 import type { PlainSettings } from "../settings/plain-settings.ts";
@@ -346,7 +348,7 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     ...(wrapPlan === undefined ? {} : { wrapPlan }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(canUseTool === undefined ? {} : { canUseTool }),
-    ...(approver === undefined ? {} : { approver }),
+    ...(approver === undefined ? {} : { approver: withEarlierNames(approver) }),
     ...(live === undefined ? {} : { live }),
     ...(portable === undefined ? {} : { portable }),
     ...(notice === undefined ? {} : { notice }),

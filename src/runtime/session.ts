@@ -77,6 +77,8 @@ export interface Session<Output = unknown> extends AsyncDisposable {
   runPlan(plan: ChildPlan): AgentHandle;
   /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
   loopTools(names?: readonly string[]): readonly LoopTool[];
+  /** @deprecated The same as `loopTools`. */
+  tools(names?: readonly string[]): readonly LoopTool[];
   /** What children in the background have reported since the last asking; for a loop of the program's own. */
   takeNotices(): readonly UserMessage[];
   /** Calls back when members of the team may have written to the main agent; the result ends it. */
@@ -99,6 +101,11 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     tasks,
     wantsOutput: parts.output !== undefined,
   });
+
+  const loopTools: Session["loopTools"] = (names) => {
+    if (names !== undefined) checkArgument("The first argument of session.loopTools()", checks.texts, names);
+    return toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names);
+  };
 
   const run: Session<Output>["run"] = (content, options = {}) => {
     checkPrompt("session.run", content);
@@ -129,11 +136,8 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
     tasks: createSessionTasks(tasks),
     moveCommands: parts.moveCommands,
     agentHost,
-    loopTools(names) {
-      if (names !== undefined)
-        checkArgument("The first argument of session.loopTools()", checks.texts, names);
-      return toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names);
-    },
+    loopTools,
+    tools: loopTools,
     ...mailOf(children),
     ...startsOf(children, agentHost, sessionId),
     async toolsOf(own) {

@@ -6,6 +6,7 @@ import { applyEdits, modify } from "jsonc-parser";
 import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { isRecord, kindOf } from "../foundation/json-record.ts";
+import { parseGitPointer } from "../foundation/parse-git-pointer.ts";
 import { byteOrderMark, parseJsonDocument, withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import type { Paths } from "./paths.ts";
 import { type UpdateFileOptions, updateFile } from "./update-file.ts";
@@ -309,7 +310,7 @@ export async function realFolder(folder: string): Promise<string> {
  */
 export async function findWorktreeOwner(root: string): Promise<string | undefined> {
   const linkFile = join(root, ".git");
-  const link = await readPointer(linkFile, "gitdir:");
+  const link = await readPointer(linkFile, "gitdir: ");
   if (link === undefined) return undefined;
   const administration = await realFolder(isAbsolute(link) ? link : resolve(root, link));
   const back = await readPointer(join(administration, "gitdir"), "");
@@ -323,10 +324,8 @@ export async function findWorktreeOwner(root: string): Promise<string | undefine
   return regular ? dirname(repository) : undefined;
 }
 
-async function readPointer(file: string, sign: string): Promise<string | undefined> {
+async function readPointer(file: string, sign: "gitdir: " | ""): Promise<string | undefined> {
   const entry = await lstat(file).catch(() => undefined);
   if (entry === undefined || !entry.isFile() || entry.size > 8192) return undefined;
-  const text = (await readFile(file, "utf8").catch(() => "")).trim();
-  const path = text.startsWith(sign) ? text.slice(sign.length).trim() : "";
-  return path === "" || path.includes("\n") || path.includes("\0") ? undefined : path;
+  return parseGitPointer(await readFile(file, "utf8").catch(() => ""), sign);
 }

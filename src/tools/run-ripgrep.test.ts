@@ -1,4 +1,6 @@
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { chmod } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import { type RipgrepRequest, runRipgrep } from "./run-ripgrep.ts";
@@ -132,4 +134,38 @@ describe("running ripgrep", () => {
       errors: expect.stringContaining("could not be started"),
     });
   });
+
+  test.skipIf(process.platform === "win32")(
+    "a folder that was judged is not searched where a link is in its place or above it [PRM-10]",
+    async () => {
+      const { root } = space;
+      mkdirSync(join(root, "outside/src"), { recursive: true });
+      writeFileSync(join(root, "outside/src/key.txt"), "needle");
+      symlinkSync(join(root, "outside"), join(root, "swapped"));
+      for (const directory of [join(root, "swapped"), join(root, "swapped/src"), join(root, "gone")]) {
+        let text = "";
+        const take = (more: string) => {
+          text += more;
+          return "more" as const;
+        };
+        const ending = await runRipgrep(
+          request({ directory, isJudged: true, arguments: ["needle", "./"], take }),
+        );
+        expect([ending.type, text]).toEqual(["unavailable", ""]);
+      }
+      let found = "";
+      const program = join(root, "swap.sh");
+      // Whoever swaps the folder after it was opened does not lead the search elsewhere.
+      const swap = `mv ${root}/real ${root}/moved; ln -s ${root}/outside/src ${root}/real; ls .`;
+      writeFileSync(program, `#!/bin/sh\n${swap}\n`, { mode: 0o755 });
+      mkdirSync(join(root, "real"));
+      writeFileSync(join(root, "real/own.txt"), "");
+      const take = (more: string) => {
+        found += more;
+        return "more" as const;
+      };
+      await runRipgrep(request({ directory: join(root, "real"), isJudged: true, program, take }));
+      expect(found).toBe("own.txt\n");
+    },
+  );
 });

@@ -1,12 +1,17 @@
+// @io
 import type { ChildProcess } from "node:child_process";
+import { closeSync, constants, existsSync, openSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { groupWatchdog, spawnProcess } from "../foundation/spawn-process.ts";
+import { isOpenedAt } from "./is-opened-at.ts";
 
 export interface RipgrepRequest {
   readonly arguments: readonly string[];
   /** Where it runs; globs are anchored here. */
   readonly directory: string;
+  /** The folder is a real path that was judged: it is held open, so that a link in its place or above it is not followed. */
+  readonly isJudged?: boolean;
   readonly signal: AbortSignal;
   readonly timeLimitMs: number;
   /** Takes output as it comes; `enough` ends the search. */
@@ -33,10 +38,17 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
   signal.throwIfAborted();
   const program = request.program ?? (await findProgram());
   signal.throwIfAborted();
+  const held: HeldFolder | undefined =
+    request.isJudged === true ? holdFolder(request.directory) : { directory: request.directory };
+  if (held === undefined)
+    return {
+      type: "unavailable",
+      errors: `${request.directory} led somewhere else in the moment it was opened; nothing was searched.`,
+    };
   let child: ChildProcess;
   try {
     child = await spawnProcess(program, ["--no-config", ...request.arguments], {
-      cwd: request.directory,
+      cwd: held.directory,
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
       windowsHide: true,
@@ -45,6 +57,9 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
     return { type: "unavailable", errors: `ripgrep could not be started: ${reason}.` };
+  } finally {
+    // The process is in the folder by now.
+    if (held.descriptor !== undefined) closeSync(held.descriptor);
   }
   const watched = child.pid === undefined ? undefined : groupWatchdog.watch(child.pid);
   let ended: "enough" | "time" | "abort" | undefined;
@@ -76,6 +91,30 @@ export async function runRipgrep(request: RipgrepRequest): Promise<RipgrepEnding
     clearTimeout(timer);
     signal.removeEventListener("abort", onAbort);
   }
+}
+
+interface HeldFolder {
+  readonly directory: string;
+  readonly descriptor?: number;
+}
+
+/** The folder by a descriptor, where the system has names for those; undefined where another one is at its path. */
+function holdFolder(directory: string): HeldFolder | undefined {
+  if (process.platform === "win32") return { directory };
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  let descriptor: number;
+  try {
+    descriptor = openSync(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  } catch (error) {
+    // A folder may be entered without being listed; one that is a link or gone may not be searched.
+    return error instanceof Error && "code" in error && error.code === "EACCES" ? { directory } : undefined;
+  }
+  if (!isOpenedAt(descriptor, directory)) {
+    closeSync(descriptor);
+    return undefined;
+  }
+  const name = `/proc/${process.pid}/fd/${descriptor}`;
+  return { directory: existsSync(name) ? name : directory, descriptor };
 }
 
 /** The exit code; null where a signal ended it. */

@@ -195,6 +195,8 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(approvals).toMatchObject([{ agent: id, state: "waiting", question: { tool: "Write" } }]);
     expect((await run(cwd, "approve", approvals[0].id.slice(0, 6))).out).toContain("is allowed: Write of");
     await becomes(async () => branchFiles(origin).includes("file-1.txt") && (await asks()));
+    // The agent waits with another question by now; whoever answers the old one is told that and how it was answered.
+    expect((await run(cwd, "deny", approvals[0].id)).err).toMatch(/has been answered: it was allowed by /);
   });
 
   test("sessions and a plan whose worker is killed continue with another one; what waited for a person is answered while there is none [CLU-2, CLU-3, CLU-4]", async () => {

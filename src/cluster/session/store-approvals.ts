@@ -55,14 +55,11 @@ export function storeApprovals(store: Store): StoreApprovals {
       agent === written || (written.length >= 4 && (id.startsWith(written) || agent.startsWith(written)));
     const found = all.filter(({ id, agent }) => id === written || agent === written);
     const [first, ...others] = found.length > 0 ? found : all.filter(isMeant);
-    if (first === undefined)
-      throw new RetinueError(
-        "unknown-approval",
-        `Nothing waits for an answer as ${JSON.stringify(written)}.`,
-        {
-          advice: "`retinue approvals --store URL` lists what waits.",
-        },
-      );
+    if (first === undefined) {
+      const message = `Nothing waits for an answer as ${JSON.stringify(written)}.`;
+      const advice = "`retinue approvals --store URL` lists what waits.";
+      throw (await findEarlier(store, written)) ?? new RetinueError("unknown-approval", message, { advice });
+    }
     if (others.length === 0) return first;
     throw new RetinueError("ambiguous-approval", `Several questions begin with ${JSON.stringify(written)}.`, {
       advice: `Write more of the id: ${[first, ...others].map(({ id }) => id).join(", ")}.`,
@@ -137,6 +134,18 @@ export async function answerQuestion(
       if (!isConflict(error)) throw error;
     }
   }
+}
+
+/** That a question was answered before, also when its agent works again and waits for nothing. */
+async function findEarlier({ log }: Store, written: string): Promise<RetinueError | undefined> {
+  if (written.length < 4) return undefined;
+  const inboxes = await log.list("in/", { last: true });
+  for (const { last } of inboxes) {
+    const id = isRecord(last?.record) ? last.record["id"] : undefined;
+    if (last !== undefined && typeof id === "string" && id.startsWith(messageId(written)))
+      return alreadyAnswered(id.slice(messageId("").length), last);
+  }
+  return undefined;
 }
 
 function alreadyAnswered(id: string, { record, at }: LogEntry): RetinueError {

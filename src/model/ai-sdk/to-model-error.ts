@@ -81,7 +81,7 @@ function codeOfStatus(status: number, words: string): ModelErrorCode {
   if (status === 413 || (sizeStatuses.has(status) && saysTooLong(words))) return "context-too-long";
   if (status === 429) return words.includes("insufficient_quota") ? "unauthorized" : "rate-limited";
   if (status === 503 || status === 529) return "overloaded";
-  if (status >= 500 || status === 408 || status === 409) return "server-error";
+  if (status >= 500 || [408, 409, 425].includes(status)) return "server-error";
   if (status === 401 || status === 403) return "unauthorized";
   return status === 404 ? "not-found" : "invalid-request";
 }

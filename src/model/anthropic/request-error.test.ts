@@ -37,6 +37,7 @@ describe("requestFault [MDL-3] [MDL-6]", () => {
     [404, "not_found_error", "model: claude-nope", "not-found", false],
     [408, "", "timeout", "server-error", true],
     [409, "", "conflict", "server-error", true],
+    [425, "", "early", "server-error", true],
     [413, "request_too_large", "Request exceeds the maximum size", "context-too-long", false],
     [422, "", "unprocessable", "invalid-request", false],
     [429, "rate_limit_error", "slow down", "rate-limited", true],

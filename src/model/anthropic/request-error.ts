@@ -88,7 +88,7 @@ function codeOf({ status, type, message }: ProviderAnswer): ModelErrorCode {
   if (status === 429) return "rate-limited";
   if (status === 401 || status === 403) return "unauthorized";
   if (status === 404) return "not-found";
-  if (status === 408 || status === 409 || status >= 500) return "server-error";
+  if ([408, 409, 425].includes(status) || status >= 500) return "server-error";
   return "invalid-request";
 }
 

@@ -8,6 +8,7 @@ import { type FiredEvent, firedHookEvents } from "../../hooks/hook-input.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
+import { withEarlierNames } from "../../permissions/approver.ts";
 import type { ChildLimits } from "../../tasks/task-manager.ts";
 import type { SessionPlace } from "../runtime-source.ts";
 import { isModelObject } from "./check-options.ts";
@@ -129,7 +130,7 @@ export function normalizeSessionOptions<Output>(
     place: { cwd, env, trusted },
     functions: {
       ...(canUseTool === undefined ? {} : { canUseTool }),
-      ...(approver === undefined ? {} : { approver }),
+      ...(approver === undefined ? {} : { approver: withEarlierNames(approver) }),
       ...(hooks === undefined ? {} : { hooks: readHooks(hooks) }),
     },
     setup: {

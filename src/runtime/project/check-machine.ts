@@ -1,10 +1,10 @@
 // @io
-import { execFile } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { promisify } from "node:util";
 import { type AccountModels, listAccountModels } from "../../model/anthropic/list-account-models.ts";
 import { resolveModelReference } from "../../model/select-subagent-model.ts";
+import { runOwnGitNow } from "../../permissions/git/own-git.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
 import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
@@ -26,7 +26,7 @@ export async function checkMachine(facts: DoctorFacts, signal?: AbortSignal): Pr
     folder: checkConfigDirectory(facts),
     keys: checkKeys(facts, account),
     models: checkModels(facts, account),
-    programs: [await checkGit(facts), await checkSandbox(facts), await checkIsolation(facts)],
+    programs: [checkGit(facts), await checkSandbox(facts), await checkIsolation(facts)],
   };
 }
 
@@ -130,18 +130,18 @@ function checkModels({ aliases, environment }: DoctorFacts, account: AccountMode
   };
 }
 
-async function checkGit({ environment }: DoctorFacts): Promise<Checkup> {
+function checkGit({ environment, discovered }: DoctorFacts): Checkup {
   const name = "git";
-  try {
-    const { stdout } = await promisify(execFile)("git", ["--version"], {
-      timeout: 5_000,
-      env: { ...environment, GIT_OPTIONAL_LOCKS: "0" },
-    });
-    return { name, state: "ok", text: `${stdout.trim()}.` };
-  } catch {
-    const advice = "Install git, and see that it is on the PATH.";
-    return { name, state: "warning", text: "git does not run; `isolation: worktree` needs it.", advice };
-  }
+  const { cwd, projectRoot } = discovered.paths;
+  const version = runOwnGitNow({
+    directory: tmpdir(),
+    words: ["--version"],
+    environment,
+    folders: [cwd, projectRoot],
+  });
+  if (version !== undefined) return { name, state: "ok", text: `${version.trim()}.` };
+  const advice = "Install git, and see that it is on the PATH.";
+  return { name, state: "warning", text: "git does not run; `isolation: worktree` needs it.", advice };
 }
 
 /** Where settings ask for the sandbox it is started and tried, for only that shows whether commands can run in it. */

@@ -1,6 +1,7 @@
 // @io
 import { lstat, readdir, readFile, realpath } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { parseGitPointer } from "../../foundation/parse-git-pointer.ts";
 import { isOnThisMachine, isRunning, thisProcess } from "../../storage/process-identity.ts";
 import { runAlone } from "../run-alone.ts";
 import { type GitAnswer, type GitOptions, oneLine, type WorktreeGit } from "./worktree-git.ts";
@@ -105,7 +106,8 @@ export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise
   if (written?.token !== mark.token || written.path !== path || written.branch !== mark.branch) {
     return { reason: "git no longer has it as the worktree that was made here, so it is left alone" };
   }
-  const link = resolve(administration, (await readText(join(administration, "gitdir"))).trim());
+  const pointer = parseGitPointer(await readText(join(administration, "gitdir")), "");
+  const link = resolve(administration, pointer ?? "");
   if (link !== join(path, ".git")) {
     return { reason: `it was moved to ${dirname(link)}, so it is left alone`, path: dirname(link) };
   }
@@ -115,9 +117,9 @@ export async function whyNotOurs({ mark, administration }: OwnWorktree): Promise
   const number = await folderNumber(path);
   if (number === undefined)
     return { reason: "its folder is gone; its branch and git's record of it are left" };
-  const back = (await readText(join(path, ".git"))).replace(/^gitdir: /, "").trim();
+  const back = parseGitPointer(await readText(join(path, ".git")), "gitdir: ");
   const isSame = number === mark.folder && (await realpath(path)) === path;
-  const target = await realpath(resolve(path, back)).catch(() => undefined);
+  const target = await realpath(resolve(path, back ?? "")).catch(() => undefined);
   if (!isSame || target !== administration) {
     return { reason: "something else is in its place, so it is left alone" };
   }

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { lstat, readdir, readFile, readlink, realpath, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { sleep } from "../../foundation/abortable.ts";
+import { parseGitPointer } from "../../foundation/parse-git-pointer.ts";
 import { isOnThisMachine, isRunning } from "../../storage/process-identity.ts";
 import { runAlone } from "../run-alone.ts";
 import type { PendingWorktree } from "./pending-worktree.ts";
@@ -112,7 +113,7 @@ async function whyNotRemovable(
   const names = await readdir(pending.path);
   if (names.length === 0) return undefined;
   const link = await readText(join(pending.path, ".git"));
-  const target = resolve(pending.path, link.replace(/^gitdir: /, "").trim());
+  const target = resolve(pending.path, parseGitPointer(link, "gitdir: ") ?? "");
   // Git makes its pointer and writes it in two steps, and deletes it somewhere among the files.
   if (link.trim() !== "" && target !== administration)
     return "something else is in its place, so it is left alone";
@@ -124,9 +125,10 @@ async function findAdministration(commonDirectory: string, path: string): Promis
   const folder = join(commonDirectory, "worktrees");
   const names = await readdir(folder).catch(() => []);
   for (const name of names) {
-    const link = (await readText(join(folder, name, "gitdir"))).trim();
-    const isNamed = link === "" && name.startsWith(basename(path));
-    if (isNamed || (link !== "" && resolve(folder, name, link) === join(path, ".git")))
+    const text = await readText(join(folder, name, "gitdir"));
+    const link = parseGitPointer(text, "");
+    const isNamed = text.trim() === "" && name.startsWith(basename(path));
+    if (isNamed || (link !== undefined && resolve(folder, name, link) === join(path, ".git")))
       return join(folder, name);
   }
   return undefined;

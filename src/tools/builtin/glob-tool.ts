@@ -1,5 +1,5 @@
 import { readdir } from "node:fs/promises";
-import { isAbsolute, join } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import * as z from "zod";
 import { escapeName } from "../../conversation/escape-control-tags.ts";
 import { excludedFolders, globArguments, planGlob, versionControlFolders } from "../glob-plan.ts";
@@ -100,13 +100,15 @@ async function listFiles(
       ...attempt,
       ...excludedFolders(root.path, [...versionControlFolders, "node_modules"]),
       "--",
-      root.path,
+      root.target,
     ],
     directory: root.directory,
+    isJudged: true,
     signal: context.signal,
     timeLimitMs: searchTimeLimitMs,
     take(text) {
-      for (const path of readPaths(text)) {
+      for (const name of readPaths(text)) {
+        const path = resolve(root.directory, name);
         if (mayShow(path, "Glob", context) && ++total <= maxShown) paths.push(path);
       }
       return total >= maxCounted ? "enough" : "more";

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { renameSync, symlinkSync } from "node:fs";
 import { readFile, symlink, truncate, utimes } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { livingCommands } from "../../testing/living-commands.ts";
@@ -214,3 +215,21 @@ describe("Grep explains", () => {
     expect(properties["output_mode"]).toMatchObject({ enum: ["content", "files_with_matches", "count"] });
   });
 });
+
+test.skipIf(process.platform === "win32").each(["work", "work/src", "work/src/own.txt"])(
+  "what is swapped for a link when the call has been judged is not searched: %s [PRM-10]",
+  async (path) => {
+    await space.write("work/src/own.txt", "needle");
+    await space.write("../outside/src/own.txt", "needle of others");
+    const approvedPaths = [space.path(path)];
+    // The last look at the path before the search.
+    approvedPaths.includes = () => {
+      renameSync(space.path("work"), space.path("aside"));
+      symlinkSync(space.path("../outside"), space.path("work"));
+      return true;
+    };
+    const context = { ...space.context(), approvedPaths };
+    const given = { pattern: "needle", path, output_mode: "content" };
+    expect((await space.call(tool, given, context)).text).toContain("led somewhere else");
+  },
+);

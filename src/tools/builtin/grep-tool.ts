@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
 import * as z from "zod";
 import { boundOutput } from "../bound-output.ts";
 import { excludedFolders, splitGlobs, versionControlFolders } from "../glob-plan.ts";
@@ -72,10 +73,14 @@ type Root = Extract<SearchRoot, { type: "root" }>;
 
 async function search(given: GrepInput, root: Root, context: ToolContext): Promise<ToolOutcome> {
   const mode = given.output_mode ?? "files_with_matches";
-  const issues = createFindings(mode, (path) => mayShow(path, "Grep", context));
+  const issues = createFindings(mode, {
+    mayShow: (path) => mayShow(path, "Grep", context),
+    place: (path) => resolve(root.directory, path),
+  });
   const ending = await runRipgrep({
-    arguments: [...grepArguments(given, mode, root), "--", root.path],
+    arguments: [...grepArguments(given, mode, root), "--", root.target],
     directory: root.directory,
+    isJudged: true,
     signal: context.signal,
     timeLimitMs: searchTimeLimitMs,
     take: issues.take,
@@ -284,7 +289,10 @@ interface OpenFindings {
  */
 function createFindings(
   mode: GrepMode,
-  mayShow: (path: string) => boolean,
+  {
+    mayShow,
+    place,
+  }: { readonly mayShow: (path: string) => boolean; readonly place: (path: string) => string },
 ): { take(text: string): "more" | "enough"; finish(): GrepFindings } {
   const files = new Map<string, OpenFindings>();
   const binaries: string[] = [];
@@ -318,13 +326,14 @@ function createFindings(
   };
   const takeRecord = (record: GrepRecord): void => {
     if (record.type === "gap") gap = true;
-    else if (record.type === "line") takeLine(record.found);
+    else if (record.type === "line") takeLine({ ...record.found, path: place(record.found.path) });
     else if (record.type === "binary") {
-      if (!isShown(record.path)) return;
+      const path = place(record.path);
+      if (!isShown(path)) return;
       total += 1;
-      binaries.push(record.path);
+      binaries.push(path);
     } else {
-      const file = fileAt(record.path);
+      const file = fileAt(place(record.path));
       if (file !== undefined) file.count = record.count;
     }
   };
@@ -332,7 +341,7 @@ function createFindings(
   return {
     take(text) {
       if (mode === "files_with_matches") {
-        for (const path of readPaths(text)) fileAt(path);
+        for (const path of readPaths(text)) fileAt(place(path));
       } else for (const record of readRecords(text)) takeRecord(record);
       return total >= maxRecords || characters >= maxCharacters ? "enough" : "more";
     },

@@ -12,6 +12,8 @@ export type SearchRoot =
       readonly isFolder: boolean;
       /** Where the search runs, so that globs are anchored. */
       readonly directory: string;
+      /** The same file or folder as seen from there. */
+      readonly target: string;
     }
   | { readonly type: "refused"; readonly reason: string; readonly missing: boolean };
 
@@ -28,7 +30,13 @@ export async function findSearchRoot(given: string, context: ToolContext): Promi
   }
   const isFolder = stats.isDirectory();
   const path = located.realPath;
-  return { type: "root", path, isFolder, directory: isFolder ? path : dirname(path) };
+  return {
+    type: "root",
+    path,
+    isFolder,
+    directory: isFolder ? path : dirname(path),
+    target: isFolder ? "./" : `./${basename(path)}`,
+  };
 }
 
 /** Hidden files count, links are not followed, and ignore files hold outside of repositories too. */
@@ -37,6 +45,7 @@ export function commonArguments(root: string): string[] {
     "--color=never",
     "--null",
     "--hidden",
+    "--no-follow",
     "--no-require-git",
     "--no-messages",
     // From the top of the file system only its own disk is searched, not /proc and its like.
