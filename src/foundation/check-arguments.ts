@@ -49,8 +49,8 @@ const amount: Check = (value) =>
 const signal: Check = (value) => (value instanceof AbortSignal ? undefined : "must be an AbortSignal");
 const anything: Check = () => undefined;
 
-/** Something that is not missing. */
-const given: Check = (value) => (value === undefined || value === null ? "must be there" : undefined);
+/** Anything that is not missing; null is a value. */
+const given: Check = (value) => (value === undefined ? "must be there" : undefined);
 
 /** One of several words, with the closest one where none fits. */
 function oneOf(words: readonly string[]): Check {

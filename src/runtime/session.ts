@@ -162,10 +162,7 @@ export function createSession<Output>(parts: SessionParts): Session<Output> {
   };
 }
 
-const requestShape = checks.shape({ agentType: checks.filled, prompt: checks.text }, [
-  "agentType",
-  "prompt",
-]);
+const requestShape = checks.shape({ agentType: checks.filled, prompt: checks.text }, ["agentType", "prompt"]);
 
 /** Children as the program starts them: by name, or by a plan that was decided here or elsewhere. */
 function startsOf(
