@@ -23,6 +23,7 @@ beforeAll(() => {
     mkdirSync(dirname(join(work, file)), { recursive: true });
     writeFileSync(join(work, file), "{}\n");
   }
+  writeFileSync(join(work, "package.json"), '{ "workspaces": ["packages/*"] }\n');
   mkdirSync(join(root, "home"));
   const git = (...words: string[]) =>
     execFileSync("git", ["-C", work, "-c", "user.name=a", "-c", "user.email=a@example.com", ...words]);

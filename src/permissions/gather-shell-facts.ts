@@ -1,6 +1,7 @@
 // @io
-import { lstatSync, statSync } from "node:fs";
+import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
+import { parseJson } from "../foundation/json-record.ts";
 import { type ResolvedProgram, resolveProgram } from "../foundation/resolve-program.ts";
 import { searchPathOutside } from "../foundation/search-path-outside.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
@@ -377,7 +378,7 @@ async function gatherPlace(
     if (outside !== undefined)
       place = { ...place, elsewhere: `commands would run in ${outside}, outside the working directories` };
     if (real !== root) place = { ...place, movedTo: real };
-    isPart &&= real === root || (await isPartOf(root, real, repositories));
+    isPart &&= real === root || (managers.has(name) && (await isWorkspaceOf(root, real, repositories)));
     if (name === "git" && !isStart && isChanging)
       place = { ...place, repository: "git would run in a folder that the same call may change" };
     if (name === "git" && !isSame(await repositories.find(real), await repositories.find(root)))
@@ -402,16 +403,84 @@ function isSame(left: RepositoryFacts, right: RepositoryFacts): boolean {
   return left.gitDirectory === right.gitDirectory && left.top === right.top;
 }
 
-/** Whether a folder that is there belongs to the same repository as another, and holds no programs of others. */
-async function isPartOf(root: string, folder: string, repositories: Repositories): Promise<boolean> {
+/** Programs that run what the package of a folder names; the workspaces of a repository are one project to them. */
+const managers: ReadonlySet<string> = new Set(["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx"]);
+
+/** Whether the package of the project names a folder as one of its workspaces, in the same repository. */
+async function isWorkspaceOf(root: string, folder: string, repositories: Repositories): Promise<boolean> {
+  const relative = posix.relative(root, folder);
   const isPlain =
     isInside(folder, [root]) &&
     isDirectory(folder) &&
-    steersPrograms(posix.relative(root, folder), { isFolder: true }) === undefined;
-  if (!isPlain) return false;
+    exists(posix.join(folder, "package.json")) &&
+    steersPrograms(relative, { isFolder: true }) === undefined;
+  if (!isPlain || !namesWorkspace(root, relative)) return false;
   for (let at = folder; at !== root; at = posix.dirname(at)) if (exists(posix.join(at, ".git"))) return false;
   const own = await repositories.find(root);
   return own.type === "repository" && isSame(own, await repositories.find(folder));
+}
+
+/** Reads the workspaces as package managers do: paths and patterns with stars, and `!` for what is left out. */
+function namesWorkspace(root: string, folder: string): boolean {
+  const patterns = [...packageWorkspaces(root), ...pnpmWorkspaces(root)].map((pattern) =>
+    pattern.replace(/^(!?)(?:\.\/)*/, "$1").replace(/\/+$/, ""),
+  );
+  const [left, listed] = [
+    patterns.filter((pattern) => pattern.startsWith("!")).map((pattern) => pattern.slice(1)),
+    patterns.filter((pattern) => !pattern.startsWith("!")),
+  ];
+  const isIn = (list: readonly string[]): boolean => list.some((pattern) => matchesFolder(pattern, folder));
+  return isIn(listed) && !isIn(left);
+}
+
+/** `*` stands for any part of one name, `**` for any number of folders; no other sign means anything here. */
+function matchesFolder(pattern: string, folder: string): boolean {
+  const [names, parts] = [folder.split("/"), pattern.split("/")];
+  const fits = (name: number, part: number): boolean => {
+    const wanted = parts[part];
+    if (wanted === undefined) return name === names.length;
+    if (wanted === "**") return fits(name, part + 1) || (name < names.length && fits(name + 1, part));
+    const [before = "", ...rest] = wanted.split("*");
+    const after = rest.at(-1) ?? "";
+    const given = names[name];
+    if (given === undefined || rest.length > 1) return false;
+    const isSame =
+      rest.length === 0
+        ? given === wanted
+        : given.length >= wanted.length - 1 && given.startsWith(before) && given.endsWith(after);
+    return isSame && fits(name + 1, part + 1);
+  };
+  return (
+    parts.length <= 20 &&
+    names.length <= 20 &&
+    parts.filter((part) => part === "**").length <= 1 &&
+    fits(0, 0)
+  );
+}
+
+const maxManifest = 1_000_000;
+
+function readManifest(file: string): string {
+  try {
+    return statSync(file).size > maxManifest ? "" : readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function packageWorkspaces(root: string): readonly string[] {
+  const { workspaces } = Object(parseJson(readManifest(posix.join(root, "package.json"))));
+  const list: unknown = Array.isArray(workspaces) ? workspaces : Object(workspaces)["packages"];
+  return Array.isArray(list) ? list.filter((entry) => typeof entry === "string") : [];
+}
+
+/** The list `packages` of the file; any other form of YAML names none. */
+function pnpmWorkspaces(root: string): readonly string[] {
+  const text = readManifest(posix.join(root, "pnpm-workspace.yaml"));
+  const list = /^packages:[ \t]*\r?\n((?:[ \t]*(?:-[^\n]*|#[^\n]*)?\r?\n?)*)/m.exec(text)?.[1] ?? "";
+  return [...list.matchAll(/^[ \t]*-[ \t]*(?:"([^"\n]*)"|'([^'\n]*)'|([^\s"'#][^\n#]*))/gm)].map(
+    ([, double, single, plain]) => (double ?? single ?? plain ?? "").trim(),
+  );
 }
 
 interface Repositories {
