@@ -20,10 +20,11 @@ export const acceptableRights = ["rules", "mode", "bypass", "programs"] as const
 
 export type AcceptedRight = (typeof acceptableRights)[number];
 
-/** The words of an option, such as `rules,mode` or `all`; undefined where one is not known. */
+/** The words of an option, such as `rules,mode`, `all` or `none`; undefined where one is not known. */
 export function parseAcceptedRights(text: string): readonly AcceptedRight[] | undefined {
   const words = text.split(/[\s,]+/).filter((word) => word !== "");
   if (words.includes("all")) return words.length === 1 ? acceptableRights : undefined;
+  if (words.includes("none")) return words.length === 1 ? [] : undefined;
   const known = words.flatMap((word) => acceptableRights.filter((right) => right === word));
   return known.length === words.length && words.length > 0 ? known : undefined;
 }

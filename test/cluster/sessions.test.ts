@@ -489,7 +489,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
       const command = commands[done];
       return command === undefined ? { text: "Done." } : { calls: [{ name: "Bash", input: { command } }] };
     };
-    const strict = await startWorker("strict", "--queue", "strict");
+    const strict = await startWorker("strict", "--queue", "strict", "--folder", cwd);
     const refuse = ["--approvals", "refuse", "--queue", "strict"];
     const wide = ["--allowedTools", "Bash(touch by-rule.txt)", "--dangerously-skip-permissions"];
     const agents = JSON.stringify({

@@ -11,6 +11,6 @@ export function readAcceptedRights(text: string | undefined): readonly AcceptedR
   const accepted = parseAcceptedRights(text);
   if (accepted !== undefined) return accepted;
   throw misuse(
-    `--accept-rights takes ${acceptableRights.join(", ")}, separated by commas, or all, but got ${JSON.stringify(text)}.`,
+    `--accept-rights takes ${acceptableRights.join(", ")}, separated by commas, all or none, but got ${JSON.stringify(text)}.`,
   );
 }

@@ -4,7 +4,7 @@ import type { PermissionMode } from "../../permissions/permission-policy.ts";
 import { treeLimitsOf } from "../../planning/limit-plan.ts";
 import type { ChildPlan } from "../../planning/plan-run.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
-import { type AcceptedRight, narrowDefinition } from "../../planning/within-own-rights.ts";
+import { type AcceptedRight, acceptableRights, narrowDefinition } from "../../planning/within-own-rights.ts";
 import { planWithin } from "../../runtime/plan-within.ts";
 import { resultText } from "../../tasks/result-text.ts";
 import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
@@ -165,7 +165,15 @@ function withPrompt(plan: ChildPlan, { progress, prompt }: SessionWork): ChildPl
   return { ...plan, task: { ...plan.task, resumed: true, prompt: prompt.text } };
 }
 
-function acceptedOf({ accepts = [] }: SessionProgramOptions, agent: string): readonly AcceptedRight[] {
+/**
+ * A worker that is kept to folders serves other people, so it accepts nothing wider unless its operator says so. One that works in
+ * every folder a plan names serves those who share its store, and takes their plans as they are.
+ */
+function acceptedOf(
+  { accepts, folders = [] }: SessionProgramOptions,
+  agent: string,
+): readonly AcceptedRight[] {
+  if (accepts === undefined) return folders.length === 0 ? acceptableRights : [];
   return typeof accepts === "function" ? accepts(agent) : accepts;
 }
 

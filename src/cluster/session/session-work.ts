@@ -38,7 +38,10 @@ export interface SessionProgramOptions {
   readonly runtime: WorkerRuntimeOptions;
   /** A folder of this process for copies of repositories and transcripts. */
   readonly workspaces: string;
-  /** What it accepts of plans beyond its own rights: of all agents, or of the one that is named; nothing when absent. */
+  /**
+   * What it accepts of plans beyond its own rights: of all agents, or of the one that is named. Absent: nothing where `folders` keep
+   * it to some, else everything.
+   */
   readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]);
   /** Where it works; without any, in every folder that a plan names. */
   readonly folders?: readonly string[];

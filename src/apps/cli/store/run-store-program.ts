@@ -152,7 +152,7 @@ function addAdminCommands(program: Command, run: Run): void {
     .option("--folder <path>", "a folder that is the same on every worker", collect)
     .option(
       "--accept-rights <list>",
-      "what counts of plans beyond the rights of this worker: rules, mode, bypass, programs; all",
+      "what counts of plans beyond the rights of this worker: rules, mode, bypass, programs; all; none",
     )
     .option("--workspaces <folder>", "where copies of repositories go")
     .option("--grace <seconds>", "how long agents may take to reach the end of their turn", "20")

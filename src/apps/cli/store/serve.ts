@@ -38,7 +38,7 @@ export async function serve(
     queues: queue,
     has,
     folders: folder,
-    accepts: readAcceptedRights(options.acceptRights),
+    ...(options.acceptRights === undefined ? {} : { accepts: readAcceptedRights(options.acceptRights) }),
     ...(workspaces === undefined ? {} : { workspaces }),
     onRunning: createMemoryReturn(),
   });
