@@ -16,7 +16,7 @@ import { runProcess } from "../foundation/run-process.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { holdConnections } from "../model/hold-connections.ts";
 import type { LocalServer } from "../model/local-models.ts";
-import { createModelFactory } from "../model/model-factory.ts";
+import { createModelFactory, type ModelFactoryOptions } from "../model/model-factory.ts";
 import { createCoolDowns, createRequestGates } from "../model/request-gate.ts";
 import { withEarlierNames } from "../permissions/approver.ts";
 import { readModelClocks } from "../planning/limit-plan.ts";
@@ -211,19 +211,21 @@ function createSkillSource(
   };
 }
 
-/** This runtime's share in the connections of the process, taken with its first model. */
-function createConnections(): Disposable & { readonly fetch: () => typeof globalThis.fetch } {
-  let held: ReturnType<typeof holdConnections> | undefined;
+/** This runtime's shares in the connections of the process, each taken with the first model that needs it. */
+function createConnections(): Disposable & Required<Pick<ModelFactoryOptions, "fetch">> {
+  const shares = new Map<string, ReturnType<typeof holdConnections>>();
   let isOpen = true;
   return {
-    fetch() {
-      held ??= holdConnections();
-      if (!isOpen) held[Symbol.dispose]();
-      return held.fetch;
+    fetch(proxies) {
+      const key = JSON.stringify(proxies ?? null);
+      const share = shares.get(key) ?? holdConnections(proxies);
+      shares.set(key, share);
+      if (!isOpen) share[Symbol.dispose]();
+      return share.fetch;
     },
     [Symbol.dispose]() {
       isOpen = false;
-      held?.[Symbol.dispose]();
+      for (const share of shares.values()) share[Symbol.dispose]();
     },
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createAiSdkModel } from "../model/ai-sdk/create-ai-sdk-model.ts";
-import { createAnthropicModel } from "../model/anthropic/anthropic-sender.ts";
+import { createAnthropicModel } from "../model/anthropic/create-anthropic-model.ts";
 import type { Model } from "../model/model.ts";
 import { type CreateSubject, describeModelContract } from "./describe-model-contract.ts";
 import { startFakeProvider } from "./fake-provider.ts";
