@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import type { AgentEvent } from "../src/conversation/agent-event.ts";
 import { readChildPlan, readMainPlan } from "../src/planning/read-child-plan.ts";
 import type { Session } from "../src/runtime/session.ts";
 import { createPaths } from "../src/settings/paths.ts";
@@ -18,7 +19,8 @@ it("resumes a session of an earlier version with its conversation and the child 
   await using session = await sample.runtime.open({ resume: sessionId });
   expect(session.messages()).toHaveLength(8);
   const run = session.run("Continue.");
-  const events = await Array.fromAsync(run.events);
+  const events: AgentEvent[] = [];
+  for await (const event of run.events) events.push(event);
   expect(await run.result).toMatchObject({ text: "Continued.", interruptedAgents: 1 });
   expect(events.find(({ type }) => type === "agents-interrupted")).toMatchObject({
     agents: [{ id: cutOffId, agentType: "reviewer", description: "review again", standing: "waiting" }],
