@@ -12,7 +12,7 @@ import {
 import { grantsUnit, matchesText, saysWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import { type PermissionRule, parseRule } from "./rules/parse-rule.ts";
-import type { ShellUnit } from "./shell/shell-analysis.ts";
+import type { ShellUnit } from "./shell/model.ts";
 import { steersPrograms } from "./steers-programs.ts";
 
 export { type PermissionMode, parsePermissionMode, permissionModes } from "../foundation/option-words.ts";
