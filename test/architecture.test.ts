@@ -134,9 +134,10 @@ describe("files stay small and well named", () => {
     expect(long, "Split each at the idea it holds too many of.").toEqual([]);
   });
 
-  test("file names are kebab-case", () => {
+  test("file names are kebab-case; a test may name its part of a file: `decide.properties.test.ts`", () => {
     const odd = programs.filter(
-      ({ path }) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config|\.d)?\.tsx?$/.test(posix.basename(path)),
+      ({ path }) =>
+        !/^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test|\.config|\.d)?\.tsx?$/.test(posix.basename(path)),
     );
     expect(odd.map(({ path }) => path)).toEqual([]);
   });
