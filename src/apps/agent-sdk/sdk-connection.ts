@@ -7,10 +7,14 @@ import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import { createLivePolicy, type LivePolicy } from "../../runtime/live/live-policy.ts";
 import { hasEnded } from "../../runtime/session.ts";
 import { sessionRecord } from "../../runtime/session-record.ts";
-import { refuseKeyless, refuseOffline } from "../cli/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../cli/print-options.ts";
-import { type CommandContext, misuse } from "../cli/session-options.ts";
-import { type AgentSdkOptions, checkAgentSdkOptions, readManagedSettings } from "./agent-sdk-options.ts";
+import {
+  type AgentSdkOptions,
+  checkAgentSdkOptions,
+  readManagedSettings,
+} from "../shared/agent-sdk-options.ts";
+import { type CommandContext, misuse } from "../shared/command-context.ts";
+import { refuseKeyless, refuseOffline } from "../shared/open-print-session.ts";
+import { type PrintOptions, type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
 import {
   type AnswerContinuation,
   type AnswerStream,

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { checkSessionOptions } from "../cli/check-session-options.ts";
-import { exitCodeOf } from "../cli/end-signal.ts";
-import { keySourceOf } from "../cli/open-print-session.ts";
-import type { CommandContext } from "../cli/session-options.ts";
+import { checkSessionOptions } from "../shared/check-session-options.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { exitCodeOf } from "../shared/end-signal.ts";
+import { keySourceOf } from "../shared/open-print-session.ts";
 import type { ControlHandlers } from "./control-channel.ts";
 import { neverCalled } from "./host-hooks.ts";
 import { describeAgents, describeCommands, describeModels, followedVersion } from "./init-message.ts";

@@ -2,9 +2,9 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileError } from "../../foundation/file-error.ts";
 import { openSessionWorktree } from "../../runtime/project/session-worktree.ts";
-import type { AgentSdkOptions } from "../agent-sdk/agent-sdk-options.ts";
-import { gatherSession } from "./gather-session.ts";
-import type { CommandContext } from "./session-options.ts";
+import type { AgentSdkOptions } from "../shared/agent-sdk-options.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { gatherSession } from "../shared/open-project.ts";
 
 type Run = (context: CommandContext) => Promise<number>;
 

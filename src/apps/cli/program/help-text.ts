@@ -1,5 +1,5 @@
-import type { OptionEntry } from "./command-entry.ts";
-import { runOptions, sessionOptions } from "./run-options.ts";
+import type { OptionEntry } from "../../shared/option-entry.ts";
+import { runOptions, sessionOptions } from "../../shared/run-options.ts";
 
 /** The help of the program itself; it fits a screen of 24 lines and 80 columns. */
 export const helpText = `Usage: retinue [options] ["prompt"]    talk in the terminal; with -p: one answer

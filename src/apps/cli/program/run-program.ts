@@ -4,24 +4,23 @@ import { type Command, CommanderError } from "commander";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rule.ts";
-import { type AgentSdkOptions, addAgentSdkOptions } from "../../agent-sdk/agent-sdk-options.ts";
-import type { CliHost } from "../cli-host.ts";
-import type { PrintOptions } from "../print-options.ts";
-import { type CommandContext, misuse, type SessionOptions } from "../session-options.ts";
+import { type AgentSdkOptions, addAgentSdkOptions } from "../../shared/agent-sdk-options.ts";
+import type { CliHost } from "../../shared/cli-host.ts";
+import { type CommandContext, misuse, type SessionOptions } from "../../shared/command-context.ts";
+import { addOptions, namesOf } from "../../shared/option-entry.ts";
+import type { PrintOptions } from "../../shared/print-options.ts";
+import { runOptions, sessionOptions } from "../../shared/run-options.ts";
 import {
   addCommands,
-  addOptions,
   addRefusedCommands,
   createCommand,
   describe,
   type Invoke,
-  namesOf,
   unknownCommand,
 } from "./command-entry.ts";
 import { helpText } from "./help-text.ts";
 import { type OutlinedOption, outlineProgram } from "./outline-program.ts";
 import { projectCommands, refusedCommands } from "./project-commands.ts";
-import { runOptions, sessionOptions } from "./run-options.ts";
 import { sessionCommands } from "./session-commands.ts";
 
 /** Understands the arguments and runs what they ask for; each command is loaded only when it is used. */
@@ -97,7 +96,7 @@ function createRunPrompt(host: CliHost, invoke: Invoke) {
           (await import("../../terminal/run-terminal.ts")).runTerminal(context, words, options),
         )
       : invokeSession(invoke, options, async (context) =>
-          (await import("../run-print.ts")).runPrint(context, words, options),
+          (await import("../../print/run-print.ts")).runPrint(context, words, options),
         );
 }
 
@@ -290,7 +289,7 @@ export function addHelpCommands(program: Command, parts: HelpParts): void {
     .option("--man", "print the man page: retinue help --man | man -l -")
     .action(async (words: readonly string[], { man = false }: { man?: boolean }) => {
       if (!man) return parts.write(findCommand(program, words).helpInformation());
-      const { renderManual } = await import("../views/render-manual.ts");
+      const { renderManual } = await import("./render-manual.ts");
       parts.write(renderManual(outlineProgram(program), { version: parts.version }));
     });
   describe(
@@ -299,7 +298,7 @@ export function addHelpCommands(program: Command, parts: HelpParts): void {
   )
     .usage("bash|zsh|fish")
     .action(async (shell: string) => {
-      const { completionShells, renderCompletion } = await import("../views/render-completion.ts");
+      const { completionShells, renderCompletion } = await import("./render-completion.ts");
       const known = completionShells.find((one) => one === shell);
       if (known === undefined)
         throw misuse(
