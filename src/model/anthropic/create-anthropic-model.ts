@@ -1,3 +1,4 @@
+// @io
 import { abortable } from "../../foundation/abortable.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { createHttpFetch } from "../create-http-fetch.ts";
