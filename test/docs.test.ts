@@ -17,8 +17,8 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { projectCommands } from "../src/apps/cli/program/project-commands.ts";
 import { sessionCommands } from "../src/apps/cli/program/session-commands.ts";
+import { commandFlags, runFlags } from "../src/apps/shared/flags.ts";
 import { longName } from "../src/apps/shared/option-entry.ts";
-import { runOptions, sessionOptions } from "../src/apps/shared/run-options.ts";
 import { toolAliases } from "../src/foundation/tool-table.ts";
 import { builtinTools } from "../src/tools/grants/builtin-tools.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
@@ -209,7 +209,11 @@ describe("the pages name all that the source has", () => {
     // `teams [list]` names the command as well.
     const page = readProjectFile("docs/command-line.md").replaceAll(/[[\]]/g, "");
     const commands = [...projectCommands, ...sessionCommands].filter(({ isHidden }) => isHidden !== true);
-    const options = [...sessionOptions, ...runOptions, ...commands.flatMap((each) => each.options ?? [])];
+    const options = [
+      ...Object.values(commandFlags),
+      ...Object.values(runFlags),
+      ...commands.flatMap((each) => each.options ?? []),
+    ];
     const words = [
       ...commands.map(({ usage }) => usage.split(/ [<[]/)[0] ?? ""),
       ...options.map((option) => longName(option)),
