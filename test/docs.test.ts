@@ -15,6 +15,7 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, posix } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { withOptionTables } from "../scripts/option-tables.ts";
 import { projectCommands } from "../src/apps/cli/program/project-commands.ts";
 import { sessionCommands } from "../src/apps/cli/program/session-commands.ts";
 import { commandFlags, runFlags } from "../src/apps/shared/flags.ts";
@@ -221,6 +222,11 @@ describe("the pages name all that the source has", () => {
     expect(words.length).toBeGreaterThan(150);
     expect([...new Set(words)].filter((word) => !page.includes(word))).toEqual([]);
   });
+});
+
+test("the tables of flags in docs/command-line.md are those of the source", () => {
+  const page = readProjectFile("docs/command-line.md");
+  expect(withOptionTables(page), "Run npm run docs:api.").toBe(page);
 });
 
 test("README gives the two commands exactly and stays short", () => {

@@ -1,7 +1,5 @@
 import { Option } from "commander";
 import { describe, expect, it } from "vitest";
-import { withOptionTables } from "../../../scripts/option-tables.ts";
-import { readProjectFile } from "../../../test/project-files.ts";
 import { commandRights } from "../../foundation/command-rights.ts";
 import { splitUsage } from "../cli/program/command-entry.ts";
 import { projectCommands } from "../cli/program/project-commands.ts";
@@ -76,12 +74,6 @@ describe("options are checked by their table", () => {
   it("keys are the names under which the parser keeps the values", () => {
     for (const [name, { flags }] of Object.entries({ ...commandFlags, ...runFlags, ...programFlags }))
       expect(new Option(flags).attributeName()).toBe(name);
-  });
-
-  it("the tables of docs/command-line.md are those of the flags", () => {
-    expect(withOptionTables(readProjectFile("docs/command-line.md")), "Run npm run docs:api.").toBe(
-      readProjectFile("docs/command-line.md"),
-    );
   });
 });
 
