@@ -10,7 +10,6 @@ import { exitCodeOf } from "../cli/end-signal.ts";
 import { type PrintOptions, readPrintOptions } from "../cli/print-options.ts";
 import type { CommandContext } from "../cli/session-options.ts";
 import { type AcpSession, openAcpSession } from "./acp-session.ts";
-import { createAskEditor } from "./ask-editor.ts";
 import { deleteEditorSession, listEditorSessions } from "./editor-sessions.ts";
 
 interface AcpServer {
@@ -99,15 +98,15 @@ function createAgent(server: AcpServer): Acp.AgentApp {
       }),
     )
     .onRequest(methods.session.setMode, ({ params }) =>
-      answering(server, () => {
-        find(server, params.sessionId).setMode(params.modeId);
+      answering(server, async () => {
+        await find(server, params.sessionId).setMode(params.modeId);
         return {};
       }),
     )
     .onRequest(methods.session.setConfigOption, ({ params }) =>
-      answering(server, () => {
+      answering(server, async () => {
         const session = find(server, params.sessionId);
-        session.choose(params.configId, params.value);
+        await session.choose(params.configId, params.value);
         return { configOptions: session.options() };
       }),
     )
@@ -150,7 +149,6 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
   const own: CommandContext = { ...context, host: { ...context.host, cwd } };
   // Opened again on the same connection, it takes the place of the one that is open.
   if (resume !== undefined) await closeSession(server, resume);
-  const { session: update, requestPermission, elicit } = clientOf(server, client);
   const session = await answering(server, () =>
     openAcpSession({
       context: own,
@@ -158,10 +156,8 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
       request: readPrintOptions(options, { words: [], cwd, session: context.session }),
       mcpServers,
       additionalDirectories: additionalDirectories ?? [],
-      ...(resume === undefined ? {} : { resume }),
-      send: update,
-      ask: (sessionId) => createAskEditor(sessionId, requestPermission),
-      elicit,
+      resume,
+      ...clientOf(server, client),
       capabilities,
       mayBypass:
         options.dangerouslySkipPermissions === true || options.allowDangerouslySkipPermissions === true,
@@ -176,15 +172,14 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
 
 function clientOf({ acp }: AcpServer, client: AgentContext) {
   const { session: methods, elicitation } = acp.methods.client;
-  const until = (signal: AbortSignal | undefined) =>
-    signal === undefined ? {} : { cancellationSignal: signal };
+  const until = (signal: AbortSignal) => ({ cancellationSignal: signal });
   return {
     // An editor that has gone reads nothing more; the connection ends by itself.
-    session: (sessionId: string, update: SessionUpdate): void =>
+    send: (sessionId: string, update: SessionUpdate): void =>
       void client.notify(methods.update, { sessionId, update }).catch(() => undefined),
-    requestPermission: (request: Acp.RequestPermissionRequest, signal: AbortSignal | undefined) =>
+    requestPermission: (request: Acp.RequestPermissionRequest, signal: AbortSignal) =>
       client.request(methods.requestPermission, request, until(signal)),
-    elicit: (request: Acp.CreateElicitationRequest, signal: AbortSignal | undefined) =>
+    elicit: (request: Acp.CreateElicitationRequest, signal: AbortSignal) =>
       client.request(elicitation.create, request, until(signal)),
   };
 }
