@@ -23,7 +23,7 @@ import type { Tool } from "../tools/tool.ts";
 import { createPlanTools } from "./create-plan-tools.ts";
 import { createEventLog } from "./event-log.ts";
 import { createQuestionRegistry, type QuestionRegistry } from "./question-registry.ts";
-import { createTurnDriver, type TurnDriver, type TurnDriverOptions } from "./turn-driver.ts";
+import { TurnDriver, type TurnDriverOptions } from "./turn-driver.ts";
 
 /** One agent of a tree: the main agent or a child. */
 export interface Agent {
@@ -141,7 +141,7 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
     wake: () => driver.continue(),
     addAside: (text) => driver.addAside(text),
   });
-  const driver = createTurnDriver({
+  const driver = new TurnDriver({
     ...options,
     reads,
     session: () => session,
@@ -201,9 +201,9 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
         ? {}
         : {
             interactive: {
-              takeMessages: driver.takeMessages,
+              takeMessages: () => driver.takeMessages(),
               mode: () => (changesRights === "main" ? policy.mode() : undefined),
-              ...(reads === "tool-calls" ? { takesReports: driver.takesReports } : {}),
+              ...(reads === "tool-calls" ? { takesReports: () => driver.takesReports() } : {}),
             },
           }),
     },
@@ -333,13 +333,13 @@ function createTree(parts: TreeParts): AgentTree {
     events: log.read,
     onEvent: log.listen,
     status: parts.status,
-    prompts: driver.prompts,
+    prompts: () => driver.prompts(),
     questions: questions.open,
     totals: events.totals,
     hasBackgroundWork: background.isBusy,
-    hold: driver.hold,
-    idle: driver.idle,
-    addAside: driver.addAside,
+    hold: () => driver.hold(),
+    idle: () => driver.idle(),
+    addAside: (text) => driver.addAside(text),
     close,
     [Symbol.asyncDispose]: close,
   };
@@ -376,7 +376,7 @@ function followChildren({ session, events: { emit }, driver }: TreeParts) {
       driver.continue();
     });
   });
-  const forgetMail = session.onTeamMail(driver.continue);
+  const forgetMail = session.onTeamMail(() => driver.continue());
   return {
     isBusy: () =>
       reporting.size > 0 ||

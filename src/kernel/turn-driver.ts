@@ -5,7 +5,7 @@ import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { PromptOutcome, WireError, WireEvent } from "../protocol/agent-event.ts";
 import type { Content, PromptInput, QueuedPrompt } from "../protocol/op.ts";
 import type { Session } from "../runtime/session.ts";
-import { blocksOf, createPromptQueue } from "./prompt-queue.ts";
+import { blocksOf, createPromptQueue, type PromptQueue } from "./prompt-queue.ts";
 
 /** A turn that is about to begin, for the host. */
 export interface Turn {
@@ -38,72 +38,165 @@ export interface TurnDriverOptions {
 }
 
 /** Works on the prompts of one session, one turn after the other. */
-export interface TurnDriver {
-  readonly isBusy: boolean;
-  readonly lastEvent: RunEvent | undefined;
-  add(prompt: PromptInput): QueuedPrompt;
+export class TurnDriver {
+  readonly #options: TurnDriverOptions;
+  readonly #queue: PromptQueue;
+  readonly #asides: string[] = [];
+  readonly #waiting: (() => void)[] = [];
+  #turn: AbortController | undefined;
+  #lastEvent: RunEvent | undefined;
+  /** The prompts of the running turn. */
+  #ids: string[] = [];
+  #holds = 0;
+  #isClosed = false;
+
+  constructor(options: TurnDriverOptions) {
+    this.#options = options;
+    this.#queue = createPromptQueue(() =>
+      options.emit({ type: "prompts-changed", prompts: this.#queue.list() }),
+    );
+  }
+
+  get isBusy(): boolean {
+    return this.#turn !== undefined;
+  }
+
+  prompts(): readonly QueuedPrompt[] {
+    return this.#queue.list();
+  }
+
+  add(prompt: PromptInput): QueuedPrompt {
+    if (this.#isClosed)
+      throw new RetinueError("session-closed", "The session is closed, so it takes no more prompts.");
+    const queued = this.#queue.add(prompt);
+    this.continue();
+    return queued;
+  }
+
   /** Takes prompts back before their turn; each is reported as ended. */
-  withdraw(id?: string): readonly QueuedPrompt[];
-  prompts(): readonly QueuedPrompt[];
-  interrupt(reason: RetinueError): void;
+  withdraw(id?: string): readonly QueuedPrompt[] {
+    const taken = this.#queue.withdraw(id);
+    for (const prompt of taken)
+      this.#options.emit({ type: "prompt-ended", id: prompt.id, outcome: "withdrawn" });
+    return taken;
+  }
+
+  interrupt(reason: RetinueError): void {
+    this.#turn?.abort(reason);
+  }
+
   /** Is read with the next prompt. */
-  addAside(text: string): void;
-  /** Begins the next turn, where something waits and nothing runs. */
-  continue(): void;
-  /** What the running turn reads between two model calls. */
-  takeMessages(): readonly UserMessage[];
-  /** Whether reports of children may be read now. */
-  takesReports(): boolean;
-  hold(): Disposable;
-  idle(): Promise<void>;
+  addAside(text: string): void {
+    this.#asides.push(text);
+  }
+
+  /** No turn begins until it is disposed. */
+  hold(): Disposable {
+    let isHeld = true;
+    this.#holds += 1;
+    return {
+      [Symbol.dispose]: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        this.#holds -= 1;
+        this.continue();
+      },
+    };
+  }
+
+  /** Resolves when no turn runs. */
+  async idle(): Promise<void> {
+    while (this.#turn !== undefined) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
   /** Begins no turn any more. */
-  close(reason: RetinueError): void;
-}
+  close(reason: RetinueError): void {
+    this.#isClosed = true;
+    this.#turn?.abort(reason);
+  }
 
-export function createTurnDriver(options: TurnDriverOptions): TurnDriver {
-  const { emit, session, prepare, tap } = options;
-  const queue = createPromptQueue(() => emit({ type: "prompts-changed", prompts: queue.list() }));
-  const asides: string[] = [];
-  let controller: AbortController | undefined;
-  let lastEvent: RunEvent | undefined;
-  let ids: string[] = [];
-  let holds = 0;
-  let isClosed = false;
-  const waiting: (() => void)[] = [];
+  /** What the running turn reads between two model calls. */
+  takeMessages(): readonly UserMessage[] {
+    const { reads, commandReports, messages, emit } = this.#options;
+    const own = [...commandReports(), ...(messages?.() ?? [])];
+    const isReading = reads === "model-calls" || (reads === "tool-calls" && this.#isAfter("tool-results"));
+    const prompts = isReading ? this.#queue.takeReadable() : [];
+    for (const prompt of prompts) {
+      this.#ids.push(prompt.id);
+      emit({ type: "prompt-read", prompt });
+    }
+    return [
+      ...own,
+      ...prompts.map(({ content }): UserMessage => ({ role: "user", content: blocksOf(content) })),
+    ];
+  }
 
-  const isAfter = (origin: string): boolean =>
-    lastEvent?.type === "user-added" && lastEvent.origin === origin;
-  const isReading = (): boolean =>
-    options.reads === "model-calls" || (options.reads === "tool-calls" && isAfter("tool-results"));
+  /** Whether reports of children may be read now: before the first model call, and after results of tools. */
+  takesReports(): boolean {
+    return this.#lastEvent === undefined || this.#isAfter("prompt") || this.#isAfter("tool-results");
+  }
 
-  function nextTurn(): Pick<Turn, "prompt" | "origin"> | undefined {
-    const prompt = queue.next();
+  #isAfter(origin: string): boolean {
+    return this.#lastEvent?.type === "user-added" && this.#lastEvent.origin === origin;
+  }
+
+  /** Begins the next turn, where something waits and nothing runs. */
+  continue(): void {
+    const isOpen = !this.#isClosed && this.#options.session() !== undefined;
+    if (this.#turn !== undefined || this.#holds > 0 || !isOpen) return;
+    const next = this.#next();
+    if (next !== undefined) void this.#run(next);
+  }
+
+  #next(): Pick<Turn, "prompt" | "origin"> | undefined {
+    const { reads, session, commandReports, reports } = this.#options;
+    const prompt = this.#queue.next();
     if (prompt !== undefined) return { prompt, origin: "prompt" };
     // Without reading between calls, the run itself waits for what children report.
-    if (options.reads === undefined) return undefined;
-    const notices = [...(session()?.takeNotices() ?? []), ...options.commandReports()];
-    const content =
-      notices.length > 0 ? notices.flatMap((each) => blocksOf(each.content)) : options.reports?.();
+    if (reads === undefined) return undefined;
+    const notices = [...(session()?.takeNotices() ?? []), ...commandReports()];
+    const content = notices.length > 0 ? notices.flatMap((each) => blocksOf(each.content)) : reports?.();
     if (content === undefined || content.length === 0) return undefined;
     return { prompt: { id: randomUUID(), content, verbatim: true }, origin: "report" };
   }
 
-  async function work({ prompt, origin, signal }: Turn): Promise<RunEnding> {
-    const own = asides.splice(0);
-    const content =
-      own.length === 0
-        ? prompt.content
-        : [...own.map((text) => ({ type: "text", text }) as const), ...blocksOf(prompt.content)];
-    const turn = { prompt: { ...prompt, content }, origin, signal };
-    const prepared = (await prepare?.(turn)) ?? { content, verbatim: prompt.verbatim };
+  async #run(begun: Pick<Turn, "prompt" | "origin">): Promise<void> {
+    const { emit } = this.#options;
+    const turn = new AbortController();
+    this.#turn = turn;
+    const { signal } = turn;
+    const { id, content, note } = begun.prompt;
+    this.#ids = [id];
+    emit({ type: "status-changed", status: { isBusy: true } });
+    emit({ type: "prompt-started", id, content, origin: begun.origin, note });
+    let outcome: PromptOutcome;
+    try {
+      const ending = await this.#work({ ...begun, signal });
+      outcome = { outcome: "ended", ending, isInterrupted: signal.aborted };
+    } catch (error) {
+      outcome = { outcome: "failed", error: wireError(error), isInterrupted: signal.aborted };
+    }
+    this.#lastEvent = undefined;
+    for (const ended of this.#ids) emit({ type: "prompt-ended", id: ended, ...outcome });
+    this.#turn = undefined;
+    for (const resolve of this.#waiting.splice(0)) resolve();
+    this.continue();
+    if (this.#turn === undefined) emit({ type: "status-changed", status: { isBusy: false } });
+  }
+
+  async #work({ prompt, origin, signal }: Turn): Promise<RunEnding> {
+    const { prepare, session, tap, emit } = this.#options;
+    const asides = this.#asides.splice(0).map((text) => ({ type: "text", text }) as const);
+    const content = asides.length === 0 ? prompt.content : [...asides, ...blocksOf(prompt.content)];
+    const whole = { ...prompt, content };
+    const prepared = (await prepare?.({ prompt: whole, origin, signal })) ?? whole;
     if ("ending" in prepared) return prepared.ending;
-    signal.throwIfAborted();
     const opened = session();
     if (opened === undefined) throw new RetinueError("session-closed", "The session is not open.");
     let ending: RunEnding | undefined;
     const { verbatim = false } = prepared;
     for await (const event of opened.stream(prepared.content, signal, { verbatim })) {
-      lastEvent = event;
+      this.#lastEvent = event;
       if (event.type === "run-ended") ending = event.ending;
       emit(event);
       const tapped = tap?.(event);
@@ -112,92 +205,6 @@ export function createTurnDriver(options: TurnDriverOptions): TurnDriver {
     if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
     return ending;
   }
-
-  async function run(begun: Pick<Turn, "prompt" | "origin">, turn: AbortController): Promise<void> {
-    const { signal } = turn;
-    const { id, content, note } = begun.prompt;
-    ids = [id];
-    emit({ type: "status-changed", status: { isBusy: true } });
-    emit({ type: "prompt-started", id, content, origin: begun.origin, note });
-    let outcome: PromptOutcome;
-    try {
-      const ending = await work({ ...begun, signal });
-      outcome = { outcome: "ended", ending, isInterrupted: signal.aborted };
-    } catch (error) {
-      outcome = { outcome: "failed", error: wireError(error), isInterrupted: signal.aborted };
-    }
-    lastEvent = undefined;
-    for (const ended of ids) emit({ type: "prompt-ended", id: ended, ...outcome });
-    controller = undefined;
-    for (const resolve of waiting.splice(0)) resolve();
-    proceed();
-    if (controller === undefined) emit({ type: "status-changed", status: { isBusy: false } });
-  }
-
-  function proceed(): void {
-    if (controller !== undefined || isClosed || holds > 0 || session() === undefined) return;
-    const next = nextTurn();
-    if (next === undefined) return;
-    controller = new AbortController();
-    void run(next, controller);
-  }
-
-  return {
-    get isBusy() {
-      return controller !== undefined;
-    },
-    get lastEvent() {
-      return lastEvent;
-    },
-    add(prompt) {
-      if (isClosed)
-        throw new RetinueError("session-closed", "The session is closed, so it takes no more prompts.");
-      const queued = queue.add(prompt);
-      proceed();
-      return queued;
-    },
-    withdraw(id) {
-      const taken = queue.withdraw(id);
-      for (const prompt of taken) emit({ type: "prompt-ended", id: prompt.id, outcome: "withdrawn" });
-      return taken;
-    },
-    prompts: queue.list,
-    interrupt: (reason) => controller?.abort(reason),
-    addAside: (text) => void asides.push(text),
-    continue: proceed,
-    takeMessages() {
-      const own = [...options.commandReports(), ...(options.messages?.() ?? [])];
-      const prompts = isReading() ? queue.takeReadable() : [];
-      for (const prompt of prompts) {
-        ids.push(prompt.id);
-        emit({ type: "prompt-read", prompt });
-      }
-      return [
-        ...own,
-        ...prompts.map(({ content }): UserMessage => ({ role: "user", content: blocksOf(content) })),
-      ];
-    },
-    takesReports: () => lastEvent === undefined || isAfter("prompt") || isAfter("tool-results"),
-    hold() {
-      holds += 1;
-      let isHeld = true;
-      return {
-        [Symbol.dispose]() {
-          if (!isHeld) return;
-          isHeld = false;
-          holds -= 1;
-          proceed();
-        },
-      };
-    },
-    async idle() {
-      while (controller !== undefined) await new Promise<void>((resolve) => waiting.push(resolve));
-    },
-    close(reason) {
-      isClosed = true;
-      controller?.abort(reason);
-    },
-  };
 }
 
 export function wireError(error: unknown): WireError {

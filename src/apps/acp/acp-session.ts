@@ -15,7 +15,8 @@ import type { AgentTree } from "../../kernel/agent-tree.ts";
 import { modelChoices } from "../../kernel/model-choices.ts";
 import { runPrompt, thrownError } from "../../kernel/run-prompt.ts";
 import type { AgentEvent, PromptOutcome } from "../../protocol/agent-event.ts";
-import { contextAfter } from "../../protocol/agent-state.ts";
+import { type AgentState, contextAfter } from "../../protocol/agent-state.ts";
+import type { Question } from "../../protocol/question.ts";
 import type { RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import { projectPaths } from "../../runtime/project/create-project.ts";
 import { createPrintRuntime, openPrintTree, refuseOffline } from "../cli/open-print-session.ts";
@@ -54,91 +55,31 @@ export interface AcpSession extends AsyncDisposable {
 }
 
 export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSession> {
-  const { context, options, capabilities, resume } = given;
+  const { context, options, resume, request } = given;
   const { host } = context;
-  let tree: AgentTree | undefined;
-  /** A question was closed by the person, which ends the turn that asked it. */
-  let isCancelled = false;
-  let hasText = false;
-  let compactions = 0;
-  const update = (each: SessionUpdate): void => {
-    if (tree !== undefined) given.send(tree.sessionId, each);
-  };
-
-  function follow(event: AgentEvent): void {
-    if (event.type === "notice") {
-      const isShown = isSupported(capabilities.session?.notices) && tree !== undefined;
-      if (isShown) update({ sessionUpdate: "notice", severity: "warning", title: event.text });
-      else host.stderr.write(`retinue: ${event.text}\n`);
-    }
-    if (tree === undefined) return;
-    if (event.type === "question-asked")
-      void answerByEditor(event.question, given, tree).then((answer) => {
-        isCancelled ||= answer.type === "deny" && answer.stop === true;
-        return tree?.main.submit({ type: "answer", question: event.question.id, answer });
-      });
-    if (event.agentId !== mainAgentId) {
-      showChild(event, tree, update);
-      return;
-    }
-    if (event.type === "status-changed" && event.status.mode !== undefined) {
-      update({ sessionUpdate: "current_mode_update", currentModeId: event.status.mode });
-      update({ sessionUpdate: "config_option_update", configOptions: configOptions(tree, given) });
-    }
-    if (event.type === "prompt-started") {
-      isCancelled = false;
-      hasText = false;
-      // A session is called by its first prompt until it is given a title.
-      const title = tree.facts.messages().length > 0 ? undefined : titleOf(event.content);
-      if (title !== undefined) titles.first ??= title;
-    }
-    if (event.type === "compaction-started") compactions += 1;
-    const shown = [...acpUpdates(event), ...compaction(event), ...usage(event, tree)];
-    hasText ||= shown.some(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
-    for (const each of shown) update(each);
-    if (event.type !== "run-ended") return;
-    // Nothing was asked of a model, as when there was nothing to compact.
-    if (!hasText && event.ending.text !== "") update(agentText(event.ending.text));
-    const title = tree.status().title ?? titles.first;
-    const updatedAt = new Date().toISOString();
-    update({ sessionUpdate: "session_info_update", updatedAt, ...(title === undefined ? {} : { title }) });
-  }
-
-  const titles: { first: string | undefined } = { first: undefined };
-
-  /** A compaction as the editor can show it: as one, or in words. */
-  function compaction(event: AgentEvent): readonly SessionUpdate[] {
-    const isShown = isSupported(capabilities.session?.compaction);
-    const about = { sessionUpdate: "compaction_update", compactionId: `compaction-${compactions}` } as const;
-    if (event.type === "compaction-started") return isShown ? [{ ...about, status: "in_progress" }] : [];
-    if (event.type !== "context-compacted") return [];
-    if (isShown)
-      return [{ ...about, status: "completed", summary: [{ type: "text", text: textOf(event.summary) }] }];
-    const { preTokens, postTokens } = event;
-    return [agentText(`The conversation was compacted from ${preTokens} to ${postTokens} tokens.`)];
-  }
-
   const runtime = createPrintRuntime(context, options, {
     entrypoint: "acp",
     mcpServers: serversOf(given.mcpServers),
     additionalDirectories: [...(context.session.addDir ?? []), ...given.additionalDirectories],
   });
+  let tree: AgentTree | undefined;
+  const view = new EditorView(given, () => tree);
   try {
     const opened = await openPrintTree({
       runtime,
-      session: { ...given.request.session, mentions: true, offlineDemo: true, ...(resume && { resume }) },
+      session: { ...request.session, mentions: true, offlineDemo: true, ...(resume && { resume }) },
       asks: {
         permissions: "program",
         plans: "program",
         elicitations: true,
-        forms: isSupported(capabilities.elicitation?.form),
+        forms: isSupported(given.capabilities.elicitation?.form),
       },
       changesRights: "tree",
       mayBypass: () => given.mayBypass,
       directory: () => host.cwd,
       paths: async () => tree?.facts.discovered.paths ?? projectPaths({ ...host, env: host.environment }),
       live: { compactsShort: true },
-      onEvent: follow,
+      onEvent: (event) => view.show(event),
       prepare({ prompt }) {
         const model = tree?.status().model ?? options.model;
         if (tree !== undefined) refuseOffline(tree.facts, { model, environment: host.environment });
@@ -146,8 +87,10 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
       },
     });
     tree = opened;
+    const { main } = opened;
     const setMode = async (mode: string): Promise<void> => {
-      await opened.main.submit({ type: "configure", mode: mode as PermissionMode });
+      // What is no mode is refused by the policy.
+      await main.submit({ type: "configure", mode: mode as PermissionMode });
     };
     return {
       id: opened.sessionId,
@@ -157,17 +100,19 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
       async choose(id, value) {
         const chosen = readChoice(configOptions(opened, given), id, value);
         if (id === "mode") return setMode(chosen);
-        await opened.main.submit({ type: "configure", [id]: chosen === planned ? null : chosen });
+        await main.submit({ type: "configure", [id]: chosen === planned ? null : chosen });
       },
       introduce(showsHistory) {
-        if (showsHistory) for (const each of acpHistory(opened.facts.messages())) update(each);
-        update({ sessionUpdate: "available_commands_update", availableCommands: commandsOf(opened) });
+        if (showsHistory) for (const each of acpHistory(opened.facts.messages())) view.update(each);
+        view.update({ sessionUpdate: "available_commands_update", availableCommands: commandsOf(opened) });
       },
-      prompt: async (content) =>
-        stopReason(await runPrompt(opened, { content: promptOf(content) }), isCancelled),
+      async prompt(content) {
+        const outcome = await runPrompt(opened, { content: promptOf(content) });
+        return stopReason(outcome, view.isCancelled);
+      },
       cancel() {
-        void opened.main.submit({ type: "withdraw" });
-        void opened.main.submit({ type: "interrupt", reason: "The editor cancelled the turn." });
+        void main.submit({ type: "withdraw" });
+        void main.submit({ type: "interrupt", reason: "The editor cancelled the turn." });
       },
       async [Symbol.asyncDispose]() {
         await opened.close();
@@ -180,21 +125,102 @@ export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSessi
   }
 }
 
+/** Shows the editor what happens in a tree, and puts its questions to the person there. */
+class EditorView {
+  readonly #given: AcpSessionOptions;
+  readonly #tree: () => AgentTree | undefined;
+  /** A question was closed by the person, which ends the turn that asked it. */
+  isCancelled = false;
+  #hasText = false;
+  #compactions = 0;
+  #firstPrompt: string | undefined;
+
+  constructor(given: AcpSessionOptions, tree: () => AgentTree | undefined) {
+    this.#given = given;
+    this.#tree = tree;
+  }
+
+  update(update: SessionUpdate): void {
+    const tree = this.#tree();
+    if (tree !== undefined) this.#given.send(tree.sessionId, update);
+  }
+
+  show(event: AgentEvent): void {
+    const tree = this.#tree();
+    if (event.type === "notice") this.#notice(event.text);
+    if (tree === undefined) return;
+    if (event.type === "question-asked") void this.#answer(event.question, tree);
+    if (event.agentId === mainAgentId) this.#showMain(event, tree);
+    else if (event.type === "call-started") this.#showChild(tree.get(event.agentId)?.state());
+  }
+
+  #notice(text: string): void {
+    const { capabilities, context } = this.#given;
+    if (isSupported(capabilities.session?.notices) && this.#tree() !== undefined)
+      this.update({ sessionUpdate: "notice", severity: "warning", title: text });
+    else context.host.stderr.write(`retinue: ${text}\n`);
+  }
+
+  async #answer(question: Question, tree: AgentTree): Promise<void> {
+    const answer = await answerByEditor(question, this.#given, tree);
+    this.isCancelled ||= answer.type === "deny" && answer.stop === true;
+    void tree.main.submit({ type: "answer", question: question.id, answer });
+  }
+
+  /** A call that an agent works for shows what that agent does now. */
+  #showChild(state: AgentState | undefined): void {
+    if (state?.callId === undefined) return;
+    const text = `${state.agentType}: ${state.activity}`;
+    const content = [{ type: "content", content: { type: "text", text } } as const];
+    this.update({ sessionUpdate: "tool_call_update", toolCallId: state.callId, content });
+  }
+
+  #showMain(event: AgentEvent, tree: AgentTree): void {
+    if (event.type === "status-changed" && event.status.mode !== undefined) {
+      this.update({ sessionUpdate: "current_mode_update", currentModeId: event.status.mode });
+      this.update({
+        sessionUpdate: "config_option_update",
+        configOptions: configOptions(tree, this.#given),
+      });
+    }
+    if (event.type === "prompt-started") {
+      this.isCancelled = false;
+      this.#hasText = false;
+      if (tree.facts.messages().length === 0) this.#firstPrompt ??= titleOf(event.content);
+    }
+    const shown = [...acpUpdates(event), ...this.#compaction(event), ...usageOf(event, tree)];
+    this.#hasText ||= shown.some(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
+    for (const each of shown) this.update(each);
+    if (event.type !== "run-ended") return;
+    // Nothing was asked of a model, as when there was nothing to compact.
+    if (!this.#hasText && event.ending.text !== "") this.update(agentText(event.ending.text));
+    // A session is called by its first prompt until it is given a title.
+    const title = tree.status().title ?? this.#firstPrompt;
+    const updatedAt = new Date().toISOString();
+    this.update({ sessionUpdate: "session_info_update", updatedAt, ...(title !== undefined && { title }) });
+  }
+
+  /** A compaction as the editor can show it: as one, or in words. */
+  #compaction(event: AgentEvent): readonly SessionUpdate[] {
+    const isShown = isSupported(this.#given.capabilities.session?.compaction);
+    if (event.type === "compaction-started") this.#compactions += 1;
+    const compactionId = `compaction-${this.#compactions}`;
+    const about = { sessionUpdate: "compaction_update", compactionId } as const;
+    if (event.type === "compaction-started") return isShown ? [{ ...about, status: "in_progress" }] : [];
+    if (event.type !== "context-compacted") return [];
+    const { preTokens, postTokens, summary } = event;
+    if (isShown)
+      return [{ ...about, status: "completed", summary: [{ type: "text", text: textOf(summary) }] }];
+    return [agentText(`The conversation was compacted from ${preTokens} to ${postTokens} tokens.`)];
+  }
+}
+
 export function isSupported(capability: object | null | undefined): boolean {
   return capability !== undefined && capability !== null;
 }
 
-/** A call that an agent works for shows what that agent does now. */
-function showChild(event: AgentEvent, tree: AgentTree, update: (update: SessionUpdate) => void): void {
-  const state = event.type === "call-started" ? tree.get(event.agentId)?.state() : undefined;
-  if (state?.callId === undefined) return;
-  const text = `${state.agentType}: ${state.activity}`;
-  const content = [{ type: "content", content: { type: "text", text } } as const];
-  update({ sessionUpdate: "tool_call_update", toolCallId: state.callId, content });
-}
-
 /** How full the window is after each answer, and what the main agent has cost so far. */
-function usage(event: AgentEvent, tree: AgentTree): readonly SessionUpdate[] {
+function usageOf(event: AgentEvent, tree: AgentTree): readonly SessionUpdate[] {
   if (event.type !== "assistant-answered" && event.type !== "context-compacted") return [];
   const own = tree.totals().agents.find(({ agentId }) => agentId === mainAgentId);
   const amount = own?.totals.costUsd;
