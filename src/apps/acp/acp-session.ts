@@ -19,15 +19,16 @@ import { type AgentState, contextAfter } from "../../protocol/agent-state.ts";
 import type { Question } from "../../protocol/question.ts";
 import type { RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import { projectPaths } from "../../runtime/project/create-project.ts";
-import { createPrintRuntime, openPrintTree, refuseOffline } from "../cli/open-print-session.ts";
-import type { PrintOptions, PrintRequest } from "../cli/print-options.ts";
-import type { CommandContext } from "../cli/session-options.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { createPrintRuntime, openPrintTree, refuseOffline } from "../shared/open-print-session.ts";
+import type { PrintRequest } from "../shared/print-options.ts";
 import { acpHistory, acpUpdates, agentText } from "./acp-updates.ts";
 import { answerByEditor, type EditorRequests } from "./answer-by-editor.ts";
 
 export interface AcpSessionOptions extends EditorRequests {
   readonly context: CommandContext;
-  readonly options: PrintOptions;
+  readonly options: RunFlags;
   readonly request: PrintRequest;
   readonly mcpServers: readonly McpServer[];
   readonly additionalDirectories: readonly string[];
