@@ -1,0 +1,345 @@
+import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import type { Message } from "../../conversation/message.ts";
+import type { Effort, ModelTraits } from "../look-up-model.ts";
+import type { ModelRequest, ServerTool, ToolSpecification } from "../model.ts";
+import { toWireMessage, type WireMessage } from "./to-wire-message.ts";
+
+interface RequestTarget {
+  /** The id as the provider knows it. */
+  readonly model: string;
+  readonly contextWindow: number;
+  readonly maxOutputTokens: number;
+  readonly traits: ModelTraits;
+}
+
+/** The body of a request to the Messages API, as far as it is used here. */
+interface WireRequest {
+  readonly model: string;
+  readonly max_tokens: number;
+  readonly stream: true;
+  readonly thinking?: WireThinking;
+  readonly output_config?: { readonly effort: Effort };
+  readonly tool_choice?: WireToolChoice;
+  readonly tools?: readonly WireTool[];
+  readonly system?: readonly WireText[];
+  readonly messages: readonly WireMessage[];
+}
+
+interface WireText {
+  readonly type: "text";
+  readonly text: string;
+}
+
+type WireThinking =
+  | { readonly type: "adaptive"; readonly display: "summarized" }
+  | { readonly type: "enabled"; readonly budget_tokens: number }
+  | { readonly type: "disabled" };
+
+type WireToolChoice = { readonly type: "none" } | { readonly type: "tool"; readonly name: string };
+
+type WireTool =
+  | { readonly name: string; readonly description: string; readonly input_schema: JsonRecord }
+  | {
+      readonly type: "web_search_20250305";
+      readonly name: string;
+      readonly max_uses?: number;
+      readonly allowed_domains?: readonly string[];
+      readonly blocked_domains?: readonly string[];
+    };
+
+interface BuildOptions {
+  /** Leaves out earlier thinking, for a provider that refused it because another model or account wrote it. */
+  readonly withoutThinking?: boolean;
+}
+
+interface RequestBuilder {
+  build(request: ModelRequest, options?: BuildOptions): WireRequest;
+}
+
+/** What was converted of a list of messages that grows at its end. */
+interface Conversation {
+  readonly sources: Message[];
+  readonly wire: WireMessage[];
+}
+
+/**
+ * Turns requests into parameters of the Messages API. Messages of the same list are not converted again, so a turn
+ * costs what is new in it; the request itself is never changed.
+ */
+export function createRequestBuilder(target: RequestTarget): RequestBuilder {
+  const convertMessages = createMessageConverter();
+  const specified = new WeakMap<ToolSpecification, WireTool>();
+  const instructed = new WeakMap<readonly string[], readonly WireText[]>();
+  const withMark = createMarker();
+
+  function convertTool(specification: ToolSpecification): WireTool {
+    const tool = specified.get(specification) ?? toWireTool(specification);
+    specified.set(specification, tool);
+    return tool;
+  }
+
+  function convertTools(request: ModelRequest): readonly WireTool[] {
+    const tools = request.tools.map(convertTool);
+    const server = target.traits.serverTools ? (request.serverTools ?? []) : [];
+    return server.length === 0 ? tools : [...tools, ...server.map(toWireServerTool)];
+  }
+
+  function convertSystem(texts: readonly string[]): readonly WireText[] {
+    let system = instructed.get(texts);
+    if (system === undefined) {
+      system = texts.filter((text) => text.trim() !== "").map((text) => ({ type: "text", text }));
+      instructed.set(texts, system);
+    }
+    return system;
+  }
+
+  return {
+    build(request, options = {}) {
+      const tools = convertTools(request);
+      const system = convertSystem(request.system);
+      const all = convertMessages(request.messages);
+      const messages = options.withoutThinking === true ? withoutThinking(all) : all;
+      const plan = planBreakpoints(messages, { tools: tools.length > 0, system: system.length > 0 });
+      const settings = thinkingSettings(request, target, options);
+      return {
+        model: target.model,
+        max_tokens: settings.maxTokens,
+        stream: true,
+        ...(settings.thinking === undefined ? {} : { thinking: settings.thinking }),
+        ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
+        ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
+        ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
+        messages: withMarks(messages, plan.conversation),
+      };
+    },
+  };
+}
+
+/** Converts what was added to a list since the last time; a list that was changed otherwise is converted anew. */
+function createMessageConverter() {
+  const conversations = new WeakMap<readonly Message[], Conversation>();
+  return (messages: readonly Message[]): readonly WireMessage[] => {
+    const known = conversations.get(messages);
+    const isContinued = known?.sources.every((source, index) => source === messages[index]) === true;
+    const { sources, wire } = isContinued ? known : { sources: [], wire: [] };
+    for (const message of messages.slice(sources.length)) {
+      sources.push(message);
+      const converted = toWireMessage(message);
+      if (converted !== undefined) wire.push(converted);
+    }
+    if (!isContinued) conversations.set(messages, { sources, wire });
+    return wire;
+  };
+}
+
+const mark = { cache_control: { type: "ephemeral" } } as const;
+
+function withoutThinking(messages: readonly WireMessage[]): readonly WireMessage[] {
+  return messages.flatMap((message) => {
+    const content = message.content.filter(({ type }) => type !== "thinking" && type !== "redacted_thinking");
+    return content.length === 0 ? [] : [{ role: message.role, content }];
+  });
+}
+
+/** Marks the last item of a list; the same item gives the same marked one each time. */
+function createMarker() {
+  const marked = new WeakMap<object, object>();
+  return <T extends object>(list: readonly T[], isMarked: boolean): T[] => {
+    const last = list.at(-1);
+    if (!isMarked || last === undefined) return [...list];
+    const known = marked.get(last) ?? { ...last, ...mark };
+    marked.set(last, known);
+    // Made from the item it is kept for, so it has that item's type.
+    return [...list.slice(0, -1), known as T];
+  };
+}
+
+function withMarks(messages: readonly WireMessage[], breakpoints: readonly Breakpoint[]): WireMessage[] {
+  const marked = [...messages];
+  for (const { message: at, block } of breakpoints) {
+    const message = marked[at];
+    if (message === undefined) continue;
+    marked[at] = {
+      role: message.role,
+      content: message.content.map((item, index) => (index === block ? { ...item, ...mark } : item)),
+    };
+  }
+  return marked;
+}
+
+function toWireTool({ name, description, inputSchema }: ToolSpecification): WireTool {
+  return { name, description, input_schema: { ...inputSchema, type: "object" } };
+}
+
+function toWireServerTool(tool: ServerTool): WireTool {
+  return {
+    type: "web_search_20250305",
+    name: tool.name,
+    ...(tool.maxUses === undefined ? {} : { max_uses: tool.maxUses }),
+    ...(tool.allowedDomains === undefined ? {} : { allowed_domains: [...tool.allowedDomains] }),
+    ...(tool.blockedDomains === undefined ? {} : { blocked_domains: [...tool.blockedDomains] }),
+  };
+}
+
+function isForced(request: ModelRequest, target: RequestTarget): boolean {
+  return typeof request.toolChoice === "object" && target.traits.forcedTool;
+}
+
+/** A model that cannot be forced to a tool is left to choose; the one that asked sees from the answer whether it did. */
+function toolChoice(request: ModelRequest, target: RequestTarget): Pick<WireRequest, "tool_choice"> {
+  const { toolChoice: choice } = request;
+  if (choice === "none") return { tool_choice: { type: "none" } };
+  if (typeof choice !== "object" || !isForced(request, target)) return {};
+  return { tool_choice: { type: "tool", name: choice.tool } };
+}
+
+interface ThinkingSettings {
+  readonly maxTokens: number;
+  readonly thinking?: WireThinking;
+  readonly effort?: Effort;
+}
+
+/** The part of the window that is kept for an answer of which no one said how long it may be. */
+const answerShare = 0.16;
+
+function thinkingSettings(
+  request: ModelRequest,
+  target: RequestTarget,
+  options: BuildOptions,
+): ThinkingSettings {
+  const { traits } = target;
+  const usual = Math.min(target.maxOutputTokens, Math.floor(target.contextWindow * answerShare));
+  const maxTokens = Math.max(1, Math.min(request.maxTokens ?? usual, target.maxOutputTokens));
+  const chosen = chooseEffort(request.effort, traits);
+  const effort = chosen.level === undefined ? {} : { effort: chosen.level };
+  if (traits.thinking === "always") return { maxTokens, thinking: shownThinking, ...effort };
+  if (traits.thinking === "adaptive") {
+    if (!isForced(request, target)) return { maxTokens, thinking: shownThinking, ...effort };
+    // Forcing a tool and thinking exclude each other, and the highest efforts cannot do without thinking.
+    const isHighest = chosen.level === "xhigh" || chosen.level === "max";
+    return { maxTokens, thinking: { type: "disabled" }, ...(isHighest ? { effort: "high" } : effort) };
+  }
+  const budget = Math.min(chosen.budget ?? 0, maxTokens - 1024);
+  const mayThink = traits.thinking === "budget" && !isForced(request, target) && !options.withoutThinking;
+  if (!mayThink || budget < 1024) return { maxTokens, ...effort };
+  return { maxTokens, thinking: { type: "enabled", budget_tokens: budget }, ...effort };
+}
+
+/** Without it the newest models keep what they say between calls to themselves, and a watcher sees nothing. */
+const shownThinking: WireThinking = { type: "adaptive", display: "summarized" };
+
+interface ChosenEffort {
+  /** A level the model knows. */
+  readonly level?: Effort;
+  /** Tokens for thinking, for models that take a number instead. */
+  readonly budget?: number;
+}
+
+/**
+ * What an effort means to a model: a level it knows (the next lower one if it is missing this one), or a number of tokens
+ * for thinking. A number is read as such tokens. A model that knows neither gets nothing.
+ */
+function chooseEffort(effort: string | number | undefined, traits: ModelTraits): ChosenEffort {
+  if (effort === undefined) return {};
+  const wanted =
+    typeof effort === "number" ? levelOfBudget(effort) : ladder.find(({ level }) => level === effort);
+  if (wanted === undefined) return {};
+  if (traits.efforts.length === 0 || (typeof effort === "number" && traits.thinking === "budget")) {
+    const budget = typeof effort === "number" ? Math.floor(effort) : wanted.budget;
+    return traits.thinking === "budget" && budget > 0 ? { budget } : {};
+  }
+  const level = ladder
+    .slice(0, ladder.indexOf(wanted) + 1)
+    .findLast((rung) => traits.efforts.includes(rung.level))?.level;
+  return level === undefined ? {} : { level };
+}
+
+interface Rung {
+  readonly level: Effort;
+  readonly budget: number;
+}
+
+const ladder: readonly Rung[] = [
+  { level: "low", budget: 0 },
+  { level: "medium", budget: 8_000 },
+  { level: "high", budget: 16_000 },
+  { level: "xhigh", budget: 24_000 },
+  { level: "max", budget: 32_000 },
+];
+
+function levelOfBudget(tokens: number): Rung | undefined {
+  return ladder.findLast(({ budget }) => tokens >= budget);
+}
+
+/** Where a cache entry ends: a block of a message. */
+interface Breakpoint {
+  readonly message: number;
+  readonly block: number;
+}
+
+interface BreakpointPlan {
+  readonly tools: boolean;
+  readonly system: boolean;
+  readonly conversation: readonly Breakpoint[];
+}
+
+const allowed = 4;
+/** The provider looks this far back from a breakpoint for an entry written earlier; a little less, to be sure. */
+const reach = 15;
+
+/**
+ * Chooses at most four cache breakpoints: the end of the tools, the end of the system prompt, the end of the
+ * conversation, and where the conversation ended when it was last sent, so that the entry written then is met exactly,
+ * however many blocks came since. A spare one marks the sending before that. When that lies out of reach behind a long
+ * message, the tools give up theirs, since the system prompt's covers them.
+ */
+function planBreakpoints(
+  messages: readonly WireMessage[],
+  has: { readonly tools: boolean; readonly system: boolean },
+): BreakpointPlan {
+  const ends = endsOfSendings(messages);
+  const [, second, third] = ends;
+  const isFar = second !== undefined && third !== undefined && blocksBetween(messages, third, second) > reach;
+  const tools = has.tools && !(isFar && has.system);
+  const spare = allowed - Number(tools) - Number(has.system);
+  return { tools, system: has.system, conversation: ends.slice(0, spare) };
+}
+
+/** The last blocks of this sending and of those before it, newest first. Each sending ended where an answer began. */
+function endsOfSendings(messages: readonly WireMessage[]): readonly Breakpoint[] {
+  const ends: Breakpoint[] = [];
+  let isWanted = true;
+  for (let index = messages.length - 1; index >= 0 && ends.length < allowed; index -= 1) {
+    const message = messages[index];
+    if (message === undefined) continue;
+    const block = isWanted ? lastCacheable(message) : -1;
+    if (block >= 0) {
+      ends.push({ message: index, block });
+      isWanted = false;
+    }
+    if (message.role === "assistant") isWanted = true;
+  }
+  return ends;
+}
+
+function lastCacheable({ content }: WireMessage): number {
+  return content.findLastIndex(({ type }) => cacheable.has(type));
+}
+
+const cacheable: ReadonlySet<string> = new Set([
+  "text",
+  "tool_use",
+  "tool_result",
+  "image",
+  "document",
+  "server_tool_use",
+  "web_search_tool_result",
+  "web_fetch_tool_result",
+]);
+
+function blocksBetween(messages: readonly WireMessage[], from: Breakpoint, to: Breakpoint): number {
+  let count = to.block - from.block;
+  for (let index = from.message; index < to.message; index += 1)
+    count += messages[index]?.content.length ?? 0;
+  return count;
+}
