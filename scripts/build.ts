@@ -168,7 +168,7 @@ const libraryGroups: readonly ChunkGroup[] = [
   { name: "index", roots: ["src/index.ts"] },
   { name: "run", roots: firstRun },
 ];
-const printing = ["src/apps/cli/run-print.ts", ...firstRun];
+const printing = ["src/apps/print/run-print.ts", ...firstRun];
 /** Every start needs the first, every command that reads definitions or settings the second, every run the third. */
 const commandGroups: readonly ChunkGroup[] = [
   { name: "main", roots: ["src/apps/cli/main.ts", "src/apps/cli/program/run-program.ts"] },
@@ -176,9 +176,9 @@ const commandGroups: readonly ChunkGroup[] = [
     name: "core",
     roots: printing,
     sharedWith: [
-      "src/apps/cli/commands/agents/agents-list.ts",
-      "src/apps/cli/commands/mcp/mcp-list.ts",
-      "src/apps/cli/commands/tasks/tasks.ts",
+      "src/apps/commands/agents/agents-list.ts",
+      "src/apps/commands/mcp/mcp-list.ts",
+      "src/apps/commands/tasks/tasks.ts",
       "src/runtime/project/project-teams.ts",
     ],
   },

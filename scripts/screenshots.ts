@@ -3,7 +3,7 @@ import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
-import { renderEvalPage, summarize } from "../src/apps/cli/eval/eval-results.ts";
+import { renderEvalPage, summarize } from "../src/apps/commands/eval/eval-results.ts";
 import { createLiveText, liveFiles } from "../src/runtime/live/live-text.ts";
 import { takeOwnerLock } from "../src/storage/owner-lock.ts";
 import {

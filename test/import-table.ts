@@ -44,10 +44,10 @@ export const appImports: readonly string[] = [
 export const appExceptions = readTable(`
   agent-sdk/host-hooks.ts               | hooks
   agent-sdk/observed-hooks.ts           | hooks
-  cli/commands/mcp/mcp-serve.ts         | mcp
+  mcp-server/mcp-serve.ts               | mcp
   cli/create-real-host.ts               | settings
-  cli/eval                              | storage, tools
-  cli/views                             | inspection
+  commands/eval                         | storage, tools
+  commands/views                        | inspection
   mcp-server/pending-calls.ts           | permissions
   studio/page                           | inspection
   terminal/session/session-pages.ts     | model

@@ -1,8 +1,8 @@
 import { PassThrough, Writable } from "node:stream";
-import type { CliHost, CliOutput } from "../src/apps/cli/cli-host.ts";
 import { allowsColour, readAll } from "../src/apps/cli/create-real-host.ts";
-import { type EndSignal, interruptedBy } from "../src/apps/cli/end-signal.ts";
 import { main } from "../src/apps/cli/main.ts";
+import type { CliHost, CliOutput } from "../src/apps/shared/cli-host.ts";
+import { type EndSignal, interruptedBy } from "../src/apps/shared/end-signal.ts";
 import { RetinueError } from "../src/foundation/retinue-error.ts";
 import { streamLines } from "../src/foundation/stream-lines.ts";
 import { version } from "../src/foundation/version.ts";

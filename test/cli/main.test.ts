@@ -14,7 +14,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import type { CliHost } from "../../src/apps/shared/cli-host.ts";
 import { digestOf } from "../../src/permissions/grants/approval-record.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { type Finished, runInProcess } from "../scenarios/run-command.ts";

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSy
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { CliHost } from "../../src/apps/cli/cli-host.ts";
+import type { CliHost } from "../../src/apps/shared/cli-host.ts";
 import { runInProcess } from "../scenarios/run-command.ts";
 
 function createFixture() {

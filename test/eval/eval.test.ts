@@ -2,9 +2,14 @@ import { existsSync } from "node:fs";
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { cellsOf, type EvalResult, renderEvalPage, summarize } from "../../src/apps/cli/eval/eval-results.ts";
-import { readEvalFile } from "../../src/apps/cli/eval/read-eval-file.ts";
-import { runEval } from "../../src/apps/cli/eval/run-eval.ts";
+import {
+  cellsOf,
+  type EvalResult,
+  renderEvalPage,
+  summarize,
+} from "../../src/apps/commands/eval/eval-results.ts";
+import { readEvalFile } from "../../src/apps/commands/eval/read-eval-file.ts";
+import { runEval } from "../../src/apps/commands/eval/run-eval.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";

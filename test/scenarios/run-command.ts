@@ -11,8 +11,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { CliHost } from "../../src/apps/cli/cli-host.ts";
-import type { EndSignal } from "../../src/apps/cli/end-signal.ts";
+import type { CliHost } from "../../src/apps/shared/cli-host.ts";
+import type { EndSignal } from "../../src/apps/shared/end-signal.ts";
 import { projectRoot } from "../project-files.ts";
 import { startInProcess } from "../start-in-process.ts";
 

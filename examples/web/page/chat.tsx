@@ -51,7 +51,7 @@ function Approval({ id, path, tool, input, state }: ApprovalPart) {
     });
   return (
     <fieldset>
-      <legend>{`${path.at(-1)?.name} wants ${tool} ${JSON.stringify(input)}: ${state}`}</legend>
+      <legend>{`${path?.at(-1)?.name ?? "An agent"} wants ${tool} ${JSON.stringify(input)}: ${state}`}</legend>
       <button type="button" disabled={state !== "waiting"} onClick={() => answer("allow")}>
         Allow
       </button>

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { ListSessionsResponse } from "@agentclientprotocol/sdk";
 import { projectPaths } from "../../runtime/project/create-project.ts";
 import { openStoredConversations } from "../../runtime/project/stored-conversations.ts";
-import type { CliHost } from "../cli/cli-host.ts";
+import type { CliHost } from "../shared/cli-host.ts";
 
 const pageSize = 100;
 

@@ -3,7 +3,7 @@ import { contextTokens } from "../../conversation/usage.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import type { TaskState } from "../../index.ts";
 import type { TaskEvent } from "../../runtime/session.ts";
-import { describeCall } from "../cli/describe-call.ts";
+import { describeCall } from "../shared/describe-call.ts";
 import { runIdOf, runningAgents } from "./background-commands.ts";
 import { type CallResults, createCallResults } from "./call-results.ts";
 import { failureMessage } from "./result-message.ts";

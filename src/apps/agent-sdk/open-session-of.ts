@@ -7,7 +7,7 @@ import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
 import { sessionRecord } from "../../runtime/session-record.ts";
 import { createTaskListTools } from "../../runtime/teams/create-task-list-tools.ts";
-import { sdkSessionOptions } from "./agent-sdk-options.ts";
+import { sdkSessionOptions } from "../shared/agent-sdk-options.ts";
 import { answerElicitation } from "./answer-elicitation.ts";
 import { errorCategory } from "./api-failure.ts";
 import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";

@@ -1,9 +1,9 @@
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import type { CliOutput } from "../cli/cli-host.ts";
-import { exitCodeOf } from "../cli/end-signal.ts";
-import type { PrintRequest } from "../cli/print-options.ts";
-import type { CommandContext } from "../cli/session-options.ts";
+import type { CliOutput } from "../shared/cli-host.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { exitCodeOf } from "../shared/end-signal.ts";
+import type { PrintRequest } from "../shared/print-options.ts";
 import { createSdkConnection, type SdkConnection, type ServeOptions } from "./sdk-connection.ts";
 import { createHandlers, startFailure } from "./serve-agent-sdk.ts";
 

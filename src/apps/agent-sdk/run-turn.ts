@@ -3,8 +3,8 @@ import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { debugLine } from "../cli/debug-line.ts";
-import { keySourceOf } from "../cli/open-print-session.ts";
+import { debugLine } from "../shared/debug-line.ts";
+import { keySourceOf } from "../shared/open-print-session.ts";
 import {
   answerLocally,
   commandOf,

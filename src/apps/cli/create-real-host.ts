@@ -7,10 +7,10 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import { streamLines } from "../../foundation/stream-lines.ts";
 import { version } from "../../foundation/version.ts";
 import { findHome, withHome } from "../../settings/paths.ts";
-import type { CliHost, CliInput, CliOutput } from "./cli-host.ts";
-import { type EndSignal, endSignals, interruptedBy } from "./end-signal.ts";
-import { misuse } from "./session-options.ts";
-import { terminalText } from "./views/terminal-text.ts";
+import type { CliHost, CliInput, CliOutput } from "../shared/cli-host.ts";
+import { type EndSignal, endSignals, interruptedBy } from "../shared/end-signal.ts";
+import { misuse } from "../shared/misuse.ts";
+import { terminalText } from "../shared/terminal-text.ts";
 
 /** For the last of the output to be read. */
 const leaveMs = 1_000;

@@ -1,9 +1,9 @@
 import { isRetinueError } from "../../foundation/retinue-error.ts";
-import type { CliHost } from "./cli-host.ts";
+import type { CliHost } from "../shared/cli-host.ts";
+import { exitCodeOf } from "../shared/end-signal.ts";
+import { createPaint } from "../shared/paint.ts";
+import { stripControlCharacters, wrap } from "../shared/strip-control-characters.ts";
 import { createRealHost, createRealOutputs } from "./create-real-host.ts";
-import { exitCodeOf } from "./end-signal.ts";
-import { createPaint } from "./views/paint.ts";
-import { stripControlCharacters, wrap } from "./views/strip-control-characters.ts";
 
 /** Runs the command line and returns the exit code: 0, 1 when something is wrong, 2 for misuse, 128 and its number for a signal. */
 export async function main(arguments_: readonly string[], given?: CliHost): Promise<number> {
@@ -34,9 +34,9 @@ export async function main(arguments_: readonly string[], given?: CliHost): Prom
 async function runNamed(arguments_: readonly string[], host: CliHost): Promise<number> {
   // The command that scripts and prompts ask most often needs no reading of arguments.
   if (arguments_.length === 1 && arguments_[0] === "agents")
-    return (await import("./commands/agents/agents.ts")).agents({ host, session: {} }, {});
+    return (await import("./agents.ts")).agents({ host, session: {} }, {});
   if (namesStore(arguments_, host))
-    return (await import("./store/run-store-program.ts")).runStoreProgram(arguments_, host);
+    return (await import("./program/run-store-program.ts")).runStoreProgram(arguments_, host);
   return (await import("./program/run-program.ts")).runProgram(arguments_, host);
 }
 

@@ -2,7 +2,7 @@ import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver, ToolHost } from "../../index.ts";
 import { describeAskingPath } from "../../permissions/approver.ts";
 import type { CanUseTool } from "../../runtime/agent/create-authorize.ts";
-import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
+import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import type { FormField, FormQuestion, FormReply } from "./form-question.ts";
 import type { PendingCall } from "./pending-call.ts";
 

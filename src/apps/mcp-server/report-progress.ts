@@ -2,8 +2,8 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import type { RunEvent } from "../../conversation/run-event.ts";
 import { contextTokens } from "../../conversation/usage.ts";
 import type { SessionTasks, TaskState } from "../../index.ts";
-import { describeCall } from "../cli/describe-call.ts";
-import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
+import { describeCall } from "../shared/describe-call.ts";
+import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 
 /** Clients give a silent call up after a minute; so much more often they hear that it still runs. */
 const heartbeatMs = 15_000;

@@ -3,12 +3,13 @@ import { userInfo } from "node:os";
 import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
-import type { CliHost } from "../cli/cli-host.ts";
-import { pathsOf } from "../cli/commands/tasks/find-named-task.ts";
-import { returnMemory } from "../cli/create-memory-return.ts";
-import { exitCodeOf } from "../cli/end-signal.ts";
-import { type CommandContext, misuse, refuseAgents } from "../cli/session-options.ts";
-import type { StoreContext } from "../cli/store/run-store-program.ts";
+import type { CliHost } from "../shared/cli-host.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { returnMemory } from "../shared/create-memory-return.ts";
+import { exitCodeOf } from "../shared/end-signal.ts";
+import { pathsOf } from "../shared/find-named-task.ts";
+import { misuse, refuseAgents } from "../shared/misuse.ts";
+import type { StoreContext } from "../shared/with-store.ts";
 import { type StudioOptions, startStudio } from "./start-studio.ts";
 
 export interface StudioCommandOptions {
@@ -34,7 +35,7 @@ export async function studioOfStore(
   { host, store: address }: StoreContext,
   options: StudioCommandOptions,
 ): Promise<number> {
-  const { withStore } = await import("../cli/store/with-store.ts");
+  const { withStore } = await import("../shared/with-store.ts");
   const { mirrorStore } = await import("../../cluster/session/mirror-store.ts");
   return withStore(address, (store) => studio({ host }, options, (onError) => mirrorStore(store, onError)));
 }

@@ -1,6 +1,6 @@
 import { firstSentence } from "../../foundation/first-sentence.ts";
-import { gatherSession } from "../cli/gather-session.ts";
-import type { CommandContext } from "../cli/session-options.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { gatherSession } from "../shared/open-project.ts";
 import { editFile } from "./app/edit-text.ts";
 import { openViewStack } from "./open-view-stack.ts";
 import { captureOutput } from "./session/session-pages.ts";
@@ -56,7 +56,7 @@ async function listAgents(context: CommandContext): Promise<readonly PickerItem[
 }
 
 async function showPage(name: string, context: CommandContext, stack: ViewStack): Promise<void> {
-  const { agentsShow } = await import("../cli/commands/agents/agents-show.ts");
+  const { agentsShow } = await import("../commands/agents/agents-show.ts");
   openPage(stack, name, await captureOutput(context, (own) => agentsShow(own, name, {})));
 }
 
@@ -71,7 +71,7 @@ function createKey(context: CommandContext, stack: ViewStack): PickerKey {
     isGlobal: true,
     asks: () => ({ label: "the name of the new agent: lower-case letters, digits and hyphens" }),
     async run(_, name) {
-      const { agentsNew } = await import("../cli/commands/agents/agents-new.ts");
+      const { agentsNew } = await import("../commands/agents/agents-new.ts");
       await captureOutput(context, (own) => agentsNew(own, name, {}));
       await editAgent(name, context, stack);
       return "reload";
@@ -96,7 +96,7 @@ async function editAgent(name: string, context: CommandContext, stack: ViewStack
   const file = found.type === "found" ? found.agent.definition.source.file : undefined;
   if (file === undefined) throw new Error(`${name} has no file; ctrl+n makes an agent of your own.`);
   await stack.pause(() => editFile(file, context.host.environment));
-  const { agentsCheck } = await import("../cli/commands/agents/agents-check.ts");
+  const { agentsCheck } = await import("../commands/agents/agents-check.ts");
   let code = 0;
   const text = await captureOutput(context, async (own) => {
     code = await agentsCheck(own, [file], { strict: true });
@@ -111,7 +111,7 @@ function checkKey(context: CommandContext, stack: ViewStack): PickerKey {
     label: "check all",
     isGlobal: true,
     async run() {
-      const { agentsCheck } = await import("../cli/commands/agents/agents-check.ts");
+      const { agentsCheck } = await import("../commands/agents/agents-check.ts");
       openPage(stack, "Check", await captureOutput(context, (own) => agentsCheck(own, [], {})));
       return undefined;
     },

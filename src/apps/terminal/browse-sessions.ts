@@ -1,7 +1,7 @@
-import type { CommandContext } from "../cli/session-options.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { formatAge, plural } from "../shared/format.ts";
 import { openViewStack } from "./open-view-stack.ts";
 import { createSessionRecords } from "./session/session-records.ts";
-import { formatAge, plural } from "./text/format.ts";
 import { Picker, type PickerItem } from "./views/picker.ts";
 
 /**

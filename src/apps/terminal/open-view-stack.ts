@@ -1,5 +1,5 @@
 import type { ReadStream, WriteStream } from "node:tty";
-import type { CliHost } from "../cli/cli-host.ts";
+import type { CliHost } from "../shared/cli-host.ts";
 import { findCapabilities } from "./screen/capabilities.ts";
 import { TerminalDevice } from "./screen/terminal-device.ts";
 import { ViewStack } from "./views/view-stack.ts";

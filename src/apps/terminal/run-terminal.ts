@@ -1,14 +1,15 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import { setFlagsFromString } from "node:v8";
-import { endSignals, exitCodeOf } from "../cli/end-signal.ts";
-import { type PrintOptions, readPrintOptions } from "../cli/print-options.ts";
-import type { CommandContext } from "../cli/session-options.ts";
-import { stripControlCharacters } from "../cli/views/strip-control-characters.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { endSignals, exitCodeOf } from "../shared/end-signal.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { formatCost, formatDuration, plural } from "../shared/format.ts";
+import { readPrintOptions } from "../shared/print-options.ts";
+import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
 import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
 import { TerminalDevice } from "./screen/terminal-device.ts";
 import { RuntimeSession } from "./session/runtime-session.ts";
-import { formatCost, formatDuration, plural } from "./text/format.ts";
 
 /**
  * `retinue` on a terminal: a conversation until the person leaves; with `-p`, one prompt to its end, with questions and the tree
@@ -17,7 +18,7 @@ import { formatCost, formatDuration, plural } from "./text/format.ts";
 export async function runTerminal(
   context: CommandContext,
   words: readonly string[],
-  options: PrintOptions,
+  options: RunFlags,
 ): Promise<number> {
   const { host } = context;
   keepMemorySmall();
@@ -34,7 +35,7 @@ export async function runTerminal(
     isOnce,
     asks: options.ask !== false,
     async createRuntime(more) {
-      const { createPrintRuntime } = await import("../cli/open-print-session.ts");
+      const { createPrintRuntime } = await import("../shared/open-print-session.ts");
       return createPrintRuntime(context, options, more);
     },
   });

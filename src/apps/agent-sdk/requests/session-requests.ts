@@ -3,7 +3,7 @@ import { realpath, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { type Message, textOf } from "../../../conversation/message.ts";
 import { isRecord, type JsonRecord } from "../../../foundation/json-record.ts";
-import { createPrintRuntime, openPrintSession } from "../../cli/open-print-session.ts";
+import { createPrintRuntime, openPrintSession } from "../../shared/open-print-session.ts";
 import { type Asked, refused } from "../control-channel.ts";
 import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
 

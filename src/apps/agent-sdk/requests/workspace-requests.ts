@@ -4,7 +4,7 @@ import { fuzzyFilter } from "@earendil-works/pi-tui/dist/fuzzy.js";
 import type { JsonRecord } from "../../../foundation/json-record.ts";
 import { type ListedHook, listHooks } from "../../../runtime/hooks/list-hooks.ts";
 import { findProjectFiles } from "../../../runtime/project/find-project-files.ts";
-import { stripControlCharacters } from "../../cli/views/strip-control-characters.ts";
+import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
 import { refused } from "../control-channel.ts";
 import type { ControlHandler, ControlRequestOptions } from "./create-control-requests.ts";
 

@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import { namesOf } from "./command-entry.ts";
+import { namesOf } from "../../shared/option-entry.ts";
 
 /** One option as help, completion and the man page show it. */
 export interface OutlinedOption {

@@ -1,5 +1,6 @@
 import { parsePermissionMode, permissionModes } from "../../../foundation/option-words.ts";
-import { type CommandEntry, type OptionEntry, port, type RefusedCommand } from "./command-entry.ts";
+import { type OptionEntry, port } from "../../shared/option-entry.ts";
+import type { CommandEntry, RefusedCommand } from "./command-entry.ts";
 
 const json: OptionEntry = { flags: "--json", description: "print JSON" };
 const checkOptions: readonly OptionEntry[] = [
@@ -26,21 +27,21 @@ const agentCommands: readonly CommandEntry[] = [
         needs: [{ option: "--json" }],
       },
     ],
-    run: async (context, options) => (await import("../commands/agents/agents.ts")).agents(context, options),
+    run: async (context, options) => (await import("../agents.ts")).agents(context, options),
   },
   {
     usage: "agents list",
     description: "Lists all agents, highest scope first.",
     options: listOptions,
     run: async (context, options) =>
-      (await import("../commands/agents/agents-list.ts")).agentsList(context, options),
+      (await import("../../commands/agents/agents-list.ts")).agentsList(context, options),
   },
   {
     usage: "agents show <name>",
     description: "Shows everything about one agent, and where each field came from.",
     options: [{ flags: "--prompt", description: "the whole prompt instead of its first lines" }, json],
     run: async (context, options, [name]) =>
-      (await import("../commands/agents/agents-show.ts")).agentsShow(context, name, options),
+      (await import("../../commands/agents/agents-show.ts")).agentsShow(context, name, options),
   },
   {
     usage: "agents new [name]",
@@ -63,14 +64,14 @@ const agentCommands: readonly CommandEntry[] = [
       { flags: "--force", description: "replace a file that is there" },
     ],
     run: async (context, options, [name]) =>
-      (await import("../commands/agents/agents-new.ts")).agentsNew(context, name, options),
+      (await import("../../commands/agents/agents-new.ts")).agentsNew(context, name, options),
   },
   {
     usage: "agents check [path...]",
     description: "Finds mistakes in definitions, settings and plugins.",
     options: checkOptions,
     run: async (context, options, [paths]) =>
-      (await import("../commands/agents/agents-check.ts")).agentsCheck(context, paths, options),
+      (await import("../../commands/agents/agents-check.ts")).agentsCheck(context, paths, options),
   },
 ];
 
@@ -83,7 +84,7 @@ const skillCommands: readonly CommandEntry[] = [
       description: listsSkills,
       options: [json],
       run: async (context, options) =>
-        (await import("../commands/skills-list.ts")).skillsList(context, options),
+        (await import("../../commands/skills-list.ts")).skillsList(context, options),
     }),
   ),
   {
@@ -91,7 +92,7 @@ const skillCommands: readonly CommandEntry[] = [
     description: "Finds mistakes in skills and commands.",
     options: checkOptions,
     run: async (context, options) =>
-      (await import("../commands/skills-check.ts")).skillsCheck(context, options),
+      (await import("../../commands/skills-check.ts")).skillsCheck(context, options),
   },
 ];
 
@@ -113,20 +114,22 @@ const mcpCommands: readonly CommandEntry[] = [
     usage: "mcp",
     description: "Lists MCP servers; serves agents to MCP clients.",
     options: [json, checkAll],
-    run: async (context, options) => (await import("../commands/mcp/mcp-list.ts")).mcpList(context, options),
+    run: async (context, options) =>
+      (await import("../../commands/mcp/mcp-list.ts")).mcpList(context, options),
   },
   {
     usage: "mcp list",
     description: "Lists the MCP servers of every place, and connects them to see how they do.",
     options: [json, { ...checkAll, default: "approved" }, checkNone],
-    run: async (context, options) => (await import("../commands/mcp/mcp-list.ts")).mcpList(context, options),
+    run: async (context, options) =>
+      (await import("../../commands/mcp/mcp-list.ts")).mcpList(context, options),
   },
   {
     usage: "mcp get <name>",
     description: "Shows one server as it is written, and connects it to see how it does.",
     options: [json, checkNone],
     run: async (context, options, [name]) =>
-      (await import("../commands/mcp/mcp-get.ts")).mcpGet(context, name, options),
+      (await import("../../commands/mcp/mcp-get.ts")).mcpGet(context, name, options),
   },
   {
     usage: "mcp add <name> [words...]",
@@ -143,39 +146,39 @@ const mcpCommands: readonly CommandEntry[] = [
       replaceServer,
     ],
     run: async (context, options, [name, words]) =>
-      (await import("../commands/mcp/mcp-add.ts")).mcpAdd(context, { name, words }, options),
+      (await import("../../commands/mcp/mcp-add.ts")).mcpAdd(context, { name, words }, options),
   },
   {
     usage: "mcp add-json <name> <json>",
     description: "Adds a server from its configuration as JSON.",
     options: [writeScope, replaceServer],
     run: async (context, options, [name, text]) =>
-      (await import("../commands/mcp/mcp-add.ts")).mcpAddJson(context, { name, json: text }, options),
+      (await import("../../commands/mcp/mcp-add.ts")).mcpAddJson(context, { name, json: text }, options),
   },
   {
     usage: "mcp remove <name>",
     description: "Takes a server out of its file.",
     options: [{ ...writeScope, description: "local, project or user; the first that has it when left out" }],
     run: async (context, options, [name]) =>
-      (await import("../commands/mcp/mcp-add.ts")).mcpRemove(context, name, options),
+      (await import("../../commands/mcp/mcp-add.ts")).mcpRemove(context, name, options),
   },
   {
     usage: "mcp approve [name]",
     description: "Lets a server of the project start, as it is written now.",
     options: [{ flags: "--all", description: "all servers of the project" }],
     run: async (context, options, [name]) =>
-      (await import("../commands/mcp/mcp-approve.ts")).mcpApprove(context, name, options),
+      (await import("../../commands/mcp/mcp-approve.ts")).mcpApprove(context, name, options),
   },
   {
     usage: "mcp reject <name>",
     description: "Keeps a server of the project from starting.",
     run: async (context, _, [name]) =>
-      (await import("../commands/mcp/mcp-approve.ts")).mcpReject(context, name),
+      (await import("../../commands/mcp/mcp-approve.ts")).mcpReject(context, name),
   },
   {
     usage: "mcp reset-project-choices",
     description: "Forgets which servers of the project were approved or rejected.",
-    run: async (context) => (await import("../commands/mcp/mcp-approve.ts")).mcpResetChoices(context),
+    run: async (context) => (await import("../../commands/mcp/mcp-approve.ts")).mcpResetChoices(context),
   },
   {
     usage: "mcp serve",
@@ -194,7 +197,7 @@ const mcpCommands: readonly CommandEntry[] = [
       },
     ],
     run: async (context, options) =>
-      (await import("../commands/mcp/mcp-serve.ts")).mcpServe(context, options),
+      (await import("../../mcp-server/mcp-serve.ts")).mcpServe(context, options),
   },
 ];
 
@@ -204,14 +207,14 @@ const permissionCommands: readonly CommandEntry[] = [
     description: "Lists all rules and where each is.",
     options: [json],
     run: async (context, options) =>
-      (await import("../commands/permissions-list.ts")).permissionsList(context, options),
+      (await import("../../commands/permissions-list.ts")).permissionsList(context, options),
   },
   {
     usage: "permissions list",
     description: "Lists all rules, where each is, and what is held back.",
     options: [json],
     run: async (context, options) =>
-      (await import("../commands/permissions-list.ts")).permissionsList(context, options),
+      (await import("../../commands/permissions-list.ts")).permissionsList(context, options),
   },
   {
     usage: "permissions test [call]",
@@ -232,7 +235,7 @@ const permissionCommands: readonly CommandEntry[] = [
       json,
     ],
     run: async (context, options, [call]) =>
-      (await import("../commands/permissions-test.ts")).permissionsTest(context, call, options),
+      (await import("../../commands/permissions-test.ts")).permissionsTest(context, call, options),
   },
   {
     usage: "trust [folder]",
@@ -244,7 +247,7 @@ const permissionCommands: readonly CommandEntry[] = [
       { flags: "--json", description: "print JSON, and change nothing" },
     ],
     run: async (context, options, [folder]) =>
-      (await import("../commands/trust.ts")).trust(context, folder, options),
+      (await import("../../commands/trust.ts")).trust(context, folder, options),
   },
 ];
 
@@ -253,13 +256,13 @@ const pluginCommands: readonly CommandEntry[] = [
     usage: "plugin",
     alias: "plugins",
     description: "Lists plugins and switches them.",
-    run: async (context) => (await import("../commands/plugins.ts")).pluginList(context, {}),
+    run: async (context) => (await import("../../commands/plugins.ts")).pluginList(context, {}),
   },
   {
     usage: "plugin list",
     description: "Lists the plugins there are, with those that are switched off.",
     options: [json],
-    run: async (context, options) => (await import("../commands/plugins.ts")).pluginList(context, options),
+    run: async (context, options) => (await import("../../commands/plugins.ts")).pluginList(context, options),
   },
   ...(["enable", "disable"] as const).map(
     (verb): CommandEntry => ({
@@ -273,13 +276,14 @@ const pluginCommands: readonly CommandEntry[] = [
         },
       ],
       run: async (context, options, [name]) =>
-        (await import("../commands/plugins.ts")).pluginSwitch(context, { name, verb }, options),
+        (await import("../../commands/plugins.ts")).pluginSwitch(context, { name, verb }, options),
     }),
   ),
   {
     usage: "plugin validate <path>",
     description: "Finds mistakes in the manifest of a plugin or marketplace.",
-    run: async (context, _, [path]) => (await import("../commands/plugins.ts")).pluginValidate(context, path),
+    run: async (context, _, [path]) =>
+      (await import("../../commands/plugins.ts")).pluginValidate(context, path),
   },
 ];
 
@@ -288,7 +292,7 @@ const hostCommands: readonly CommandEntry[] = [
     usage: "doctor",
     description: "Checks the set-up and says what to do.",
     options: [json],
-    run: async (context, options) => (await import("../commands/doctor.ts")).doctor(context, options),
+    run: async (context, options) => (await import("../../commands/doctor.ts")).doctor(context, options),
   },
   {
     usage: "acp",
@@ -298,7 +302,7 @@ const hostCommands: readonly CommandEntry[] = [
   {
     usage: "auth",
     description: "Shows which keys are set.",
-    run: async (context) => (await import("../commands/auth-status.ts")).authStatus(context, {}),
+    run: async (context) => (await import("../../commands/auth-status.ts")).authStatus(context, {}),
   },
   {
     usage: "auth status",
@@ -308,7 +312,7 @@ const hostCommands: readonly CommandEntry[] = [
       { flags: "--text", description: "print a sentence instead of JSON" },
     ],
     run: async (context, options) =>
-      (await import("../commands/auth-status.ts")).authStatus(context, options),
+      (await import("../../commands/auth-status.ts")).authStatus(context, options),
   },
 ];
 

@@ -1,9 +1,10 @@
-import { amount, type CommandEntry, count, type OptionEntry, port } from "./command-entry.ts";
+import { amount, count, type OptionEntry, port } from "../../shared/option-entry.ts";
+import type { CommandEntry } from "./command-entry.ts";
 
 const json: OptionEntry = { flags: "--json", description: "print JSON" };
 const follow: OptionEntry = { flags: "-f, --follow", description: "follow until it ends" };
 
-const loadSessions = () => import("../commands/sessions.ts");
+const loadSessions = () => import("../../terminal/sessions.ts");
 
 const sessionList: readonly CommandEntry[] = [
   {
@@ -57,7 +58,7 @@ const planCommands: readonly CommandEntry[] = [
       json,
     ],
     run: async (context, options, [name]) =>
-      (await import("../commands/plan.ts")).plan(context, name, options),
+      (await import("../../commands/plan.ts")).plan(context, name, options),
   },
   {
     usage: "run-plan <file>",
@@ -69,7 +70,7 @@ const planCommands: readonly CommandEntry[] = [
       },
     ],
     run: async (context, options, [file]) =>
-      (await import("../commands/run-plan.ts")).runPlan(context, file, options),
+      (await import("../../commands/run-plan.ts")).runPlan(context, file, options),
   },
 ];
 
@@ -82,14 +83,14 @@ const taskCommands: readonly CommandEntry[] = [
       { flags: "--interrupted", description: "only what died with its process, with what was in flight" },
       json,
     ],
-    run: async (context, options) => (await import("../commands/tasks/tasks.ts")).tasks(context, options),
+    run: async (context, options) => (await import("../../commands/tasks/tasks.ts")).tasks(context, options),
   },
   {
     usage: "logs <id>",
     description: "Shows what a child agent said and did.",
     options: [follow],
     run: async (context, options, [id]) =>
-      (await import("../commands/tasks/logs.ts")).logs(context, id, options),
+      (await import("../../commands/tasks/logs.ts")).logs(context, id, options),
   },
   {
     usage: "inspect [id...]",
@@ -101,7 +102,7 @@ const taskCommands: readonly CommandEntry[] = [
       json,
     ],
     run: async (context, options, [words]) =>
-      (await import("../commands/tasks/inspect.ts")).inspect(context, words, options),
+      (await import("../../commands/tasks/inspect.ts")).inspect(context, words, options),
   },
   {
     usage: "replay [id...]",
@@ -120,12 +121,12 @@ const taskCommands: readonly CommandEntry[] = [
       json,
     ],
     run: async (context, options, [words]) =>
-      (await import("../commands/replay.ts")).replay(context, words, options),
+      (await import("../../commands/replay.ts")).replay(context, words, options),
   },
   {
     usage: "stop <id>",
     description: "Ends a running child agent, also one of another process.",
-    run: async (context, _, [id]) => (await import("../commands/tasks/stop.ts")).stop(context, id),
+    run: async (context, _, [id]) => (await import("../../commands/tasks/stop.ts")).stop(context, id),
   },
   {
     usage: "resume [id] [prompt...]",
@@ -142,7 +143,7 @@ const taskCommands: readonly CommandEntry[] = [
       },
     ],
     run: async (context, options, [id, words]) =>
-      (await import("../commands/tasks/resume.ts")).resume(context, id, { words, options }),
+      (await import("../../commands/tasks/resume.ts")).resume(context, id, { words, options }),
   },
   {
     usage: "clean",
@@ -152,11 +153,11 @@ const taskCommands: readonly CommandEntry[] = [
       { flags: "--days <n>", description: "older than this; otherwise what settings say, or 30" },
       json,
     ],
-    run: async (context, options) => (await import("../commands/clean.ts")).clean(context, options),
+    run: async (context, options) => (await import("../../commands/clean.ts")).clean(context, options),
   },
 ];
 
-const loadApprovals = () => import("../commands/approvals.ts");
+const loadApprovals = () => import("../../commands/approvals.ts");
 const approvalLists: readonly OptionEntry[] = [
   { flags: "--all", description: "of all folders; and what was answered and used long ago" },
   json,
@@ -191,7 +192,7 @@ const approvalCommands: readonly CommandEntry[] = [
     description: "Takes signed answers over HTTP on this machine, until it is interrupted.",
     options: [{ flags: "--port <n>", description: "the port; otherwise one that is free", value: port }],
     run: async (context, options) =>
-      (await import("../commands/listen-for-answers.ts")).listenForAnswers(context, options),
+      (await import("../../commands/listen-for-answers.ts")).listenForAnswers(context, options),
   },
   {
     usage: "approve <id>",
@@ -239,7 +240,7 @@ const workCommands: readonly CommandEntry[] = [
       json,
     ],
     run: async (context, options, [file]) =>
-      (await import("../commands/evaluate.ts")).evaluate(context, file, options),
+      (await import("../../commands/evaluate.ts")).evaluate(context, file, options),
   },
   {
     usage: "studio",
@@ -256,7 +257,7 @@ const workCommands: readonly CommandEntry[] = [
   },
 ];
 
-const loadTeams = () => import("../commands/teams.ts");
+const loadTeams = () => import("../../commands/teams.ts");
 const listsTeams = "Lists all teams, their members and tasks.";
 
 const teamCommands: readonly CommandEntry[] = [
@@ -297,7 +298,7 @@ const teamCommands: readonly CommandEntry[] = [
     usage: "teams watch <name> <member>",
     description: "Shows what a member does until it ends; what you type is sent to it.",
     run: async (context, _, [name, member]) =>
-      (await import("../commands/teams.ts")).teamsWatch(context, { name, member }),
+      (await import("../../commands/teams.ts")).teamsWatch(context, { name, member }),
   },
   {
     usage: "teams stop <name> [member]",
@@ -318,7 +319,7 @@ const teamCommands: readonly CommandEntry[] = [
     usage: "run-teammate",
     description: "Runs a member of a team.",
     isHidden: true,
-    run: async (context) => (await import("../commands/run-teammate.ts")).runTeammate(context),
+    run: async (context) => (await import("../../commands/run-teammate.ts")).runTeammate(context),
   },
 ];
 

@@ -1,8 +1,8 @@
+import { plural } from "../../shared/format.ts";
 import { type Row, span } from "../screen/row.ts";
 import { dim } from "../screen/style.ts";
 import type { AgentSnapshot } from "../session/terminal-session.ts";
 import { agentRows, isRunning } from "../text/agent-rows.ts";
-import { plural } from "../text/format.ts";
 
 export interface BoardView {
   readonly width: number;

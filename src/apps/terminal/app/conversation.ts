@@ -1,3 +1,4 @@
+import { formatDuration, plural } from "../../shared/format.ts";
 import { cutRow, emptyRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim, type Style } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
@@ -16,7 +17,6 @@ import {
   runningCallRow,
   shellRows,
 } from "../text/finished-call-rows.ts";
-import { formatDuration, plural } from "../text/format.ts";
 import { MarkdownStream } from "../text/markdown-stream.ts";
 
 export interface ConversationOptions {

@@ -1,8 +1,8 @@
+import { firstLine, formatCost, plural } from "../../shared/format.ts";
 import type { Frame } from "../screen/inline-screen.ts";
 import { cutRow, emptyRow, type Row, rowWidth, span } from "../screen/row.ts";
 import { bold, colours, dim, plain, type Style } from "../screen/style.ts";
 import type { Status } from "../session/terminal-session.ts";
-import { firstLine, formatCost, plural } from "../text/format.ts";
 import type { AppState } from "./app-state.ts";
 
 const maxAgents = 6;

@@ -1,10 +1,10 @@
+import { firstLine, formatAge, plural } from "../../shared/format.ts";
 import { draftOf } from "../input/draft.ts";
 import { emptyRow, padRow, type Row, span } from "../screen/row.ts";
 import { bold, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type { CommandSummary, ParkedQuestion } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
-import { firstLine, formatAge, plural } from "../text/format.ts";
 import { AgentView } from "../views/agent-view.ts";
 import { ApprovalView } from "../views/approval-view.ts";
 import { entryRows } from "../views/entry-rows.ts";

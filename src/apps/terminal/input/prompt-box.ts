@@ -1,6 +1,6 @@
+import { firstLine, plural } from "../../shared/format.ts";
 import { cleanText, cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim, type Style } from "../screen/style.ts";
-import { firstLine, plural } from "../text/format.ts";
 import { type Draft, draftOf, emptyDraft } from "./draft.ts";
 import { Editor } from "./editor.ts";
 import { type CompletionSources, findOffer, type Offer, offerRows } from "./find-offer.ts";

@@ -1,10 +1,10 @@
+import { plural } from "../../shared/format.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type { GrantScope, PermissionQuestion } from "../session/terminal-session.ts";
 import { diffRows } from "../text/diff-rows.ts";
-import { plural } from "../text/format.ts";
 import { ChoiceList, type ListedChoice } from "./choice-list.ts";
 import { LineInput } from "./line-input.ts";
 import { answered, type Panel, type PanelOutcome, type PanelView, stay } from "./panel.ts";

@@ -1,8 +1,8 @@
+import { firstLine, plural } from "../../shared/format.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim } from "../screen/style.ts";
 import type { Question, QuestionAnswer } from "../session/terminal-session.ts";
-import { firstLine, plural } from "../text/format.ts";
 import { BackgroundPanel } from "./background-panel.ts";
 import { FormPanel } from "./form-panel.ts";
 import type { Panel, PanelView } from "./panel.ts";

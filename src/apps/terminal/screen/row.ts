@@ -1,5 +1,5 @@
-import { widthOf } from "../../cli/views/strip-control-characters.ts";
-import { terminalText } from "../../cli/views/terminal-text.ts";
+import { widthOf } from "../../shared/strip-control-characters.ts";
+import { terminalText } from "../../shared/terminal-text.ts";
 import { plain, type Style } from "./style.ts";
 
 /** A piece of a row. Its text holds nothing a terminal would act on, because only `span` makes one. */

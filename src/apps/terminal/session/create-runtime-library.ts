@@ -1,6 +1,6 @@
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
-import type { CommandContext } from "../../cli/session-options.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
 import { conversationEntries } from "./conversation-entries.ts";
 import { readOnly } from "./session-questions.ts";
 import type { SessionRecords } from "./session-records.ts";

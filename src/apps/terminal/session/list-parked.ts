@@ -1,8 +1,9 @@
 import { userInfo } from "node:os";
 import type { GivenAnswer } from "../../../runtime/approvals/answer-question.ts";
 import type { Approval } from "../../../runtime/approvals/find-approvals.ts";
-import { openApprovals, showApproval } from "../../cli/commands/approvals.ts";
-import { type CommandContext, refuseAgents } from "../../cli/session-options.ts";
+import { openApprovals, showApproval } from "../../commands/approvals.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { refuseAgents } from "../../shared/misuse.ts";
 import { captureOutput } from "./session-pages.ts";
 import { checkRule, subjectOf } from "./session-questions.ts";
 import type { GrantScope, ParkedQuestion, QuestionAnswer } from "./terminal-session.ts";

@@ -7,7 +7,7 @@ import { isRecord } from "../../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import type { Session } from "../../../runtime/session.ts";
 import { commandEndNotice, type TaskView } from "../../../runtime/session.ts";
-import { endingAdvice } from "../../cli/views/ending-advice.ts";
+import { endingAdvice } from "../../shared/ending-advice.ts";
 import { AgentTracker } from "./agent-tracker.ts";
 import { planReminder } from "./create-plan-tool.ts";
 import type { MessageQueue } from "./message-queue.ts";

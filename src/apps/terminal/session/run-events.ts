@@ -2,7 +2,7 @@ import type { ToolResultBlock, ToolUseBlock } from "../../../conversation/messag
 import type { RunEvent } from "../../../conversation/run-event.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { createAnswerFold } from "../../../runtime/live/live-text.ts";
-import { refusalForPeople } from "../../cli/views/ending-advice.ts";
+import { refusalForPeople } from "../../shared/ending-advice.ts";
 import type { DiffHunk, FileDiff, SessionEvent, TodoItem, ToolCall, ToolResult } from "./terminal-session.ts";
 
 /** A step as the agent wrote it down. */

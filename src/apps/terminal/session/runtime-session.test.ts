@@ -9,7 +9,7 @@ import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import { createPaths } from "../../../settings/paths.ts";
 import { takeOwnerLock } from "../../../storage/owner-lock.ts";
-import type { CliHost } from "../../cli/cli-host.ts";
+import type { CliHost } from "../../shared/cli-host.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 
 test("a terminal that loses the race for a conversation is asked what to do, like one that came later [CLI-1]", async () => {

@@ -4,7 +4,7 @@ import type { LiveControls } from "../../../runtime/agent/open-agent.ts";
 import type { Runtime } from "../../../runtime/create-runtime.ts";
 import type { RuntimeOptions, SessionOptions } from "../../../runtime/options/runtime-options.ts";
 import type { Session } from "../../../runtime/session.ts";
-import type { CommandContext } from "../../cli/session-options.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
 import { conversationEntries, lastEntries } from "./conversation-entries.ts";
 import { createPlanTool, modesFrom } from "./create-plan-tool.ts";
 import { createRuntimeLibrary, type LibrarySource, loadRecords, openedOf } from "./create-runtime-library.ts";

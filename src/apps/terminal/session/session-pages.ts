@@ -2,9 +2,9 @@ import { estimateMessageTokens, estimateTextTokens } from "../../../conversation
 import type { Message } from "../../../conversation/message.ts";
 import { aliasTable } from "../../../model/select-subagent-model.ts";
 import type { Session } from "../../../runtime/session.ts";
-import type { CliOutput } from "../../cli/cli-host.ts";
-import type { CommandContext } from "../../cli/session-options.ts";
-import { formatTokens, plural } from "../text/format.ts";
+import type { CliOutput } from "../../shared/cli-host.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { formatTokens, plural } from "../../shared/format.ts";
 import type { Choice, ReportTopic } from "./terminal-session.ts";
 
 export interface SessionPagesOptions {
@@ -29,30 +29,30 @@ export function createSessionPages({ context, session, mode }: SessionPagesOptio
       switch (topic) {
         case "agents":
           return printed(async (own) =>
-            (await import("../../cli/commands/agents/agents-list.ts")).agentsList(own, {}),
+            (await import("../../commands/agents/agents-list.ts")).agentsList(own, {}),
           );
         case "approvals":
           return printed(async (own) =>
-            (await import("../../cli/commands/approvals.ts")).listApprovals(own, {
+            (await import("../../commands/approvals.ts")).listApprovals(own, {
               all: words.includes("all"),
             }),
           );
         case "tasks":
-          return printed(async (own) => (await import("../../cli/commands/tasks/tasks.ts")).tasks(own, {}));
+          return printed(async (own) => (await import("../../commands/tasks/tasks.ts")).tasks(own, {}));
         case "permissions": {
           const rules = await printed(async (own) =>
-            (await import("../../cli/commands/permissions-list.ts")).permissionsList(own, {}),
+            (await import("../../commands/permissions-list.ts")).permissionsList(own, {}),
           );
           return `The mode is ${mode}; shift+tab changes it.\n\n${rules.replace(/\n*^Mode: .*$/m, "")}`;
         }
         case "mcp":
           return describeServers(session);
         case "doctor":
-          return printed(async (own) => (await import("../../cli/commands/doctor.ts")).doctor(own, {}));
+          return printed(async (own) => (await import("../../commands/doctor.ts")).doctor(own, {}));
         case "inspect":
         case "cost":
           return printed(async (own) =>
-            (await import("../../cli/commands/tasks/inspect.ts")).inspect(
+            (await import("../../commands/tasks/inspect.ts")).inspect(
               own,
               words.length === 0 ? [plan.sessionId] : words,
               {},

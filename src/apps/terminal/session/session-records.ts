@@ -8,7 +8,7 @@ import {
   type StoredConversation,
   type StoredConversations,
 } from "../../../runtime/project/stored-conversations.ts";
-import type { CommandContext } from "../../cli/session-options.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
 import { conversationEntries } from "./conversation-entries.ts";
 import { shellAside } from "./live-conversation.ts";
 import type { AgentEntry, SessionSummary } from "./terminal-session.ts";

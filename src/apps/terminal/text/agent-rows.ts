@@ -1,7 +1,7 @@
+import { formatCost, formatDuration, formatTokens } from "../../shared/format.ts";
 import { cutRow, cutText, padRow, type Row, rowWidth, span, textWidth } from "../screen/row.ts";
 import { agentColour, bold, colours, combine, dim, inverse, plain } from "../screen/style.ts";
 import type { AgentSnapshot } from "../session/terminal-session.ts";
-import { formatCost, formatDuration, formatTokens } from "./format.ts";
 
 export interface AgentRowOptions {
   readonly width: number;

@@ -1,7 +1,7 @@
+import { plural } from "../../shared/format.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, dim, type Style } from "../screen/style.ts";
 import type { FileDiff } from "../session/terminal-session.ts";
-import { plural } from "./format.ts";
 
 export interface DiffOptions {
   readonly width: number;

@@ -1,10 +1,10 @@
-import { describeCall } from "../../cli/describe-call.ts";
+import { describeCall } from "../../shared/describe-call.ts";
+import { firstLine, formatDuration, lastLine, plural } from "../../shared/format.ts";
 import { cutRow, type Row, span } from "../screen/row.ts";
 import { bold, colours, combine, dim, plain } from "../screen/style.ts";
 import { wrapRow } from "../screen/wrap-row.ts";
 import type { EndedCommand, ToolCall, ToolResult } from "../session/terminal-session.ts";
 import { diffCounts, diffRows } from "./diff-rows.ts";
-import { firstLine, formatDuration, lastLine, plural } from "./format.ts";
 
 /** What a call is about: its file, command, pattern or address. */
 export function callSubject({ id, tool, input }: ToolCall): string {

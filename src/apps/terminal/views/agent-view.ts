@@ -1,3 +1,4 @@
+import { formatCost, formatDuration, formatTokens } from "../../shared/format.ts";
 import type { KeyPress } from "../input/key-press.ts";
 import { LineInput } from "../questions/line-input.ts";
 import type { Frame } from "../screen/inline-screen.ts";
@@ -5,7 +6,6 @@ import { cutRow, type Row, span, spreadRow } from "../screen/row.ts";
 import { agentColour, bold, combine, dim } from "../screen/style.ts";
 import type { AgentEntry, AgentSnapshot } from "../session/terminal-session.ts";
 import { isRunning } from "../text/agent-rows.ts";
-import { formatCost, formatDuration, formatTokens } from "../text/format.ts";
 import { entryRows } from "./entry-rows.ts";
 import { Scroll } from "./scroll.ts";
 import type { View } from "./view.ts";
