@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
+import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
+import { setUpPostgres } from "@retinue/cluster/postgres/set-up-postgres.ts";
+import { becomes, noting } from "@retinue/testing/becomes.ts";
 import { expect, inject, test } from "vitest";
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
-import { becomes, noting } from "../../src/testing/becomes.ts";
 import { createTestDatabase, query } from "./test-database.ts";
 
 const postgres = inject("postgres");
