@@ -28,9 +28,19 @@ export type Op =
       readonly effort?: Effort | null | undefined;
       readonly rules?: readonly RuleUpdate[] | undefined;
     }
-  /** A child reads it between its turns; one that has ended is resumed with it in the background. */
-  | { readonly type: "message"; readonly agent: AgentId; readonly text: string }
-  | { readonly type: "stop"; readonly agent: AgentId }
+  /** A child reads it between its turns; one that has ended is resumed with it in the background, unless `resume` is false. */
+  | {
+      readonly type: "message";
+      readonly agent: AgentId;
+      readonly text: string;
+      readonly resume?: boolean | undefined;
+    }
+  /** Its result names who ended it: the user, unless it was the one that waited for it. */
+  | {
+      readonly type: "stop";
+      readonly agent: AgentId;
+      readonly by?: "user" | "parent" | "program" | undefined;
+    }
   /** Stops waiting for this child, or for everything that the turn waits for. */
   | { readonly type: "background"; readonly agent?: AgentId | undefined }
   /** A command of the person, by the rules and questions of the session; the agent reads of it with the next prompt. */
