@@ -22,7 +22,6 @@ import type { SessionOptions } from "../runtime/options/runtime-options.ts";
 import { commandEndNotice, type Session, type TaskView } from "../runtime/session.ts";
 import type { SpawnOutcome } from "../tasks/create-agent-tool.ts";
 import type { Tool } from "../tools/tool.ts";
-import { createPlanTools } from "./create-plan-tools.ts";
 import { createEventLog } from "./event-log.ts";
 import { createQuestionRegistry, type QuestionRegistry } from "./question-registry.ts";
 import { TurnDriver, type TurnDriverOptions } from "./turn-driver.ts";
@@ -172,7 +171,7 @@ export async function openTree(options: TreeOptions): Promise<AgentTree> {
   const planTools =
     asks.plans === undefined
       ? []
-      : createPlanTools({
+      : (await import("./create-plan-tools.ts")).createPlanTools({
           ask: questions.ask,
           mode,
           setMode: policy.setMode,
@@ -437,7 +436,7 @@ async function perform(parts: Performing, agent: AgentId, op: Op): Promise<OpOut
       driver.withdraw(op.id);
       return done;
     case "interrupt": {
-      const reason = new RetinueError("aborted", op.reason ?? "The person interrupted the turn.");
+      const reason = new RetinueError(op.code ?? "aborted", op.reason ?? "The person interrupted the turn.");
       driver.interrupt(reason);
       for (const shell of shells) shell.abort(reason);
       return done;

@@ -17,7 +17,12 @@ export type Op =
   /** Removes prompts that no turn has begun with: the one with this id, or all. */
   | { readonly type: "withdraw"; readonly id?: string | undefined }
   /** Stops the running turn and the shell commands of the person; prompts that wait begin the next turn unless they are withdrawn. */
-  | { readonly type: "interrupt"; readonly reason?: string | undefined }
+  | {
+      readonly type: "interrupt";
+      /** The reason of the ending; `aborted` when absent. */
+      readonly code?: string | undefined;
+      readonly reason?: string | undefined;
+    }
   | { readonly type: "compact"; readonly instructions?: string | undefined }
   | { readonly type: "answer"; readonly question: QuestionId; readonly answer: Answer }
   /** Holds from the next model call or decision on; `null` goes back to what was planned. */
