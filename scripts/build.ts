@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
@@ -94,7 +95,7 @@ const plainHeaders: Plugin = {
   setup({ onLoad }) {
     onLoad({ filter: /@anthropic-ai\/sdk\/.*\.mjs$/ }, ({ path }) => {
       const source = readFileSync(path, "utf8");
-      const from = JSON.stringify(`${root}/src/model/plain-headers.ts`);
+      const from = JSON.stringify(`${root}/packages/core/src/models/plain-headers.ts`);
       const lines = [
         ...(/\bHeaders\b/.test(source) ? [`import { PlainHeaders as Headers } from ${from};`] : []),
         // Requests to models are JSON: nothing is ever a form.
@@ -157,29 +158,52 @@ function buildWall(): void {
   }
 }
 
+/** The types of every file, which name each other by relative paths, because users have none of the workspaces. */
+function buildTypes(): void {
+  const outdir = `${root}/dist/types`;
+  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  for (const name of readdirSync(outdir, { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".d.ts")) continue;
+    const file = join(outdir, name);
+    const text = readFileSync(file, "utf8");
+    const own = text.replace(/"@retinue\/([a-z]+)\/([^"]+)"/g, (_, workspace, path) => {
+      const target = join(outdir, "packages", workspace, "src", path);
+      const way = relative(dirname(file), target).replaceAll("\\", "/");
+      return JSON.stringify(way.startsWith(".") ? way : `./${way}`);
+    });
+    if (own !== text) writeFileSync(file, own);
+  }
+}
+
 /** What the first run of a runtime loads. */
 const firstRun = [
-  "src/runtime/runtime-context.ts",
-  "src/runtime/servers/gather-mcp-servers.ts",
-  "src/skills/skill-catalog.ts",
-  "src/tasks/cleanup.ts",
+  "packages/core/src/kernel/runtime-context.ts",
+  "packages/core/src/kernel/servers/gather-mcp-servers.ts",
+  "packages/config/src/skills/skill-catalog.ts",
+  "packages/core/src/tasks/cleanup.ts",
 ];
 const libraryGroups: readonly ChunkGroup[] = [
   { name: "index", roots: ["src/index.ts"] },
   { name: "run", roots: firstRun },
 ];
-const printing = ["src/apps/print/run-print.ts", ...firstRun];
+const printing = ["packages/hosts/src/print/run-print.ts", ...firstRun];
 /** Every start needs the first, every command that reads definitions or settings the second, every run the third. */
 const commandGroups: readonly ChunkGroup[] = [
-  { name: "main", roots: ["src/apps/cli/main.ts", "src/apps/cli/program/run-program.ts"] },
+  {
+    name: "main",
+    roots: ["packages/hosts/src/cli/main.ts", "packages/hosts/src/cli/program/run-program.ts"],
+  },
   {
     name: "core",
     roots: printing,
     sharedWith: [
-      "src/apps/commands/agents/agents-list.ts",
-      "src/apps/commands/mcp/mcp-list.ts",
-      "src/apps/commands/tasks/tasks.ts",
-      "src/runtime/project/project-teams.ts",
+      "packages/hosts/src/commands/agents/agents-list.ts",
+      "packages/hosts/src/commands/mcp/mcp-list.ts",
+      "packages/hosts/src/commands/tasks/tasks.ts",
+      "packages/core/src/kernel/project/project-teams.ts",
     ],
   },
   { name: "run", roots: printing },
@@ -195,8 +219,8 @@ const built = await Promise.all([
       permissions: "src/permissions.ts",
       model: "src/model.ts",
       mcp: "src/mcp.ts",
-      cluster: "src/cluster/index.ts",
-      testing: "src/testing/index.ts",
+      cluster: "packages/cluster/src/index.ts",
+      testing: "packages/testing/src/index.ts",
     },
     outdir: "dist/lib-chunks",
     legalComments: "inline",
@@ -210,7 +234,7 @@ const built = await Promise.all([
   }),
   build({
     ...shared,
-    entryPoints: ["src/apps/cli/main.ts"],
+    entryPoints: ["packages/hosts/src/cli/main.ts"],
     outdir: "dist/cli-chunks",
     legalComments: "inline",
     minifySyntax: true,
@@ -226,7 +250,7 @@ const built = await Promise.all([
   // The page of the studio, which only browsers load.
   build({
     absWorkingDir: root,
-    entryPoints: ["src/apps/studio/page/page.ts", "src/apps/studio/page/page.css"],
+    entryPoints: ["packages/hosts/src/studio/page/page.ts", "packages/hosts/src/studio/page/page.css"],
     outdir: "dist/studio",
     bundle: true,
     minify: true,
@@ -257,7 +281,4 @@ for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recur
 writeLicences(built.map(({ metafile }) => metafile));
 writeManual();
 buildWall();
-execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
-  cwd: root,
-  stdio: "inherit",
-});
+buildTypes();
