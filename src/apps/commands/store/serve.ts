@@ -2,12 +2,12 @@ import { openStore, storeFolder } from "../../../cluster/open-store.ts";
 import { type ServeSessionsOptions, serveSessions } from "../../../cluster/serve-sessions.ts";
 import type { Store, Worker } from "../../../cluster/store.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
+import type { StoreContext } from "../../shared/command-context.ts";
 import { createMemoryReturn } from "../../shared/create-memory-return.ts";
 import { folderOptionsOf } from "../../shared/flags.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { readAcceptedRights } from "../../shared/read-accepted-rights.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreContext } from "../../shared/with-store.ts";
 
 export interface ServeStoreOptions {
   readonly concurrency: string;

@@ -16,8 +16,8 @@ import type { JsonValue, LogEntry, Store } from "../../../cluster/store.ts";
 import { describeWorkspace } from "../../../cluster/workspace/workspace-plan.ts";
 import { isRecord } from "../../../foundation/json-record.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
+import type { StoreContext } from "../../shared/command-context.ts";
 import { cutTo, stripControlCharacters } from "../../shared/strip-control-characters.ts";
-import type { StoreContext } from "../../shared/with-store.ts";
 import { withStore } from "../../shared/with-store.ts";
 
 interface JsonOption {
