@@ -9,7 +9,7 @@ import {
   valuesOf,
 } from "../permissions/git/ask-repository.ts";
 import { type OwnGitCall, runOwnGit } from "../permissions/git/own-git.ts";
-import { noSubmodules } from "../permissions/shell/programs/git-command.ts";
+import { noSubmodules } from "../permissions/shell/programs/git-commands.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
 import {
   bounded,

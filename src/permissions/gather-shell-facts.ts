@@ -2,8 +2,7 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import { parseJson } from "../foundation/json-record.ts";
-import { type ResolvedProgram, resolveProgram } from "../foundation/resolve-program.ts";
-import { searchPathOutside } from "../foundation/search-path-outside.ts";
+import { type ResolvedProgram, resolveProgram, searchPathOutside } from "../foundation/resolve-program.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";

@@ -2,8 +2,13 @@ import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, kindOf, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { type PermissionMode, parseModeLoosely, permissionModes } from "../permissions/permission-policy.ts";
-import { formatRule, type PermissionRule, type RuleList, readRule } from "../permissions/rules/parse-rule.ts";
-import { warnOfRule } from "../permissions/rules/rule-warning.ts";
+import {
+  formatRule,
+  type PermissionRule,
+  type RuleList,
+  readRule,
+  warnOfRule,
+} from "../permissions/rules/parse-rule.ts";
 import { withoutEffect, wrongValue } from "./plain-settings.ts";
 import { disable, flag, textList, type ValueReader } from "./read-environment.ts";
 

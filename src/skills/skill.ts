@@ -1,8 +1,7 @@
 import { mayWiden } from "../definitions/agent-definition.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
-import { parseRule, type RuleList } from "../permissions/rules/parse-rule.ts";
-import { warnOfRule } from "../permissions/rules/rule-warning.ts";
+import { parseRule, type RuleList, warnOfRule } from "../permissions/rules/parse-rule.ts";
 import { builtinTools } from "../tools/grants/builtin-tools.ts";
 import { hasCommands } from "./skill-pieces.ts";
 

@@ -1,6 +1,9 @@
-import { gitChangingCommands } from "../../src/permissions/shell/programs/git-changing-commands.ts";
-import { diffOptions, logOptions } from "../../src/permissions/shell/programs/git-command.ts";
-import { gitReadingCommands } from "../../src/permissions/shell/programs/git-reading-commands.ts";
+import {
+  diffOptions,
+  gitChangingCommands,
+  gitReadingCommands,
+  logOptions,
+} from "../../src/permissions/shell/programs/git-commands.ts";
 import { awkOptions, tarOptions } from "../../src/permissions/shell/programs/judge-command.ts";
 import { gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
 import { jqOptions } from "../../src/permissions/shell/programs/judge-jq.ts";

@@ -1,9 +1,8 @@
 // @io
 import { spawnSync } from "node:child_process";
-import { findOwnProgram, withoutShims } from "../../foundation/resolve-program.ts";
+import { findOwnProgram, searchPathOutside, withoutShims } from "../../foundation/resolve-program.ts";
 import { type ProcessResult, type RunRequest, runProcess } from "../../foundation/run-process.ts";
-import { searchPathOutside } from "../../foundation/search-path-outside.ts";
-import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/hardened-git.ts";
+import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/git-commands.ts";
 
 /** What is started. */
 type Started = Pick<RunRequest, "file" | "arguments" | "sideInput">;

@@ -10,7 +10,6 @@ import {
   type PermissionRequest,
 } from "../../permissions/decide.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
-import type { AgentFiles } from "../../permissions/grants/accepted-files.ts";
 import { isInside, type PolicyRule } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { inOrder } from "../../permissions/rules/session-approvals.ts";
@@ -18,6 +17,7 @@ import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import { type CallSeal, findUnsealed, sealCall } from "../../permissions/seal-call.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Tool } from "../../tools/tool.ts";
+import type { AgentFiles } from "./accepted-files.ts";
 import type { TurnRights } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 

@@ -5,7 +5,6 @@ import { compactionThreshold } from "../../loop/compactor.ts";
 import type { CompactionPort } from "../../loop/loop-ports.ts";
 import { shortenText } from "../../loop/summarize-by-rule.ts";
 import type { Model, ModelFacts } from "../../model/model.ts";
-import type { AcceptedFiles } from "../../permissions/grants/accepted-files.ts";
 import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
 import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
 import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
@@ -25,6 +24,7 @@ import {
   resourceToolsOf,
   type SessionServers,
 } from "../servers/session-servers.ts";
+import type { AcceptedFiles } from "./accepted-files.ts";
 import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
 import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
 import { type ForkSkill, registeredHooks } from "./fork-skill.ts";

@@ -1,5 +1,5 @@
 import { askRepository } from "../../permissions/git/ask-repository.ts";
-import { type GitSetting, isPlainSetting, partsOf } from "../../permissions/git/plain-settings.ts";
+import { type GitSetting, isPlainSetting, partsOf } from "../../permissions/git/git-settings.ts";
 import type { WaitingPart } from "./waiting-parts.ts";
 
 interface GitQuestion {

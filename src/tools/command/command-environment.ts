@@ -2,8 +2,7 @@
 
 import { access, constants } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { withoutShims } from "../../foundation/resolve-program.ts";
-import { searchPathOutside } from "../../foundation/search-path-outside.ts";
+import { searchPathOutside, withoutShims } from "../../foundation/resolve-program.ts";
 import { isPublicVariable } from "../../permissions/shell/private-name.ts";
 
 interface CommandEnvironmentOptions {

@@ -3,8 +3,7 @@ import { matchesPattern } from "../../foundation/match-pattern.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import type { ToolEffect } from "../../foundation/tool-table.ts";
 import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissions/call-facts.ts";
-import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import { warnOfRule } from "../../permissions/rules/rule-warning.ts";
+import { parseRule, warnOfRule } from "../../permissions/rules/parse-rule.ts";
 import type { Tool } from "../tool.ts";
 import {
   knownToolNames,

@@ -1,10 +1,15 @@
 import type { Judgement, Place, TreeStep, UsedPath, Word } from "../model.ts";
 import { optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf } from "../word.ts";
-import { gitChangingCommands } from "./git-changing-commands.ts";
-import { type GitCommand, revisionPath, shown } from "./git-command.ts";
-import { gitReadingCommands } from "./git-reading-commands.ts";
-import { gitTransport } from "./git-transport.ts";
-import { hardenedGit, withoutFilters } from "./hardened-git.ts";
+import {
+  type GitCommand,
+  gitChangingCommands,
+  gitReadingCommands,
+  gitTransport,
+  hardenedGit,
+  revisionPath,
+  shown,
+  withoutFilters,
+} from "./git-commands.ts";
 import { environmentReason, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
 import { namedPaths, treeSteps } from "./tree-steps.ts";
 
