@@ -15,16 +15,21 @@ type WordMode = "argument" | "single" | "target";
 
 /** Expands a word as bash would, as far as that is certain before it runs; what is not becomes opaque or unknown. */
 export function expandWord(walk: Walk, word: SyntaxWord, scene: Scene, mode: WordMode = "argument"): Word[] {
+  if (word.parts === undefined && plainText.test(word.text)) {
+    spend(walk, 2 * word.text.length + 1);
+    return [plainWord(word.text)];
+  }
   spend(walk, word.text.length);
-  const parts = word.parts ?? [literalPart(word)];
+  const { text: source, value, pos, end } = word;
+  const parts = word.parts ?? [{ type: "Literal", text: source, value, pos, end } as const];
   if (parts.some((part) => part.type === "Literal" && strangeBlank.test(part.text)))
     markOpaque(walk, "it has spaces that bash does not take for spaces");
   if (continuesName(parts)) markOpaque(walk, "it is not clear where the name of a variable ends");
   const split = mode === "argument" ? splitValue(parts, scene) : undefined;
   const words =
-    split?.map((text) => ({ ...plainWord(text), source: word.text })) ??
+    split?.map((text) => ({ ...plainWord(text), source })) ??
     alternatives(walk, parts, scene, mode).flatMap((alternative) =>
-      expandParts(walk, alternative, { scene, mode, source: word.text }),
+      expandParts(walk, alternative, { scene, mode, source }),
     );
   spend(
     walk,
@@ -40,9 +45,8 @@ export function expandSingle(walk: Walk, word: SyntaxWord, scene: Scene, mode: W
 
 const strangeBlank = /[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]/;
 
-function literalPart(word: SyntaxWord): WordPart {
-  return { type: "Literal", text: word.text, value: word.value, pos: word.pos, end: word.end };
-}
+/** Text that bash takes as it is, in every place and dialect. */
+const plainText = /^[\w./:@%+,=-]+$/;
 
 /** A bare `$x` whose value is known is split at spaces. */
 function splitValue(parts: readonly WordPart[], { state }: Scene): readonly string[] | undefined {
@@ -130,7 +134,12 @@ function addPart(
       addQuoted(draft, part.value);
       return;
     case "AnsiCQuoted":
-      addAnsiC(walk, draft, part.text);
+      {
+        const value = decodeAnsiC(part.text);
+        if (value === undefined) markOpaque(walk, "an escape sequence is not understood");
+        if (value === undefined) addUnknown(draft, part.text, part.text, { loose: false, isOne: true });
+        else addText(draft, value);
+      }
       return;
     case "DoubleQuoted":
       addDoubleQuoted(walk, draft, part, scene);
@@ -215,15 +224,6 @@ function addLiteral(
   if (!alone || !/^~[\w.+-]*(?:\/[\w./-]*)?$/.test(source))
     markOpaque(walk, "it is not clear whose home directory is meant");
   addUnknown(draft, source, source, { loose: false, isOne: true });
-}
-
-function addAnsiC(walk: Walk, draft: WordDraft, source: string): void {
-  const value = decodeAnsiC(source);
-  if (value !== undefined) addText(draft, value);
-  else {
-    markOpaque(walk, "an escape sequence is not understood");
-    addUnknown(draft, source, source, { loose: false, isOne: true });
-  }
 }
 
 function addDoubleQuoted(walk: Walk, draft: WordDraft, { parts }: DoubleQuotedPart, scene: Scene): void {
@@ -460,7 +460,6 @@ function emptyDraft(): WordDraft {
 
 function finishWord(draft: WordDraft, source: string): Word {
   flush(draft);
-
   const { text, value, path, literal, loose, isOne, pathKnown, glob, rendered, numeric, environment } = draft;
   return {
     text,
