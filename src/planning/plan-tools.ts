@@ -2,7 +2,7 @@ import type { MemoryPlace } from "../context/memory-place.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import type { ToolName } from "../foundation/tool-table.ts";
 import { mcpServerPart } from "../permissions/call-facts.ts";
-import { decide, describeRule, type PermissionPolicy, removesTool } from "../permissions/decide.ts";
+import { allowsTool, describeRule, type PermissionPolicy, removesTool } from "../permissions/decide.ts";
 import type { PolicyRule, ToolScopes } from "../permissions/permission-policy.ts";
 import { type AvailableTool, removedTools } from "../tools/grants/match-tools.ts";
 import {
@@ -295,8 +295,7 @@ function refuseSearch({ maySearch, model, canSearch }: SearchFacts): string | un
 
 /** Whether rules and mode allow the provider's own web search. */
 export function allowsSearch({ toolScopes: _scopes, ...rights }: PermissionPolicy): boolean {
-  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
-  return decide(call, rights).type === "allow";
+  return allowsTool(webSearchName, "network", rights);
 }
 
 export interface SearchFacts {

@@ -6,7 +6,7 @@ import {
   type ModelSelection,
   selectSubagentModel,
 } from "../model/select-subagent-model.ts";
-import { type ChildWishes, childPolicy } from "../permissions/build-policy.ts";
+import { childPolicy, type RequestedRights } from "../permissions/build-policy.ts";
 import type { PermissionMode, PermissionPolicy, PolicyRule } from "../permissions/permission-policy.ts";
 import type { AvailableTool } from "../tools/grants/match-tools.ts";
 import type { GrantedTool, ToolGrant } from "../tools/grants/tool-grants.ts";
@@ -90,7 +90,7 @@ export function planRights(
   const background = placed.background && facts.backgroundAttended !== true;
   const above = request.team === undefined ? parent.policy : policyForMembers(parent.policy);
   const memory = memoryFacts(definition, facts.memory);
-  const wishes: ChildWishes = {
+  const wishes: RequestedRights = {
     ...callMode(request, facts.earlier),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
     projectMayWiden: definition.permissionMode !== undefined && mayWiden(definition.source, facts.trusted),
@@ -148,7 +148,7 @@ export function withSkill(policy: PermissionPolicy, skill: SkillOfSpawn | undefi
   return { ...policy, allow: [...policy.allow, ...skill.allow], deny: [...policy.deny, ...skill.deny] };
 }
 
-function modeOrigin(mode: PermissionMode, parent: PermissionMode, { call }: ChildWishes): string {
+function modeOrigin(mode: PermissionMode, parent: PermissionMode, { call }: RequestedRights): string {
   if (mode === parent) return "the parent";
   return call?.mode === mode ? "the call" : "the definition";
 }
@@ -289,7 +289,7 @@ function taskFirst(task: string, words: string): string {
 export function callMode(
   { mode, origin }: Pick<SpawnRequest, "mode" | "origin">,
   earlier: Pick<EarlierRun, "mode"> | undefined,
-): Pick<ChildWishes, "call"> {
+): Pick<RequestedRights, "call"> {
   if (mode !== undefined) return { call: { mode, by: origin } };
   return earlier?.mode === undefined ? {} : { call: { mode: earlier.mode, by: "model" } };
 }

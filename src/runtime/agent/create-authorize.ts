@@ -2,14 +2,13 @@ import { abortable } from "../../foundation/abortable.ts";
 import { isRecord, quote } from "../../foundation/json-record.ts";
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import type { AskingAgent } from "../../permissions/approver.ts";
-import {
-  type DecideOptions,
-  type Decision,
-  decide,
-  type PermissionPolicy,
-  type PermissionRequest,
+import type {
+  DecideOptions,
+  Decision,
+  PermissionPolicy,
+  PermissionRequest,
 } from "../../permissions/decide.ts";
-import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
+import { decideCall } from "../../permissions/gate.ts";
 import { isInside, type PolicyRule } from "../../permissions/permission-policy.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { inOrder } from "../../permissions/rules/session-approvals.ts";
@@ -158,14 +157,14 @@ async function judgeCall(
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
-  const request = await gatherCallFacts(call, {
-    policy,
+  const decided = await decideCall(call, policy, {
     directory: directory(),
     searchPath: dependencies.searchPath?.(),
+    attended,
+    parks: askPerson?.parks === true,
+    ...(hooks === undefined ? {} : { hooks }),
   });
-  const parks = askPerson?.parks === true;
-  const decision = decide(request, policy, { attended, parks, ...(hooks === undefined ? {} : { hooks }) });
-  return { ...decision, request, policy, hooks };
+  return { ...decided, policy, hooks };
 }
 
 interface Asking {

@@ -5,8 +5,8 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { readEarlierPlans } from "../../journal/journaled-plan.ts";
 import { lookUpModel } from "../../model/look-up-model.ts";
 import type { Model } from "../../model/model.ts";
-import { decide, type PermissionPolicy } from "../../permissions/decide.ts";
-import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
+import type { PermissionPolicy } from "../../permissions/decide.ts";
+import { decideCall } from "../../permissions/gate.ts";
 import { parsePermissionMode } from "../../permissions/permission-policy.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SpawnRequest } from "../../planning/spawn-request.ts";
@@ -253,8 +253,7 @@ async function judge(
   const read = checked?.success === true ? checked.data : input;
   const paths = tool.pathsOf?.(read, directory, policy.home) ?? [];
   const call = { tool: tool.name, effect: tool.effect, input: read, paths };
-  const request = await gatherCallFacts(call, { policy, directory });
-  return decide(request, policy, { attended: true });
+  return decideCall(call, policy, { directory, attended: true });
 }
 
 const maxInput = 120;

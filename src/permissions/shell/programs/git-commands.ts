@@ -24,7 +24,7 @@ export interface GitCommand {
 const none = (): readonly Word[] => [];
 const never = (): boolean => false;
 const always = (): boolean => true;
-const calm = (): undefined => undefined;
+const noReason = (): undefined => undefined;
 
 function command(options: string, rest: Partial<GitCommand> = {}): GitCommand {
   return {
@@ -32,8 +32,8 @@ function command(options: string, rest: Partial<GitCommand> = {}): GitCommand {
     readOnly: never,
     reads: none,
     writes: none,
-    caution: calm,
-    named: calm,
+    caution: noReason,
+    named: noReason,
     shows: never,
     hardening: [],
     ...rest,
@@ -97,7 +97,7 @@ const showsSignatures = ({ options }: ScannedWords): string | undefined =>
 export const revisionPath = /^(?::[0-3]:|[^:]*:)(?![:/(!^]|[0-3]:)(.+)$/s;
 
 /** What is shown may be a file: a path, or `REV:path` one of the past. */
-export const shown = ({ operands }: ScannedWords, repository?: string): readonly Word[] =>
+export const shownPaths = ({ operands }: ScannedWords, repository?: string): readonly Word[] =>
   operands.flatMap((word) => {
     const past = revisionPath.exec(word.text)?.[1];
     if (past === undefined) return [word];
@@ -129,11 +129,11 @@ const listsNames = (scanned: ScannedWords): boolean =>
   );
 
 /** `ext::command` is an address that starts a program. */
-const address = ({ operands }: ScannedWords): string | undefined =>
+const checkRemote = ({ operands }: ScannedWords): string | undefined =>
   operands.some(({ text, literal }) => !literal || /^[\w+-]+::|^-/.test(text))
     ? "the address may start a program"
     : undefined;
-const first =
+const hasSubcommand =
   (...names: string[]) =>
   ({ operands }: ScannedWords): boolean =>
     names.includes(operands[0]?.text ?? "");
@@ -197,7 +197,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "diff",
     reader(`${diffOptions}q cached staged merge-base no-index 1 2 3 0 base ours theirs`, {
-      reads: shown,
+      reads: shownPaths,
       shows: (scanned) => !listsNames(scanned) || printsPatch(scanned),
       hardening: [...noPrograms, noSubmodules],
     }),
@@ -206,7 +206,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     "log",
     reader(`${diffOptions}${logOptions}L: clear-decorations`, {
       reads: (scanned, repository) => [
-        ...shown(scanned, repository),
+        ...shownPaths(scanned, repository),
         ...valuesOf(scanned, "L").map(tracedFile),
       ],
       shows: printsPatch,
@@ -216,20 +216,20 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "show",
     reader(`${diffOptions}${logOptions}`, {
-      reads: shown,
+      reads: shownPaths,
       shows: (scanned) => !listsNames(scanned) || printsPatch(scanned),
       hardening: noPrograms,
     }),
   ],
   [
     "whatchanged",
-    reader(`${diffOptions}${logOptions}`, { reads: shown, shows: printsPatch, hardening: noPrograms }),
+    reader(`${diffOptions}${logOptions}`, { reads: shownPaths, shows: printsPatch, hardening: noPrograms }),
   ],
   [
     "reflog",
     reader(reflogOptions, {
       shows: ({ unclear }) => unclear !== undefined,
-      readOnly: (scanned) => scanned.operands.length === 0 || first("show")(scanned),
+      readOnly: (scanned) => scanned.operands.length === 0 || hasSubcommand("show")(scanned),
       hardening: noPrograms,
       verb: "may",
     }),
@@ -246,14 +246,14 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     "diff-tree",
     reader(`${diffOptions}r root m v no-commit-id always pretty? format?`, {
       shows: printsPatch,
-      reads: shown,
+      reads: shownPaths,
       hardening: noPrograms,
     }),
   ],
   ...["diff-index", "diff-files"].map((name): [string, GitCommand] => [
     name,
     reader(`${diffOptions}${name === "diff-index" ? "cached m merge-base" : "q 0 1 2 3 base ours theirs"}`, {
-      reads: shown,
+      reads: shownPaths,
       shows: printsPatch,
       hardening: [...noPrograms, noSubmodules],
     }),
@@ -263,10 +263,10 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     reader(
       "L: l t s e p w c b n f M? C? porcelain line-porcelain incremental root show-stats date: since: color-lines color-by-age " +
         "show-email show-name show-number abbrev? progress no-progress score-debug minimal ignore-rev: contents:<! ignore-revs-file:<! S:<! reverse",
-      { reads: shown, hardening: ["--no-textconv"] },
+      { reads: shownPaths, hardening: ["--no-textconv"] },
     ),
   ],
-  ["annotate", reader("L: l t e p date:", { reads: shown, hardening: ["--no-textconv"] })],
+  ["annotate", reader("L: l t e p date:", { reads: shownPaths, hardening: ["--no-textconv"] })],
   [
     "grep",
     reader(
@@ -276,7 +276,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
         "a text I max-depth: r recursive no-recursive threads: no-textconv exclude-standard O?! open-files-in-pager?! f:<! textconv! no-index! ext-grep!",
       {
         reads: (scanned, repository) =>
-          shown(
+          shownPaths(
             { ...scanned, operands: scanned.operands.slice(hasOption(scanned, "e") ? 0 : 1) },
             repository,
           ),
@@ -287,7 +287,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "cat-file",
     reader("t s e p mailmap use-mailmap no-mailmap textconv! filters! batch?! batch-check?!", {
-      reads: shown,
+      reads: shownPaths,
       shows: (scanned) => !hasOption(scanned, "t", "s", "e"),
     }),
   ],
@@ -368,7 +368,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     command("v verbose all push", {
       readOnly: ({ operands }) =>
         operands.length === 0 || (operands.length === 2 && operands[0]?.text === "get-url"),
-      caution: address,
+      caution: checkRemote,
       named: ({ operands: [verb] }) =>
         verb === undefined || /^(?:get-url|show)$/.test(verb.text)
           ? undefined
@@ -378,7 +378,8 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "stash",
     command(`${diffOptions}${logOptions}k keep-index no-keep-index include-untracked message: index`, {
-      readOnly: (scanned) => first("list", "show")(scanned) && hasOnly(scanned, diffOptions + logOptions),
+      readOnly: (scanned) =>
+        hasSubcommand("list", "show")(scanned) && hasOnly(scanned, diffOptions + logOptions),
       shows: printsPatch,
       hardening: noPrograms,
       verb: "must",
@@ -388,7 +389,7 @@ export const gitReadingCommands: readonly (readonly [string, GitCommand])[] = [
     "worktree",
     command(`${listing}b: B: d f force detach checkout no-checkout lock reason: track no-track`, {
       readOnly: (scanned) =>
-        scanned.operands.length === 1 && first("list")(scanned) && hasOnly(scanned, listing),
+        scanned.operands.length === 1 && hasSubcommand("list")(scanned) && hasOnly(scanned, listing),
       verb: "must",
       writes: ({ operands }) => (operands[0]?.text === "add" ? operands.slice(1, 2) : []),
     }),
@@ -415,34 +416,34 @@ const dumpers = new Set(["difftool", "fast-export", "checkout-index"]);
 export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
   [
     "fetch",
-    command(`${transport}${receiving}j: jobs: n u multiple atomic P prune-tags`, { caution: address }),
+    command(`${transport}${receiving}j: jobs: n u multiple atomic P prune-tags`, { caution: checkRemote }),
   ],
   [
     "pull",
     command(
       `${transport}${receiving}j? jobs? n s: strategy: X: strategy-option: rebase? r? no-rebase ff no-ff ff-only autostash no-autostash commit no-commit no-edit edit stat squash allow-unrelated-histories`,
-      { caution: (scanned) => address(scanned) ?? strategyRisk(scanned) },
+      { caution: (scanned) => checkRemote(scanned) ?? strategyRisk(scanned) },
     ),
   ],
   [
     "push",
     command(
       `${transport}receive-pack:! exec:! recurse-submodules: no-recurse-submodules n dry-run tags prune all f force set-upstream u atomic repo:! force-with-lease? force-if-includes d delete mirror follow-tags no-verify verify thin porcelain signed?`,
-      { caution: address },
+      { caution: checkRemote },
     ),
   ],
   [
     "ls-remote",
     command(
       "upload-pack:! exec:! o: server-option: q quiet t tags heads refs exit-code get-url symref sort: h",
-      { caution: address },
+      { caution: checkRemote },
     ),
   ],
   [
     "clone",
     command(
       `${transport}upload-pack:! server-option: depth: j: jobs: recurse-submodules?! no-tags shallow-since: shallow-exclude: n u:! c:! config:! template:! b: branch: single-branch no-single-branch reference: separate-git-dir:> recursive! l local no-hardlinks s shared! bare mirror origin: no-checkout filter: sparse`,
-      { caution: address, writes: ({ operands }) => operands.slice(1, 2) },
+      { caution: checkRemote, writes: ({ operands }) => operands.slice(1, 2) },
     ),
   ],
   [
@@ -469,7 +470,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
     "bisect",
     command("", {
       caution: (scanned) =>
-        first("start", "good", "bad", "new", "old", "skip", "reset", "log", "next", "terms")(scanned)
+        hasSubcommand("start", "good", "bad", "new", "old", "skip", "reset", "log", "next", "terms")(scanned)
           ? undefined
           : "git bisect starts a program",
     }),
@@ -481,7 +482,7 @@ export const gitChangingCommands: readonly (readonly [string, GitCommand])[] = [
         "no-single-branch recommend-shallow no-recommend-shallow progress filter:",
       {
         caution: (scanned) =>
-          first("status", "summary", "update", "init", "sync")(scanned)
+          hasSubcommand("status", "summary", "update", "init", "sync")(scanned)
             ? undefined
             : "git submodule starts programs or fetches other repositories",
       },

@@ -7,7 +7,7 @@ import {
   gitTransport,
   hardenedGit,
   revisionPath,
-  shown,
+  shownPaths,
   withoutFilters,
 } from "./git-commands.ts";
 import { environmentReason, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
@@ -118,7 +118,7 @@ function pastPaths(scanned: ScannedWords, repository: string | undefined): reado
   const operands = [...scanned.operands, ...values].filter(
     ({ literal, text }) => literal && revisionPath.test(text),
   );
-  return shown({ ...scanned, operands }, repository).filter((word) => !operands.includes(word));
+  return shownPaths({ ...scanned, operands }, repository).filter((word) => !operands.includes(word));
 }
 
 /** Where the last operand is a folder, it receives the others by their names. */
