@@ -9,7 +9,7 @@ import type { PolicyFacts } from "../permissions/build-policy.ts";
 import type { PolicyRule } from "../permissions/decide.ts";
 import { createMayLoad, type MayLoad } from "../permissions/may-load.ts";
 import { isInside } from "../permissions/permission-policy.ts";
-import { type RuleList, parseRule, warnOfRule } from "../permissions/rules/parse-rule.ts";
+import { parseRule, type RuleList, warnOfRule } from "../permissions/rules/parse-rule.ts";
 import { type LimitFacts, type LimitSettings, readLimitSettings } from "../planning/limit-plan.ts";
 import { type ModeWishes, planSession, type SessionFacts } from "../planning/plan-session.ts";
 import type { RunPlan } from "../planning/plan-tools.ts";
