@@ -16,8 +16,9 @@ export const importTable = readTable(`
   config/skills       | all of config/agents, config/agents
   config/instructions | all of config/skills, config/skills
   core/conversation   |
+  core/protocol       | core/conversation
   core/hooks          |
-  core/models         | core/conversation, core/hooks
+  core/models         | core/conversation, core/protocol, core/hooks
   core/tools          | all of core/models, core/models
   core/mcp            | all of core/tools, core/tools
   core/context        | all of core/mcp, core/mcp
@@ -33,7 +34,7 @@ export const importTable = readTable(`
 `);
 
 /** What of core hosts may import: they are users of the kernel. */
-export const hostImports: readonly string[] = ["core/kernel", "core/conversation"];
+export const hostImports: readonly string[] = ["core/kernel", "core/conversation", "core/protocol"];
 
 /** Files and folders of packages/hosts that import more until the kernel answers what they ask; this list only shrinks. */
 export const hostExceptions = readTable(`

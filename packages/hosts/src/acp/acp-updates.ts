@@ -2,10 +2,10 @@ import type { SessionUpdate, ToolCallContent, ToolKind } from "@agentclientproto
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
 import type { Message, ToolResultBlock, ToolUseBlock } from "@retinue/core/conversation/message.ts";
-import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
+import type { WireEvent } from "@retinue/core/protocol/agent-event.ts";
 
 /** What an editor is notified of when something happens in a run; many events are nothing to it. */
-export function acpUpdates(event: RunEvent): readonly SessionUpdate[] {
+export function acpUpdates(event: WireEvent): readonly SessionUpdate[] {
   switch (event.type) {
     case "model-streamed":
       if (event.event.type === "text-delta") return [agentText(event.event.text)];
