@@ -241,7 +241,7 @@ const built = await Promise.all([
     // Less to read at each start; names stay, so that stack traces can be understood.
     minifyWhitespace: true,
     // The first finds its binary beside itself; the others are there only for those who name a store.
-    external: ["@vscode/ripgrep", "pg", "@dbos-inc/dbos-sdk"],
+    external: ["@vscode/ripgrep", "pg"],
     plugins: [requiredBuiltins, plainBuiltins, plainHeaders],
     banner: {
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
