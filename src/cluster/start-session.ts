@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import { parseModelReference } from "../model/select-subagent-model.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
 import type { SessionOptions } from "../runtime/options/runtime-options.ts";
 import type { Session } from "../runtime/session.ts";
 import { queueNeed } from "./serve-agents.ts";
@@ -84,7 +83,7 @@ export async function startSession(store: Store, request: SessionRequest): Promi
 
 /** The plan of a main agent as it travels. */
 export interface PlannedMain {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** The model that settings or variables here name; absent where nothing does, so that the worker chooses. */
   readonly model?: string;
 }

@@ -2,20 +2,19 @@ import { createHash } from "node:crypto";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
 import { type PermissionMode, parsePermissionMode } from "../permissions/permission-policy.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
 import type { GrantedTool } from "../tools/grants/tool-grants.ts";
 
 /**
  * A plan as it is kept: the prompt's texts only by length and hash, because they are long and made anew each time, and of
  * the definition only where it is, because its server configurations may hold secrets.
  */
-export type JournaledPlan = Omit<RunPlan | ChildPlan, "system" | "definition"> & {
+export type JournaledPlan = Omit<AgentPlan | ChildPlan, "system" | "definition"> & {
   readonly system: readonly { readonly length: number; readonly sha256: string }[];
   readonly definition?: Pick<ChildPlan["definition"], "name" | "source">;
 };
 
-export function journalPlan(plan: RunPlan | ChildPlan): JournaledPlan {
+export function journalPlan(plan: AgentPlan | ChildPlan): JournaledPlan {
   const { definition, ...rest } = { definition: undefined, ...plan };
   return {
     ...rest,

@@ -15,8 +15,8 @@ import {
 } from "../model/select-subagent-model.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
+import type { Decided } from "../planning/agent-plan.ts";
 import { readLimitSettings } from "../planning/limit-plan.ts";
-import type { Decided } from "../planning/plan-tools.ts";
 import { commandNotice } from "../tasks/end-notice.ts";
 import { findEndedTask } from "../tasks/find-ended-task.ts";
 import { createAgentTaskSource } from "../tasks/open-agent-output.ts";

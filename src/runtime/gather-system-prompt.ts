@@ -11,7 +11,7 @@ import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import type { PolicyRule } from "../permissions/permission-policy.ts";
 import { parseRule } from "../permissions/rules/parse-rule.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import { readSandboxSettings } from "../tools/sandbox/sandbox.ts";
 import type { PreloadedSkills, SessionSkills } from "./agent/session-skills.ts";
 import type { SessionSetup } from "./options/runtime-options.ts";

@@ -4,9 +4,12 @@ import type { DiscoveredAgents } from "../definitions/discover-agents.ts";
 import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ModelFacts } from "../model/model.ts";
-import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
-import type { RunPlan } from "../planning/plan-tools.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { AgentPlan, ChildPlan } from "../planning/agent-plan.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
+import type { ChildPlanned } from "../planning/plan-agent.ts";
+
+export type { AgentPlan as RunPlan } from "../planning/agent-plan.ts";
+
 import type { Skill } from "../skills/skill.ts";
 import type { TaskManager } from "../tasks/task-manager.ts";
 import type { Tool } from "../tools/tool.ts";
@@ -20,7 +23,6 @@ import type { SessionServer } from "./servers/session-servers.ts";
 import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
 
 export type { ModelFacts } from "../model/model.ts";
-export type { RunPlan } from "../planning/plan-tools.ts";
 export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
 export { commandEndNotice } from "../tasks/end-notice.ts";
 export type { TaskEvent } from "../tasks/task-manager.ts";
@@ -29,7 +31,7 @@ export type { TaskView } from "../tools/task-source.ts";
 /** One conversation with the main agent, over any number of prompts. */
 export interface Session<Output = unknown> extends AsyncDisposable {
   readonly id: string;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** What is known of the model that answers. */
   readonly model: ModelFacts;
   /** Agents, settings and plugins as they were found when the session was opened. */

@@ -22,7 +22,7 @@ import {
   transcriptEvents,
 } from "../journal/transcript-writer.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
-import type { ChildPlan } from "../planning/plan-run.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
 import { replaceWholeFile } from "../storage/create-whole-file.ts";
 import type { Durability } from "../storage/durability.ts";
 import { openAgentOutput } from "./open-agent-output.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
 import { describeAgents } from "../definitions/describe-agents.ts";
 import { parsePermissionMode, permissionModes } from "../permissions/permission-policy.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import { builtinTool } from "../tools/builtin/builtin-tool.ts";
 import type { SpawnRule } from "../tools/grants/tool-grants.ts";
 import { jsonSchemaOf } from "../tools/json-schema-of.ts";

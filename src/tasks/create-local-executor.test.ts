@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { generalPurpose } from "../definitions/builtin/general-purpose.ts";
-import { type ChildPlan, plannedDefinition } from "../planning/plan-run.ts";
+import { type ChildPlan, plannedDefinition } from "../planning/agent-plan.ts";
 import { barePorts } from "../testing/bare-ports.ts";
 import { describeExecutorContract } from "../testing/describe-executor-contract.ts";
 import { createScriptedModel } from "../testing/scripted-model.ts";

@@ -1,6 +1,6 @@
 import type { JsonRecord } from "../foundation/json-record.ts";
 import type { ChosenModel } from "../model/select-subagent-model.ts";
-import type { EarlierRun } from "../planning/spawn-request.ts";
+import type { EarlierRun } from "../planning/agent-request.ts";
 import { readLines } from "../storage/read-lines.ts";
 import type { KnownChild } from "./child-record.ts";
 import { type ChildRun, foldChildRun } from "./child-run.ts";

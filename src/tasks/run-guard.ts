@@ -3,7 +3,7 @@ import { RetinueError } from "../foundation/retinue-error.ts";
 import { type LimitReached, type LoopLimits, limitError } from "../loop/loop-ports.ts";
 import { createAttemptUsage } from "../model/attempt-usage.ts";
 import type { Model } from "../model/model.ts";
-import type { RunLimits } from "../planning/plan-tools.ts";
+import type { RunLimits } from "../planning/agent-plan.ts";
 import { type Amount, actualAmount, createNeedEstimator } from "./need-estimator.ts";
 import type { AgentBudget, TreeBudget } from "./tree-budget.ts";
 import type { Stopwatch } from "./watch-run.ts";

@@ -4,8 +4,9 @@ import type { EventSink, RunEvent, RunTotals } from "../conversation/run-event.t
 import type { WaitClock } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ReportedEvent } from "../journal/transcript-writer.ts";
-import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { ChildPlan } from "../planning/agent-plan.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
+import type { ChildPlanned } from "../planning/plan-agent.ts";
 import {
   concludeTask,
   driveTask,

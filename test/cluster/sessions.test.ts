@@ -28,7 +28,7 @@ import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.t
 import { sessionFiles } from "../../src/journal/session-files.ts";
 import type { ModelRequest } from "../../src/model/model.ts";
 import type { Approver } from "../../src/permissions/approver.ts";
-import type { RunPlan } from "../../src/planning/plan-tools.ts";
+import type { AgentPlan } from "../../src/planning/agent-plan.ts";
 import { createRuntime } from "../../src/runtime/create-runtime.ts";
 import { becomes } from "../../src/testing/becomes.ts";
 import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
@@ -468,7 +468,7 @@ describe.skipIf(postgres.missing !== "")(`sessions on workers${postgres.missing}
     expect(planned?.record).toMatchObject({
       plan: { plan: { maxTurns: { value: 7 }, policy: { mode: "default" }, directory: cwd } },
     });
-    const { plan } = (planned?.record as unknown as { plan: { plan: RunPlan } }).plan;
+    const { plan } = (planned?.record as unknown as { plan: { plan: AgentPlan } }).plan;
     const own = { ...plan, tools: plan.tools.filter(({ name }) => name !== "Read") };
     const merged = withinWorker(
       plan,

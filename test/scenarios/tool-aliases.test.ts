@@ -3,7 +3,7 @@ import { toolAliases, toolFacts } from "../../src/foundation/tool-table.ts";
 import { matchSubject } from "../../src/hooks/match-subject.ts";
 import { decide, type PermissionPolicy, removesTool } from "../../src/permissions/decide.ts";
 import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
-import { chooseTools } from "../../src/planning/plan-session.ts";
+import { chooseTools } from "../../src/planning/plan-tools.ts";
 import { sessionRules } from "../../src/runtime/session-rules.ts";
 import { readPermissions } from "../../src/settings/permission-settings.ts";
 import { mergeSettings } from "../../src/settings/settings-layer.ts";

@@ -5,10 +5,9 @@ import { shippedAliases } from "../../src/model/select-subagent-model.ts";
 import type { McpIdentity } from "../../src/permissions/call-facts.ts";
 import type { PolicyRule } from "../../src/permissions/decide.ts";
 import { parsePermissionMode } from "../../src/permissions/permission-policy.ts";
+import type { AgentPlan } from "../../src/planning/agent-plan.ts";
 import { inWorktree } from "../../src/planning/in-worktree.ts";
-import { planRun } from "../../src/planning/plan-run.ts";
-import { planSession } from "../../src/planning/plan-session.ts";
-import type { RunPlan } from "../../src/planning/plan-tools.ts";
+import { planAgent } from "../../src/planning/plan-agent.ts";
 import type { MergedSettings, SourcedRule } from "../../src/settings/settings-layer.ts";
 import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
 import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
@@ -20,7 +19,7 @@ import { fieldsOf, isTrusted, texts } from "./case-settings.ts";
 import type { Fields, Roots, SecurityCase } from "./security-case.ts";
 
 /** A run as the product plans it, or why there is none. */
-export type CasePlan = { readonly type: "plan"; readonly plan: RunPlan } | { readonly type: "refused" };
+export type CasePlan = { readonly type: "plan"; readonly plan: AgentPlan } | { readonly type: "refused" };
 
 /** Plans the run whose call a case is about: that of the main agent, or of a child of it. */
 export async function planCase(
@@ -53,9 +52,12 @@ function planMain(testCase: SecurityCase, settings: MergedSettings, { roots, tru
   const isLaunched = wished === "bypassPermissions" && context["hostAllowsBypass"] === false;
   const asked = wished === "default" || isLaunched ? undefined : wished;
   const sandbox = sandboxRights(plain.sandbox);
-  const planned = planSession(
-    { sessionId: "s", agentId: "main", ...tools, ...(asked === undefined ? {} : { permissionMode: asked }) },
+  const planned = planAgent(
+    { origin: "program", ...tools, ...(asked === undefined ? {} : { mode: asked }) },
     {
+      sessionId: "s",
+      agentId: "main",
+      chosenModel: { id: "claude-opus-4-8" },
       ...(definition === undefined ? {} : { definition }),
       model: { value: "claude-opus-4-8", from: "the call" },
       available: availableTools(testCase),
@@ -106,7 +108,7 @@ function fromSettings({ rule, source }: SourcedRule): PolicyRule {
 
 async function planChild(
   testCase: SecurityCase,
-  parent: RunPlan,
+  parent: AgentPlan,
   { settings, roots, trusted }: Place & { readonly settings: MergedSettings },
 ): Promise<CasePlan> {
   const { context = {} } = testCase;
@@ -115,7 +117,7 @@ async function planChild(
   if (definition === undefined) return { type: "refused" };
   const memory = await findCaseMemory(definition, trusted, roots);
   const background = spawn["run_in_background"] ?? context["background"];
-  const planned = planRun(
+  const planned = planAgent(
     {
       description: "d",
       prompt: "p",
@@ -127,7 +129,6 @@ async function planChild(
       definition,
       agentId: "a1b2c3",
       parent,
-      parentModel: { id: "claude-opus-4-8" },
       aliases: shippedAliases,
       available: availableTools(testCase),
       system: [],

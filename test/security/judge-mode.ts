@@ -1,6 +1,6 @@
 import { childMode } from "../../src/permissions/build-policy.ts";
 import { type PermissionMode, parsePermissionMode } from "../../src/permissions/permission-policy.ts";
-import { decideMode } from "../../src/planning/plan-session.ts";
+import { decideMode } from "../../src/planning/decide-mode.ts";
 import { readSettings } from "../../src/settings/settings.ts";
 import { mergeSettings } from "../../src/settings/settings-layer.ts";
 import { caseAgent } from "./case-agent.ts";

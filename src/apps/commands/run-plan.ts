@@ -3,7 +3,7 @@ import { isAbsolute, relative, resolve, sep } from "node:path";
 import { checkWorkingFolder } from "../../foundation/find-working-folder.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { planWithin } from "../../runtime/plan-within.ts";
-import { type ChildPlan, readChildPlan, treeLimitsOf } from "../../runtime/project/plan-origins.ts";
+import { type ChildPlan, readAgentPlan, treeLimitsOf } from "../../runtime/project/plan-origins.ts";
 import { createPrinter, printFailure } from "../print/create-printer.ts";
 import { type CommandContext, misuse } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
@@ -155,7 +155,7 @@ function readPlan(file: string, text: string): ChildPlan {
     const why = error instanceof Error ? error.message : String(error);
     throw new RetinueError("plan-invalid", `${file} is not valid JSON: ${why}`, { advice });
   }
-  const reading = readChildPlan(value);
+  const reading = readAgentPlan(value, "child");
   if (reading.type === "plan") return reading.plan;
   const { at, expected, found } = reading;
   const where = at === "" ? "the file" : `\`${at}\``;

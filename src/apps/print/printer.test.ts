@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
 import { noUsage } from "../../conversation/usage.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import { startedTask } from "../../tasks/drive-task.ts";
 import type { CliHost } from "../shared/cli-host.ts";
 import { describeCall } from "../shared/describe-call.ts";
@@ -34,7 +34,7 @@ describe("what is shown on stderr", () => {
   it("notes of the plan are reported, but none twice", () => {
     const { view, text } = watch(false, ["said before"]);
     // Nothing else of the plan is read.
-    view.begin({ notes: ["said before", "new"] } as unknown as RunPlan);
+    view.begin({ notes: ["said before", "new"] } as unknown as AgentPlan);
     expect(text()).toBe("note: new\n");
   });
 

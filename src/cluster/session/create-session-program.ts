@@ -1,9 +1,8 @@
 // @io
 import type { ApprovalAnswer } from "../../permissions/approver.ts";
 import type { PermissionMode } from "../../permissions/permission-policy.ts";
+import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
 import { treeLimitsOf } from "../../planning/limit-plan.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
 import { type AcceptedRight, acceptableRights, narrowDefinition } from "../../planning/within-own-rights.ts";
 import { planWithin } from "../../runtime/plan-within.ts";
 import { resultText } from "../../tasks/result-text.ts";
@@ -103,7 +102,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
 /** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
 function withinAccepted(
   given: TravellingOptions,
-  decided: RunPlan | undefined,
+  decided: AgentPlan | undefined,
   accepts: readonly AcceptedRight[],
 ): { readonly options: TravellingOptions; readonly mode?: PermissionMode; readonly cut: readonly string[] } {
   const { permissionMode, skipPermissions, allowedTools = [], ...rest } = given;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RunEvent } from "../../conversation/run-event.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
+import type { ChildPlan } from "../../planning/agent-plan.ts";
 import { stoppedEnding } from "../../runtime/run-handle.ts";
 import type { Executor } from "../../tasks/task-manager.ts";
 import type { AgentContext } from "../agent-program.ts";

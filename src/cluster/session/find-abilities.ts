@@ -7,7 +7,7 @@ import {
   findProvider,
   knownProviders,
 } from "../../model/provider-entry.ts";
-import type { ProgramFunction } from "../../planning/plan-run.ts";
+import type { ProgramFunction } from "../../planning/agent-plan.ts";
 import { createRuntime } from "../../runtime/create-runtime.ts";
 import { anyModelNeed, functionNeeds, providerNeed, serverNeed } from "./plan-needs.ts";
 import { planFormat } from "./session-plan.ts";

@@ -1,6 +1,6 @@
 import { knownProviders } from "../../model/provider-entry.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
-import type { ChildPlan, ProgramFunction } from "../../planning/plan-run.ts";
+import type { ChildPlan, ProgramFunction } from "../../planning/agent-plan.ts";
 
 /** A model of whichever provider: what a session needs that names none. */
 export const anyModelNeed = "model";

@@ -4,7 +4,7 @@ import { isRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ModelFacts } from "../../model/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { AcceptedRight } from "../../planning/within-own-rights.ts";
 import { createRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import type { AgentsInput, RuntimeOptions } from "../../runtime/options/runtime-options.ts";
@@ -270,11 +270,11 @@ function createFence(
 export interface SessionOpened {
   readonly type: "session-opened";
   readonly model: ModelFacts;
-  readonly decidedModel: RunPlan["model"];
-  readonly tools: RunPlan["tools"];
+  readonly decidedModel: AgentPlan["model"];
+  readonly tools: AgentPlan["tools"];
   readonly mcpServers: ReturnType<Session["mcpServers"]>;
   /** What was asked for and does not count on this worker; one of an earlier version does not say it. */
-  readonly notes?: RunPlan["notes"];
+  readonly notes?: AgentPlan["notes"];
 }
 
 export function publishOpened(context: Pick<AgentContext, "publish">, session: Session): void {

@@ -4,7 +4,7 @@ import type { UserMessage } from "../../conversation/message.ts";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import type { Model } from "../../model/model.ts";
 import type { PermissionMode, PolicyRule } from "../../permissions/permission-policy.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import { lookUpSkill } from "../../skills/look-up-skill.ts";
 import { type CommandAuthorization, runSkillCommands } from "../../skills/run-skill-commands.ts";
 import { describePowers, type Skill } from "../../skills/skill.ts";
@@ -86,7 +86,7 @@ function folderOf({ source }: Pick<Skill, "source">, projectRoot: string): strin
 export interface AgentSkillsParts {
   readonly skills: SessionSkills;
   readonly runtime: Pick<RuntimeContext, "trusted" | "discovered">;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly isSubagent: boolean;
   /** The session's shell; the agent's own rights decide about each command. */
   readonly bash: Tool | undefined;
@@ -118,7 +118,7 @@ export function skillsCapability(
     plan,
     directory,
     isGranted,
-  }: { readonly plan: RunPlan; readonly directory: () => string; readonly isGranted: boolean },
+  }: { readonly plan: AgentPlan; readonly directory: () => string; readonly isGranted: boolean },
 ): Capability {
   return {
     ...(isGranted ? { tools: [skills.tool] } : {}),

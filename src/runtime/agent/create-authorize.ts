@@ -16,7 +16,7 @@ import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { inOrder } from "../../permissions/rules/session-approvals.ts";
 import { suggestRules } from "../../permissions/rules/suggest-rules.ts";
 import { type CallSeal, findUnsealed, sealCall } from "../../permissions/seal-call.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { TurnRights } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
@@ -72,7 +72,7 @@ export type AuthorizeWithHooks = (
 ) => Promise<Authorization>;
 
 export interface AuthorizeDependencies {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   /** The policy as a host has changed it since the plan was made. */
   readonly livePolicy?: (planned: PermissionPolicy) => PermissionPolicy;
   /** Rules that hold beside those of the plan as long as a turn lasts. */

@@ -5,8 +5,8 @@ import { type AgentInput, createRegistry, defineAgent } from "../../definitions/
 import { builtinAgents } from "../../definitions/builtin/builtin-agents.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { shippedAliases } from "../../model/select-subagent-model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import { createSpawner } from "../../tasks/spawner.ts";
 import { createTaskManager } from "../../tasks/task-manager.ts";
 import { barePorts } from "../../testing/bare-ports.ts";
@@ -32,10 +32,13 @@ const bash = defineTool<unknown>({
 });
 const tools = [read, bash];
 
-const mainPlan: RunPlan = {
+const mainPlan: AgentPlan = {
   sessionId: "s",
   agent: { id: "main", name: "main" },
   model: { value: "parent-model", from: "the call" },
+  chosenModel: { id: "parent-model" },
+  sessionDirectory: "/p",
+  overrode: [],
   tools: [{ name: "Read" }, { name: "Bash" }, { name: "Agent" }],
   spawn: "any",
   policy: { mode: "default", allow: [], ask: [], deny: [], workingDirectories: ["/p"], home: "/h" },
@@ -49,7 +52,7 @@ function stage(
   steps: readonly Step[],
   more: {
     agents?: readonly AgentInput[];
-    plan?: Partial<RunPlan>;
+    plan?: Partial<AgentPlan>;
     maxRunning?: number;
     background?: boolean;
     messages?: readonly Message[];
@@ -87,7 +90,6 @@ function stage(
       available: tools.map(({ name, effect }) => ({ name, effect, origin: "builtin" as const })),
       trusted: true,
       backgroundAllowed: more.background ?? true,
-      parentModel: { id: "parent-model" },
     },
     gather: async (definition) => ({ system: async () => [definition.prompt] }),
     openRecord: async (plan) => {
@@ -305,7 +307,7 @@ describe("which child", () => {
     const { spawn, model } = stage(["Done."], { agents });
     await spawn({ agentType: "boss" });
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(["Read"]);
-    const nested = stage([], { plan: { task: {} } as Partial<RunPlan> });
+    const nested = stage([], { plan: { task: {} } as Partial<AgentPlan> });
     expect(await nested.spawn()).toMatchObject({
       type: "refused",
       reason: expect.stringContaining("cannot start agents"),

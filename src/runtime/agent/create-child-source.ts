@@ -1,9 +1,8 @@
 import type { Message } from "../../conversation/message.ts";
 import type { EventSink, RunEvent } from "../../conversation/run-event.ts";
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import { withinSession } from "../../planning/plan-tools.ts";
+import type { AgentPlan, ChildPlan } from "../../planning/agent-plan.ts";
+import { withinSession } from "../../planning/within-own-rights.ts";
 import type { ChildRecord } from "../../tasks/child-record.ts";
 import { createLocalExecutor } from "../../tasks/create-local-executor.ts";
 import type { TaskState } from "../../tasks/drive-task.ts";
@@ -232,7 +231,7 @@ async function unlessOpened<Outcome extends { readonly type: string }>(
 
 /** Those who follow an agent while it runs: viewers in other processes, and those who measure. */
 export function followersOf(
-  plan: RunPlan,
+  plan: AgentPlan,
   { liveText, runtime: { observer } }: Pick<AgentServices, "liveText" | "runtime">,
 ): readonly EventSink[] {
   const agentId = "task" in plan ? plan.agent.id : "main";

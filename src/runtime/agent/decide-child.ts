@@ -6,23 +6,21 @@ import { findOverride, lookUpModel, readModelOverrides } from "../../model/look-
 import type { Model, ModelFacts } from "../../model/model.ts";
 import { aliasTable, type ChosenModel } from "../../model/select-subagent-model.ts";
 import { childPolicy } from "../../permissions/build-policy.ts";
-import type { LimitFacts } from "../../planning/limit-plan.ts";
-import {
-  type ChildPlan,
-  type ChildPlanned,
-  type PlannedDefinition,
-  planRun,
-  type SpawnFacts,
-} from "../../planning/plan-run.ts";
-import { allowsSearch, type RunPlan, startableAgents } from "../../planning/plan-tools.ts";
+import type { AgentPlan, ChildPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import {
   type EarlierRun,
-  runsInBackground,
+  requestsBackground,
   type SpawnRequest,
-  selectChildModel,
   withEarlier,
-  withModel,
-} from "../../planning/spawn-request.ts";
+} from "../../planning/agent-request.ts";
+import type { LimitFacts } from "../../planning/limit-plan.ts";
+import {
+  type ChildFacts,
+  type ChildPlanned,
+  planAgent,
+  selectChildModel,
+} from "../../planning/plan-agent.ts";
+import { allowsSearch, startableAgents } from "../../planning/plan-tools.ts";
 import type { ChildRecord } from "../../tasks/child-record.ts";
 import { unknownType } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
@@ -44,7 +42,7 @@ import { programFunctions } from "./program-functions.ts";
 
 /** Facts about the session that planning any of its children needs. */
 type SessionSpawnFacts = Omit<
-  SpawnFacts,
+  ChildFacts,
   | "definition"
   | "agentId"
   | "parent"
@@ -65,7 +63,7 @@ type SessionSpawnFacts = Omit<
 export interface ChildSourceParts {
   readonly facts: SessionSpawnFacts;
   /** The plan of the parent as it is now, and its conversation. */
-  readonly parent: () => RunPlan;
+  readonly parent: () => AgentPlan;
   readonly messages: () => readonly Message[];
   /** Reads the agents again, so that a changed file counts at the next start. */
   readonly look: () => Promise<{ readonly discovered: { readonly registry: AgentRegistry } }>;
@@ -74,7 +72,7 @@ export interface ChildSourceParts {
   readonly gather: (definition: AgentDefinition) => Promise<ChildContext>;
   /** Absent where nothing is kept. */
   readonly files?: Pick<SessionFiles, "agent" | "transcript">;
-  readonly approved?: (agentId: string) => NonNullable<SpawnFacts["approved"]>;
+  readonly approved?: (agentId: string) => NonNullable<ChildFacts["approved"]>;
   /** Connects the servers of a definition; without `starts` it only says which there would be. */
   readonly servers?: (definition: PlannedDefinition, options: ConnectChildOptions) => Promise<ChildServers>;
   readonly model: (chosen: ChosenModel) => Promise<Model>;
@@ -132,7 +130,7 @@ interface RecalledChild {
 
 export interface MadeWorktree {
   readonly type: "made";
-  readonly place: NonNullable<SpawnFacts["worktree"]>;
+  readonly place: NonNullable<ChildFacts["worktree"]>;
   /** The child is on disk now, so that another process that finds this one dead knows whose place it is. */
   readonly begun: () => void;
   readonly finish: () => Promise<KeptWorktree | undefined>;
@@ -151,7 +149,7 @@ interface Gathered {
   readonly definition: AgentDefinition;
   readonly background: boolean;
   readonly context: ChildContext;
-  readonly facts: SpawnFacts;
+  readonly facts: ChildFacts;
 }
 
 interface DecidedChild {
@@ -185,9 +183,9 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
   const { memory, skills } = context;
   const { files } = parts;
   return {
-    request: withEarlier(withModel(asked, recalled?.model), earlier),
+    request: withEarlier(asked, recalled ?? {}),
     definition,
-    background: runsInBackground(asked, { ...parts.facts, definition }),
+    background: parts.facts.backgroundAllowed && requestsBackground(asked, definition),
     context,
     facts: {
       ...parts.facts,
@@ -216,9 +214,9 @@ export async function gather(asked: SpawnRequest, parts: ChildSourceParts): Prom
 export function planWith(
   { request, facts }: Gathered,
   servers: ChildServers | undefined,
-  made: Pick<SpawnFacts, "worktree" | "preapproved"> & Partial<Pick<SpawnFacts, "system">> = {},
+  made: Pick<ChildFacts, "worktree" | "preapproved"> & Partial<Pick<ChildFacts, "system">> = {},
 ): ChildPlanned {
-  const planned = planRun(request, {
+  const planned = planAgent(request, {
     ...facts,
     ...made,
     ...(servers === undefined ? {} : { own: servers.own, serverInstructions: servers.instructions ?? [] }),
@@ -248,7 +246,7 @@ export async function decideChild(
   return { type: "decided", plan: planned.plan, definition };
 }
 
-type MadeFacts = Pick<SpawnFacts, "worktree" | "preapproved"> & Partial<Pick<SpawnFacts, "system">>;
+type MadeFacts = Pick<ChildFacts, "worktree" | "preapproved"> & Partial<Pick<ChildFacts, "system">>;
 
 /** A working tree and grants of a person are for a certain child, so a first plan says whether it can be had at all. */
 async function makeFacts(gathered: Gathered, opening: Opening): Promise<MadeFacts | RefusedChild> {
@@ -315,7 +313,6 @@ export function spawnFacts({
     trusted: runtime.trusted,
     backgroundAllowed: options.backgroundTasksDisabled !== true,
     ...(runtime.live?.attendsBackground === true ? { backgroundAttended: true } : {}),
-    parentModel: parent.chosenModel,
     limits: limitFacts,
     isPriced: (chosen) => knownFacts(chosen, runtime, parent).price !== undefined,
     canSearch: (chosen) => knownFacts(chosen, runtime, parent).supportsServerTools,
@@ -340,7 +337,7 @@ function knownFacts(
 /** The agents that a model is shown: those it can start, with the tools that each would get. */
 export function listedAgents(
   registry: Pick<AgentRegistry, "list">,
-  parent: RunPlan,
+  parent: AgentPlan,
   facts: SessionSpawnFacts,
 ): readonly AgentDefinition[] {
   const canSearch = (definition: AgentDefinition): boolean => {
@@ -350,7 +347,7 @@ export function listedAgents(
       projectMayWiden: mayWiden(source, facts.trusted),
     };
     if (!allowsSearch(childPolicy(parent.policy, wishes))) return false;
-    return facts.canSearch?.(selectChildModel({}, { ...facts, definition }).model) !== false;
+    return facts.canSearch?.(selectChildModel({}, { ...facts, parent, definition }).model) !== false;
   };
   const definitions = registry.list().map(({ definition }) => definition);
   return startableAgents(definitions, { parent, available: facts.available, canSearch });

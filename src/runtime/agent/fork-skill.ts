@@ -1,8 +1,8 @@
 import { agentHooks, type SourcedHookRule } from "../../hooks/hook-rule.ts";
 import type { HookRule } from "../../hooks/read-hooks.ts";
 import type { CallRequest, LoopPorts } from "../../loop/loop-ports.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { MergedSettings } from "../../settings/settings-layer.ts";
 import { mayGrant, type Skill, type SkillGrants, skillGrants } from "../../skills/skill.ts";
 import { hasCommands } from "../../skills/skill-pieces.ts";
@@ -27,7 +27,7 @@ export function createForkSkill({
   plan,
   children,
 }: {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly children: () => { readonly spawner: Spawner; readonly tool: Tool };
 }): ForkSkill {
   const refusal = plan.spawn === "none" ? "this agent may not start others" : undefined;

@@ -7,10 +7,9 @@ import type { LoopPorts } from "../../loop/loop-ports.ts";
 import type { Model } from "../../model/model.ts";
 import type { ChosenModel } from "../../model/select-subagent-model.ts";
 import { isInside, withMode } from "../../permissions/permission-policy.ts";
+import type { AgentPlan, ChildPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import type { LimitFacts } from "../../planning/limit-plan.ts";
-import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
 import { createChildMemory, openChildRecord } from "../../tasks/child-record.ts";
 import { createAgentTool, type Spawn, type SpawnOutcome } from "../../tasks/create-agent-tool.ts";
 import type { OpenedAgent } from "../../tasks/create-local-executor.ts";
@@ -53,7 +52,7 @@ export interface ChildrenParts {
   readonly look: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
   readonly tasks: TaskManager;
   readonly parent: {
-    readonly plan: RunPlan;
+    readonly plan: AgentPlan;
     readonly model: Model;
     readonly chosenModel: ChosenModel;
     readonly stopwatch: Stopwatch;
@@ -106,7 +105,7 @@ export function childrenCapability(
     plan,
     tools,
     tasks,
-  }: { readonly plan: RunPlan; readonly tools: readonly Tool[]; readonly tasks: TaskManager },
+  }: { readonly plan: AgentPlan; readonly tools: readonly Tool[]; readonly tasks: TaskManager },
 ): Capability {
   const granted = new Set(plan.tools.map(({ name }) => name));
   const replaced = new Set(tools.map(({ name }) => name));
@@ -188,7 +187,7 @@ export function openChildren(parts: ChildrenParts): Children {
 }
 
 /** The parent's plan under the mode that a person has chosen since. */
-function planNow({ parent: { plan }, interactive }: ChildrenParts): RunPlan {
+function planNow({ parent: { plan }, interactive }: ChildrenParts): AgentPlan {
   return { ...plan, policy: withMode(plan.policy, interactive?.mode()) };
 }
 

@@ -2,8 +2,7 @@ import type { DiscoveredAgents } from "../../definitions/discover-agents.ts";
 import { version } from "../../foundation/version.ts";
 import { sessionFiles } from "../../journal/session-files.ts";
 import type { Model } from "../../model/model.ts";
-import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import { loadEarlierRun } from "../../tasks/load-earlier-run.ts";
 import { writeRecovery } from "../../tasks/write-recovery.ts";
 import type { HookTools } from "../hooks/create-ask-model.ts";
@@ -16,7 +15,7 @@ export interface ChildRecoveryParts {
   readonly look: () => Promise<{ readonly discovered: Pick<DiscoveredAgents, "registry"> }>;
   /** Its definition, where that was found already. */
   readonly definition?: PlannedDefinition | undefined;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly model: Model;
   /** Cuts hooks short. */
   readonly signal?: AbortSignal | undefined;

@@ -18,8 +18,7 @@ import { withFacts } from "../../permissions/call-facts.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import { matchesCall } from "../../permissions/rules/matches-call.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
-import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import { loadPluginHooks } from "../../plugins/load-plugin.ts";
 import type { MergedSettings } from "../../settings/settings-layer.ts";
 import { createRuleGrants } from "../agent/create-authorize.ts";
@@ -110,7 +109,7 @@ export function hooksCapability(hooks: SessionHooks): Capability {
 
 interface SessionHookFacts {
   readonly runtime: RuntimeContext;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly model: Model;
   readonly definition: PlannedDefinition | undefined;
   readonly source: "startup" | "resume" | "fork";

@@ -8,8 +8,8 @@ import type { LanguageModel } from "../../model/language-model.ts";
 import type { Model } from "../../model/model.ts";
 import type { Approver } from "../../permissions/approver.ts";
 import type { PermissionMode } from "../../permissions/permission-policy.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { SettingsInput } from "../../settings/settings.ts";
 import type { Durability } from "../../storage/durability.ts";
 import type { Executor } from "../../tasks/task-manager.ts";
@@ -111,7 +111,7 @@ export interface RuntimeOptions extends SessionDefaults {
   /** Carries children out elsewhere, or gives them to the executor of this process, which it gets. */
   readonly wrapExecutor?: (local: Executor) => Executor;
   /** Takes the plan of every main agent before it is opened, and gives the one to carry out: one that was decided elsewhere. */
-  readonly wrapPlan?: (decided: RunPlan) => RunPlan;
+  readonly wrapPlan?: (decided: AgentPlan) => AgentPlan;
   /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
   readonly idempotencyKey?: (callId: string) => string | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */

@@ -14,7 +14,7 @@ import {
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import { readCallText } from "../../permissions/rules/explain-decision.ts";
 import type { RuleList } from "../../permissions/rules/parse-rule.ts";
-import { decideMode } from "../../planning/plan-session.ts";
+import { decideMode } from "../../planning/decide-mode.ts";
 import type { HeldBack, SettingsSource } from "../../settings/settings-layer.ts";
 import { builtinTools } from "../../tools/grants/builtin-tools.ts";
 import { createWall } from "../../tools/sandbox/wall.ts";

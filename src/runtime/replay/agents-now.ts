@@ -8,8 +8,8 @@ import type { Model } from "../../model/model.ts";
 import { decide, type PermissionPolicy } from "../../permissions/decide.ts";
 import { gatherCallFacts } from "../../permissions/gather-call-facts.ts";
 import { parsePermissionMode } from "../../permissions/permission-policy.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import {
   mainAgent,
   type RecordedAgent,
@@ -38,7 +38,7 @@ export interface AgentsNowOptions {
 }
 
 interface Decided {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly tools: readonly Tool[];
 }
 

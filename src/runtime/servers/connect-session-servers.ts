@@ -5,8 +5,8 @@ import type { McpConnectionOptions, McpConnections, McpServerState } from "../..
 import type { McpServer } from "../../mcp/mcp-server.ts";
 import { mcpIdentity, mcpServerPart, mcpToolName } from "../../mcp/mcp-tool-name.ts";
 import type { ApprovalAnswer, Approver } from "../../permissions/approver.ts";
-import type { PlannedDefinition } from "../../planning/plan-run.ts";
-import type { ServerInstructions } from "../../planning/plan-session.ts";
+import type { PlannedDefinition } from "../../planning/agent-plan.ts";
+import type { ServerInstructions } from "../../planning/servers-of-run.ts";
 import type { AskedServer } from "../../settings/choose-mcp-servers.ts";
 import { type AvailableTool, availableTool } from "../../tools/grants/match-tools.ts";
 import { parseToolEntry } from "../../tools/grants/tool-entry.ts";

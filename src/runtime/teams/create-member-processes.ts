@@ -1,8 +1,5 @@
 import { sessionFiles } from "../../journal/session-files.ts";
-import { agentPath } from "../../planning/agent-path.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { TeamMembership } from "../../planning/spawn-request.ts";
+import { type AgentPlan, agentPath, type ChildPlan, type TeamMembership } from "../../planning/agent-plan.ts";
 import { setMember } from "../../teams/member.ts";
 import { openTeamStore } from "../../teams/team-store.ts";
 import type { MemberProcesses } from "../agent/decide-child.ts";
@@ -17,7 +14,7 @@ import {
 } from "./run-member-process.ts";
 
 /** Members of a session's team in processes of their own; their questions reach the same program and person. */
-export function createMemberProcesses(services: AgentServices, main: RunPlan): MemberProcesses {
+export function createMemberProcesses(services: AgentServices, main: AgentPlan): MemberProcesses {
   const { runtime, asking } = services;
   const { paths } = runtime.discovered;
   const files = sessionFiles(paths.transcripts, main.sessionId);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { Spawn } from "../../tasks/create-agent-tool.ts";
 import { hasEnded } from "../../tasks/drive-task.ts";
 import type { TaskManager } from "../../tasks/task-manager.ts";
@@ -15,7 +15,7 @@ import type { RuntimeContext } from "../runtime-context.ts";
 export interface SessionTeamParts {
   readonly runtime: Pick<RuntimeContext, "discovered" | "notice" | "epochMs">;
   readonly settings: TeamRuntime;
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly tasks: TaskManager;
   /** Starts a child without asking anybody. */
   readonly spawn: Spawn;

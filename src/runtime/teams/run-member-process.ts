@@ -10,8 +10,8 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { runProcess } from "../../foundation/run-process.ts";
 import { spawnProcess } from "../../foundation/spawn-process.ts";
 import { streamLines } from "../../foundation/stream-lines.ts";
-import type { ChildPlan } from "../../planning/plan-run.ts";
-import { handInPlanTool } from "../../planning/spawn-request.ts";
+import type { ChildPlan } from "../../planning/agent-plan.ts";
+import { handInPlanTool } from "../../planning/plan-agent.ts";
 import type { TaskControl } from "../../tasks/task-manager.ts";
 import type { TreeBudget } from "../../tasks/tree-budget.ts";
 import { type BudgetRequest, serveBudget } from "./create-remote-budget.ts";
