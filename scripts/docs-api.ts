@@ -1,8 +1,9 @@
-/** `npm run docs:api`: writes the reference of the library, docs/api, from its types and their comments. */
+/** `npm run docs:api`: writes the reference of the library, docs/api, and the tables of flags in docs/command-line.md. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { apiReference } from "./api-reference.ts";
+import { withOptionTables } from "./option-tables.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const pages = apiReference((path) => readFileSync(join(root, path), "utf8"));
@@ -10,4 +11,6 @@ mkdirSync(join(root, "docs/api"), { recursive: true });
 for (const name of readdirSync(join(root, "docs/api")))
   if (!pages.has(`docs/api/${name}`)) rmSync(join(root, "docs/api", name));
 for (const [path, text] of pages) writeFileSync(join(root, path), text);
+const commandLine = join(root, "docs/command-line.md");
+writeFileSync(commandLine, withOptionTables(readFileSync(commandLine, "utf8")));
 console.log(`${pages.size} pages in docs/api.`);

@@ -20,6 +20,7 @@ import {
 } from "./project-files.ts";
 import { readTestMarks } from "./read-citations.ts";
 import { readCode, readTokens } from "./source-tokens.ts";
+import { testsWithoutSource, toBeRenamed } from "./tests-without-source.ts";
 
 const everything = readProjectFiles();
 const programs = everything.filter(isTypeScript);
@@ -134,11 +135,20 @@ describe("files stay small and well named", () => {
     expect(long, "Split each at the idea it holds too many of.").toEqual([]);
   });
 
-  test("file names are kebab-case", () => {
+  test("file names are kebab-case; a test may name its part of a file: `decide.properties.test.ts`", () => {
     const odd = programs.filter(
-      ({ path }) => !/^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.config|\.d)?\.tsx?$/.test(posix.basename(path)),
+      ({ path }) =>
+        !/^[a-z0-9]+(-[a-z0-9]+)*((\.[a-z0-9-]+)?\.test|\.config|\.d)?\.tsx?$/.test(posix.basename(path)),
     );
     expect(odd.map(({ path }) => path)).toEqual([]);
+  });
+
+  test("a test beside sources is named after one of them, x.test.ts or x.part.test.ts for x.ts", () => {
+    const nameless = testsWithoutSource(source.map(({ path }) => path));
+    expect(
+      nameless.filter((path) => !toBeRenamed.has(posix.basename(path, ".test.ts"))),
+      "Rename each after the file it tests: `source.test.ts`, or `source.part.test.ts` beside it.",
+    ).toEqual([]);
   });
 
   test("no file is named after a heap of things", () => {

@@ -15,10 +15,11 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, posix } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { withOptionTables } from "../scripts/option-tables.ts";
 import { projectCommands } from "../src/apps/cli/program/project-commands.ts";
 import { sessionCommands } from "../src/apps/cli/program/session-commands.ts";
+import { commandFlags, runFlags } from "../src/apps/shared/flags.ts";
 import { longName } from "../src/apps/shared/option-entry.ts";
-import { runOptions, sessionOptions } from "../src/apps/shared/run-options.ts";
 import { toolAliases } from "../src/foundation/tool-table.ts";
 import { builtinTools } from "../src/tools/grants/builtin-tools.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
@@ -209,7 +210,11 @@ describe("the pages name all that the source has", () => {
     // `teams [list]` names the command as well.
     const page = readProjectFile("docs/command-line.md").replaceAll(/[[\]]/g, "");
     const commands = [...projectCommands, ...sessionCommands].filter(({ isHidden }) => isHidden !== true);
-    const options = [...sessionOptions, ...runOptions, ...commands.flatMap((each) => each.options ?? [])];
+    const options = [
+      ...Object.values(commandFlags),
+      ...Object.values(runFlags),
+      ...commands.flatMap((each) => each.options ?? []),
+    ];
     const words = [
       ...commands.map(({ usage }) => usage.split(/ [<[]/)[0] ?? ""),
       ...options.map((option) => longName(option)),
@@ -217,6 +222,11 @@ describe("the pages name all that the source has", () => {
     expect(words.length).toBeGreaterThan(150);
     expect([...new Set(words)].filter((word) => !page.includes(word))).toEqual([]);
   });
+});
+
+test("the tables of flags in docs/command-line.md are those of the source", () => {
+  const page = readProjectFile("docs/command-line.md");
+  expect(withOptionTables(page), "Run npm run docs:api.").toBe(page);
 });
 
 test("README gives the two commands exactly and stays short", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { buildSystemPrompt, type EnvironmentFacts } from "./build-system-prompt.ts";
+import { buildSystemPrompt } from "./build-system-prompt.ts";
+import type { EnvironmentFacts } from "./environment-facts.ts";
 import { mainPrompt } from "./main-prompt.ts";
 
 const environment: EnvironmentFacts = {

@@ -8,12 +8,12 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 import { withoutByteOrderMark } from "../foundation/parse-json-document.ts";
 import type { Paths } from "../settings/paths.ts";
 import { realFolder } from "../settings/trust-store.ts";
-import type { InstructionKind } from "./build-system-prompt.ts";
 import {
   largeFileDiagnostic,
   largestInstructionFile,
   unusableFileDiagnostic,
 } from "./instruction-diagnostics.ts";
+import type { InstructionKind } from "./instructions.ts";
 
 export interface InstructionPlaces
   extends Pick<Paths, "cwd" | "home" | "projectRoot" | "configDirectory" | "managedDirectory"> {

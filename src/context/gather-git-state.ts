@@ -11,17 +11,16 @@ import {
 import { type OwnGitCall, runOwnGit } from "../permissions/git/own-git.ts";
 import { noSubmodules } from "../permissions/shell/programs/git-command.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
+import { type EnvironmentFacts, localDate } from "./environment-facts.ts";
+import { loadBeginning } from "./find-instruction-files.ts";
 import {
   bounded,
-  type EnvironmentFacts,
   type GitState,
-  localDate,
   readBranchName,
   readCommits,
   readHeadFile,
   readStatus,
-} from "./build-system-prompt.ts";
-import { loadBeginning } from "./find-instruction-files.ts";
+} from "./git-state.ts";
 
 export interface GitQuestion {
   readonly directory: string;

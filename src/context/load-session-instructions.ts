@@ -5,12 +5,6 @@ import type { Diagnostic } from "../foundation/diagnostic.ts";
 import type { MayLoad } from "../permissions/may-load.ts";
 import { findForeignWriters, unsafeManagedDiagnostic } from "../settings/load-settings.ts";
 import {
-  type ConditionalRule,
-  type InstructionFile,
-  type Instructions,
-  noInstructions,
-} from "./build-system-prompt.ts";
-import {
   cutText,
   findInstructionFiles,
   type InstructionCandidate,
@@ -35,6 +29,12 @@ import {
   totalSizeDiagnostic,
   unclearPathsDiagnostic,
 } from "./instruction-diagnostics.ts";
+import {
+  type ConditionalRule,
+  type InstructionFile,
+  type Instructions,
+  noInstructions,
+} from "./instructions.ts";
 import { matchesGlob } from "./matches-glob.ts";
 
 /** The instruction files of a place, as its settings and variables want them. */

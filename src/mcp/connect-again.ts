@@ -4,7 +4,7 @@ import type { JsonRecord } from "../foundation/json-record.ts";
 import { connectServer, type RequestLimits, type ServerConnection } from "./connect-server.ts";
 import type { CallEnd, ListedTool } from "./listed-tool.ts";
 import type { McpConnectionOptions, McpStatus, RestartLimits } from "./mcp-connections.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { McpServer } from "./mcp-transport.ts";
 
 export type LinkLimits = Omit<RequestLimits, "limitMs">;
 

@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { afterEach, expect, test } from "vitest";
 import { createBoundedFetch } from "./connect-transport.ts";
 import type { McpConnections, McpServerState } from "./mcp-connections.ts";
-import { connectServers, type McpTransport } from "./mcp-server.ts";
+import { connectServers } from "./mcp-server.ts";
+import type { McpTransport } from "./mcp-transport.ts";
 
 interface Message {
   readonly id?: number;

@@ -19,7 +19,7 @@ import {
   refusesHandshake,
 } from "./listed-tool.ts";
 import type { McpConnectionOptions, McpQuestion, McpStatus } from "./mcp-connections.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { McpServer } from "./mcp-transport.ts";
 
 /** The name in `_meta` of a call under which its idempotency key is sent. */
 const idempotencyMeta = "retinue/idempotency-key";

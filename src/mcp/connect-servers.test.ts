@@ -11,7 +11,8 @@ import { parseRule } from "../permissions/rules/parse-rule.ts";
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";
-import { connectServers, type McpServer } from "./mcp-server.ts";
+import { connectServers } from "./mcp-server.ts";
+import type { McpServer } from "./mcp-transport.ts";
 
 const fixture = (name: string) => fileURLToPath(new URL(`../../test/fixtures/mcp/${name}`, import.meta.url));
 

@@ -6,7 +6,7 @@ import { runProcess } from "../foundation/run-process.ts";
 import { commandEnvironment } from "../tools/command/command-environment.ts";
 import { connectProcess, maxMessage } from "./connect-process.ts";
 import type { McpConnectionOptions } from "./mcp-connections.ts";
-import type { McpServer, McpTransport } from "./mcp-server.ts";
+import type { McpServer, McpTransport } from "./mcp-transport.ts";
 import { serverEnvironment } from "./server-environment.ts";
 import { within } from "./within.ts";
 

@@ -1,4 +1,4 @@
-import type { McpTransport } from "./mcp-server.ts";
+import type { McpTransport } from "./mcp-transport.ts";
 
 /** The value of a variable, or undefined where it is not set. */
 export type VariableLookup = (name: string) => string | undefined;

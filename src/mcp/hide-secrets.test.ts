@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { hideInAddress, hideSecrets } from "./hide-secrets.ts";
-import type { McpTransport } from "./mcp-server.ts";
+import type { McpTransport } from "./mcp-transport.ts";
 
 const web: McpTransport = {
   type: "http",

@@ -1,4 +1,4 @@
-import type { McpTransport } from "./mcp-server.ts";
+import type { McpTransport } from "./mcp-transport.ts";
 
 /** Shorter ones would also be found in words that are no secrets. */
 const shortest = 6;

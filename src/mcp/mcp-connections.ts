@@ -1,6 +1,6 @@
 import type { Tool } from "../tools/tool.ts";
 import type { CallEnd } from "./listed-tool.ts";
-import type { McpServer } from "./mcp-server.ts";
+import type { McpServer } from "./mcp-transport.ts";
 
 /** A server object of a program: what the official server packages call `connect`. */
 export interface ProgramServer {

@@ -1,7 +1,7 @@
 import { checkArgument, checks } from "../foundation/check-arguments.ts";
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, isUnreasonablyLarge, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
-import type { McpTransport } from "./mcp-server.ts";
+import type { McpTransport } from "./mcp-transport.ts";
 import { readTransport } from "./read-transport.ts";
 
 /** How a server says it is reached; `ws` and `sdk` are known and cannot be used from here. */

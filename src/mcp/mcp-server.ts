@@ -12,41 +12,9 @@ import type {
   ServerPrompt,
 } from "./mcp-connections.ts";
 import { mcpIdentity, mcpServerPart, mcpToolName } from "./mcp-tool-name.ts";
+import type { McpServer } from "./mcp-transport.ts";
 import { readToolResult } from "./result-parts.ts";
 import { writeResult } from "./write-result.ts";
-
-/** How a server is reached. What its values name of the environment is expanded already. */
-export type McpTransport =
-  | {
-      readonly type: "stdio";
-      readonly command: string;
-      readonly args: readonly string[];
-      readonly env: Readonly<Record<string, string>>;
-      readonly cwd?: string;
-    }
-  | {
-      readonly type: "http" | "sse";
-      readonly url: string;
-      readonly headers: Readonly<Record<string, string>>;
-      /** A command that prints more headers as JSON. */
-      readonly headersHelper?: string;
-    }
-  /** A server that a program holds in its own memory and hands over by name beside this. */
-  | { readonly type: "sdk" };
-
-/** Where a server is configured, highest rank first; `agent` is one that is in a definition. */
-export type McpScope = "managed" | "flag" | "agent" | "local" | "project" | "user" | "plugin" | "program";
-
-/** One MCP server that may be connected. Plain data. */
-export interface McpServer {
-  /** As configured; tools carry it with what a tool name cannot hold as underscores. */
-  readonly name: string;
-  readonly transport: McpTransport;
-  readonly scope: McpScope;
-  readonly file?: string;
-  /** Milliseconds for one call; absent means what the environment says. */
-  readonly timeoutMs?: number;
-}
 
 /** A server may say as often as it likes that its tools have changed; it is asked for them this often. */
 const refreshPauseMs = 1_000;

@@ -1,7 +1,7 @@
 import type { DocumentPath, Issue } from "../foundation/diagnostic.ts";
 import { isRecord, type JsonRecord, kindOf, quote } from "../foundation/json-record.ts";
-import type { McpTransport } from "./mcp-server.ts";
 import type { McpKind } from "./mcp-server-config.ts";
+import type { McpTransport } from "./mcp-transport.ts";
 
 interface TransportReading {
   readonly kind?: McpKind;

@@ -9,7 +9,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createWorkspace, type Workspace } from "../testing/sample-runtime.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { McpConnectionOptions, McpConnections } from "./mcp-connections.ts";
-import { connectServers, type McpServer, type McpTransport } from "./mcp-server.ts";
+import { connectServers } from "./mcp-server.ts";
+import type { McpServer, McpTransport } from "./mcp-transport.ts";
 
 const require = createRequire(import.meta.url);
 const programOf = (name: string) =>

@@ -1,4 +1,4 @@
-import type { McpTransport } from "./mcp-server.ts";
+import type { McpTransport } from "./mcp-transport.ts";
 
 /** Informs a server process who its client is; Retinue as a server refuses itself, or children could start children. */
 export const startedByRetinue = "RETINUE_MCP_CLIENT";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ShellAnalysis } from "./shell/shell-analysis.ts";
+import type { ShellAnalysis } from "./shell/model.ts";
 import { readWebTarget, type WebTarget } from "./web-target.ts";
 
 export type PathUse = "read" | "write" | "remove";

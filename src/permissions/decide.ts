@@ -9,14 +9,9 @@ import {
   touchedPaths,
   withFacts,
 } from "./call-facts.ts";
+import { grantShell } from "./grant-shell.ts";
 import { type CallGuards, guardCall } from "./guard-call.ts";
-import {
-  grantShell,
-  isInside,
-  type PermissionPolicy,
-  type PolicyRule,
-  whyNotAccepted,
-} from "./permission-policy.ts";
+import { isInside, type PermissionPolicy, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
 import { matchesText } from "./rules/grants-unit.ts";
 import {
   findRestrictions,

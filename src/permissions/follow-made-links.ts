@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
-import type { ShellUnit } from "./shell/shell-analysis.ts";
+import type { ShellUnit } from "./shell/model.ts";
 
 /** A place where a command of the call puts a link, or what may be one, and where that may lead. */
 interface MadeLink {

@@ -7,8 +7,7 @@ import { type RepositoryFacts, valuesOf } from "./git/ask-repository.ts";
 import { runOwnGit } from "./git/own-git.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import type { TreeStep } from "./shell/programs/tree-steps.ts";
-import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
+import type { PathOperand, ShellAnalysis, ShellUnit, TreeStep } from "./shell/model.ts";
 
 export interface GitContext {
   readonly environment: PathEnvironment;

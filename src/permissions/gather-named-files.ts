@@ -6,7 +6,7 @@ import { gatherPathFact, type PathEnvironment } from "./gather-path-facts.ts";
 import { isInside } from "./permission-policy.ts";
 import { protectsName } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import type { ShellUnit, ShellWord } from "./shell/shell-analysis.ts";
+import type { ShellUnit, ShellWord } from "./shell/model.ts";
 import { runners } from "./shell/wrapper-specs.ts";
 
 /**

@@ -17,7 +17,7 @@ import { isHook } from "./git/find-hooks-folder.ts";
 import { isInside, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
 import { protectionOf } from "./protection-of.ts";
 import { matchesPath } from "./rules/matches-call.ts";
-import type { PathOperand, ShellUnit } from "./shell/shell-analysis.ts";
+import type { PathOperand, ShellUnit } from "./shell/model.ts";
 
 const maxEntries = 4_000;
 const maxLinks = 50;

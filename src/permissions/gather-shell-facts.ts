@@ -22,8 +22,8 @@ import { transportReason } from "./git/transport-reason.ts";
 import { gitExclusions, unreadableNames } from "./git-exclusions.ts";
 import { isInside } from "./permission-policy.ts";
 import { loadAnalysis, type ShellPlace } from "./shell/load-analysis.ts";
+import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/model.ts";
 import { isBuiltin } from "./shell/programs/judge-builtin.ts";
-import type { PathOperand, ShellAnalysis, ShellUnit } from "./shell/shell-analysis.ts";
 import { steersPrograms } from "./steers-programs.ts";
 
 /** Looks up what the commands of a shell call would touch. */

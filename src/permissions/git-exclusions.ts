@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { matchesName } from "./covers-path.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
-import type { UnreadableName } from "./shell/walk.ts";
+import type { UnreadableName } from "./shell/model.ts";
 
 /**
  * The paths that rules keep from being read, as pathspecs that leave them out of what git shows of a repository.

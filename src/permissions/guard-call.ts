@@ -13,7 +13,7 @@ import { refuseByScopes, staysIn } from "./refuse-by-scopes.ts";
 import { grantsUnit } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import { formatRule } from "./rules/parse-rule.ts";
-import type { ShellUnit } from "./shell/shell-analysis.ts";
+import type { ShellUnit } from "./shell/model.ts";
 
 /** What holds for a call whatever rules and modes say. */
 export interface CallGuards {

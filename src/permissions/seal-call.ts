@@ -13,7 +13,7 @@ import {
 import { posix } from "node:path";
 import { type PermissionRequest, touchedPaths } from "./call-facts.ts";
 import { absolutePath, findRealLocation } from "./gather-path-facts.ts";
-import type { ShellUnit } from "./shell/shell-analysis.ts";
+import type { ShellUnit } from "./shell/model.ts";
 import { steersPrograms } from "./steers-programs.ts";
 
 /** What an answer is bound to besides the words of a call: an answer covers what it was given for and nothing else. */

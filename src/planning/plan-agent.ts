@@ -30,14 +30,7 @@ import { type AgentRequest, type EarlierRun, requestsBackground } from "./agent-
 import { decideMode } from "./decide-mode.ts";
 import { inWorktree, type WorktreePlace } from "./in-worktree.ts";
 import { type LimitFacts, planLimits, refuseAgentLimits, refuseSessionLimits } from "./limit-plan.ts";
-import {
-  builtinNames,
-  chooseTools,
-  maySpawn,
-  planTools,
-  type ToolsAbove,
-  whyNoSearch,
-} from "./plan-tools.ts";
+import { builtinNames, chooseTools, maySpawn, planTools, type ToolsAbove, whyNoSearch } from "./plan-tools.ts";
 import {
   type OwnServers,
   type ServerInstructions,

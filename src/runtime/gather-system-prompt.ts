@@ -1,6 +1,7 @@
 import { isAbsolute, relative } from "node:path";
-import { buildSystemPrompt, type Instructions, instructionsText } from "../context/build-system-prompt.ts";
+import { buildSystemPrompt } from "../context/build-system-prompt.ts";
 import { gatherEnvironment, gatherGitState } from "../context/gather-git-state.ts";
+import { type Instructions, instructionsText } from "../context/instructions.ts";
 import { type LoadedMemory, loadMemory } from "../context/load-memory.ts";
 import { loadSessionInstructions } from "../context/load-session-instructions.ts";
 import { mainPrompt } from "../context/main-prompt.ts";

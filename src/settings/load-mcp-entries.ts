@@ -3,9 +3,9 @@ import { type Diagnostic, type DocumentPath, type Locate, placeFindings } from "
 import { isRecord, type JsonRecord, quote } from "../foundation/json-record.ts";
 import { matchesPattern } from "../foundation/match-pattern.ts";
 import { parseJsonDocument } from "../foundation/parse-json-document.ts";
-import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
 import { readMcpServers } from "../mcp/mcp-server-config.ts";
 import { mcpServerPart } from "../mcp/mcp-tool-name.ts";
+import type { McpScope, McpTransport } from "../mcp/mcp-transport.ts";
 import { valueAt } from "./approve-mcp-servers.ts";
 import type { McpEntry } from "./choose-mcp-servers.ts";
 import { findForeignWriters, readBounded, unsafeManagedDiagnostic } from "./load-settings.ts";

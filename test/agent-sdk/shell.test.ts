@@ -6,8 +6,8 @@ import { promisify } from "node:util";
 import { Command } from "commander";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { addAgentSdkOptions } from "../../src/apps/shared/agent-sdk-options.ts";
+import { commandFlags, runFlags } from "../../src/apps/shared/flags.ts";
 import { addOptions } from "../../src/apps/shared/option-entry.ts";
-import { runOptions, sessionOptions } from "../../src/apps/shared/run-options.ts";
 import { textOf } from "../../src/conversation/message.ts";
 import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import type { Step } from "../../src/testing/script.ts";
@@ -409,7 +409,7 @@ const ofProgram = ["--help", "--version", "--print"];
 
 test("every flag of the other engine's help is known here [DRP-3]", () => {
   const program = new Command();
-  addOptions(program, [...sessionOptions, ...runOptions]);
+  addOptions(program, [...Object.values(commandFlags), ...Object.values(runFlags)]);
   addAgentSdkOptions(program);
   const known = new Set(program.options.flatMap(({ flags: text }) => text.match(/--[A-Za-z-]+/g) ?? []));
   expect(flags.filter((flag) => !known.has(flag) && !ofProgram.includes(flag))).toEqual([]);

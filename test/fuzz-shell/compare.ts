@@ -1,5 +1,5 @@
 import { loadAnalysis } from "../../src/permissions/shell/load-analysis.ts";
-import type { ShellAnalysis } from "../../src/permissions/shell/shell-analysis.ts";
+import type { ShellAnalysis } from "../../src/permissions/shell/model.ts";
 import type { Laboratory, Started } from "./run-program.ts";
 import { generateProgram, markers } from "./shell-program.ts";
 

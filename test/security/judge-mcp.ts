@@ -1,6 +1,6 @@
 import { mcpDefinitionHash } from "../../src/mcp/mcp-definition-hash.ts";
-import type { McpScope } from "../../src/mcp/mcp-server.ts";
 import { readServer } from "../../src/mcp/mcp-server-config.ts";
+import type { McpScope } from "../../src/mcp/mcp-transport.ts";
 import { refuseAddress } from "../../src/mcp/read-transport.ts";
 import { findSameSpelling, refuseServerName } from "../../src/mcp/refuse-server-name.ts";
 import {

@@ -16,15 +16,16 @@ import type { Session } from "../../runtime/session.ts";
 import { createHostPermission } from "../agent-sdk/create-host-permission.ts";
 import { createPlanModeTools } from "../agent-sdk/create-plan-mode-tools.ts";
 import type { CommandContext } from "../shared/command-context.ts";
+import type { RunFlags } from "../shared/flags.ts";
 import { createPrintRuntime, openPrintSession, refuseOffline } from "../shared/open-print-session.ts";
-import type { PrintOptions, PrintRequest } from "../shared/print-options.ts";
+import type { PrintRequest } from "../shared/print-options.ts";
 import { acpHistory, acpUpdates, agentText } from "./acp-updates.ts";
 import { type AskEditor, createAskQuestions, createElicit, type EditorForms } from "./ask-editor.ts";
 import { createEditorChoices, type EditorChoices } from "./editor-choices.ts";
 
 export interface AcpSessionOptions {
   readonly context: CommandContext;
-  readonly options: PrintOptions;
+  readonly options: RunFlags;
   readonly request: PrintRequest;
   readonly mcpServers: readonly McpServer[];
   readonly additionalDirectories: readonly string[];

@@ -4,11 +4,11 @@ import type * as Acp from "@agentclientprotocol/sdk";
 import type { AgentContext, McpServer, SessionUpdate } from "@agentclientprotocol/sdk";
 import { isRetinueError } from "../../foundation/retinue-error.ts";
 import { version } from "../../foundation/version.ts";
-import type { AgentSdkOptions } from "../shared/agent-sdk-options.ts";
 import type { CliHost } from "../shared/cli-host.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
-import { type PrintOptions, readPrintOptions } from "../shared/print-options.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { readPrintOptions } from "../shared/print-options.ts";
 import { type AcpSession, openAcpSession } from "./acp-session.ts";
 import { createAskEditor } from "./ask-editor.ts";
 import { deleteEditorSession, listEditorSessions } from "./editor-sessions.ts";
@@ -16,17 +16,14 @@ import { deleteEditorSession, listEditorSessions } from "./editor-sessions.ts";
 interface AcpServer {
   readonly acp: typeof Acp;
   readonly context: CommandContext;
-  readonly options: PrintOptions & AgentSdkOptions;
+  readonly options: RunFlags;
   readonly sessions: Map<string, AcpSession>;
   /** What the editor said that it can do. */
   capabilities: Acp.ClientCapabilities;
 }
 
 /** `retinue acp`: serves an editor over stdin and stdout by the Agent Client Protocol, until its input ends. */
-export async function serveAcp(
-  context: CommandContext,
-  options: PrintOptions & AgentSdkOptions,
-): Promise<number> {
+export async function serveAcp(context: CommandContext, options: RunFlags): Promise<number> {
   const { host } = context;
   readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
   const acp = await import("@agentclientprotocol/sdk");

@@ -12,9 +12,9 @@ import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runti
 import { hasEnded, type Session, type TaskEvent } from "../../runtime/session.ts";
 import { sessionRecord } from "../../runtime/session-record.ts";
 import type { CommandContext } from "../shared/command-context.ts";
+import type { RunFlags } from "../shared/flags.ts";
 import { loadAgentsOption } from "../shared/load-agents-option.ts";
 import { createPrintRuntime, openPrintSession } from "../shared/open-print-session.ts";
-import type { PrintOptions } from "../shared/print-options.ts";
 import type { ControlChannel } from "./control-channel.ts";
 import { createHostMcpServer, type HostMcpServer } from "./host-mcp-server.ts";
 import type { QueuedPrompt } from "./prompt-queue.ts";
@@ -23,7 +23,7 @@ import type { HostServerConfig, Initialize } from "./read-initialize.ts";
 /** Everything that decides what a session is, before and between its turns. */
 export interface SessionSetup {
   readonly context: CommandContext;
-  readonly options: PrintOptions;
+  readonly options: RunFlags;
   /** A host is at both pipes; otherwise only a reader. */
   readonly isHosted: boolean;
   readonly session: SessionOptions;

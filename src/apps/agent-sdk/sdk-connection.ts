@@ -7,14 +7,12 @@ import type { LiveControls } from "../../runtime/agent/open-agent.ts";
 import { createLivePolicy, type LivePolicy } from "../../runtime/live/live-policy.ts";
 import { hasEnded } from "../../runtime/session.ts";
 import { sessionRecord } from "../../runtime/session-record.ts";
-import {
-  type AgentSdkOptions,
-  checkAgentSdkOptions,
-  readManagedSettings,
-} from "../shared/agent-sdk-options.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import { checkAgentSdkOptions, readManagedSettings } from "../shared/agent-sdk-options.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import { refuseKeyless, refuseOffline } from "../shared/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
+import { type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
 import {
   type AnswerContinuation,
   type AnswerStream,
@@ -36,7 +34,7 @@ import { createSdkHost, type SdkHost } from "./sdk-host.ts";
 import { informational, programResult } from "./sdk-messages.ts";
 import { createServerPrompts, type ServerConnections, type ServerPrompts } from "./server-prompts.ts";
 
-export type ServeOptions = PrintOptions & AgentSdkOptions;
+export type ServeOptions = RunFlags;
 
 /** Who is at the other end: a host on both pipes, or only a reader of what is written. */
 export interface ConnectionEnd {

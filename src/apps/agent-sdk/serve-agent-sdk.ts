@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
-import { checkSessionOptions } from "../shared/check-session-options.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
+import { checkFlags } from "../shared/flags.ts";
 import { keySourceOf } from "../shared/open-print-session.ts";
 import type { ControlHandlers } from "./control-channel.ts";
 import { neverCalled } from "./host-hooks.ts";
@@ -20,7 +20,7 @@ import type { SdkMessage } from "./sdk-messages.ts";
 /** Serves a host over stdin and stdout by the control protocol of the Agent SDK, until its input ends. */
 export async function serveAgentSdk(context: CommandContext, options: ServeOptions): Promise<number> {
   const { host: cli } = context;
-  checkSessionOptions(context.session, cli.cwd);
+  checkFlags(context.session, cli.cwd);
   const write = (line: string): void => cli.stdout.write(line);
   const connection = createSdkConnection(context, options, { isHosted: true, speaks: true, write });
   const { stop, host, channel } = connection;

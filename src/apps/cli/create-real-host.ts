@@ -8,8 +8,8 @@ import { streamLines } from "../../foundation/stream-lines.ts";
 import { version } from "../../foundation/version.ts";
 import { findHome, withHome } from "../../settings/paths.ts";
 import type { CliHost, CliInput, CliOutput } from "../shared/cli-host.ts";
-import { misuse } from "../shared/command-context.ts";
 import { type EndSignal, endSignals, interruptedBy } from "../shared/end-signal.ts";
+import { misuse } from "../shared/misuse.ts";
 import { terminalText } from "../shared/terminal-text.ts";
 
 /** For the last of the output to be read. */

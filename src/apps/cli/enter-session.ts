@@ -2,8 +2,8 @@ import { appendFileSync, mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileError } from "../../foundation/file-error.ts";
 import { openSessionWorktree } from "../../runtime/project/session-worktree.ts";
-import type { AgentSdkOptions } from "../shared/agent-sdk-options.ts";
 import type { CommandContext } from "../shared/command-context.ts";
+import type { RunFlags } from "../shared/flags.ts";
 import { gatherSession } from "../shared/open-project.ts";
 
 type Run = (context: CommandContext) => Promise<number>;
@@ -11,7 +11,7 @@ type Run = (context: CommandContext) => Promise<number>;
 /** Runs a session where `--worktree` says, and writes down what happens where `--debug-file` says. */
 export async function enterSession(
   context: CommandContext,
-  { worktree, debugFile }: Pick<AgentSdkOptions, "worktree" | "debugFile">,
+  { worktree, debugFile }: Pick<RunFlags, "worktree" | "debugFile">,
   run: Run,
 ): Promise<number> {
   const inside: Run =

@@ -12,8 +12,9 @@ import {
   siblingFolders,
 } from "../../runtime/approvals/find-approvals.ts";
 import type { CliHost } from "../shared/cli-host.ts";
-import { type CommandContext, misuse, refuseAgents } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { transcriptsOf } from "../shared/find-named-task.ts";
+import { misuse, refuseAgents } from "../shared/misuse.ts";
 import { createPaint } from "../shared/paint.ts";
 import { cutTo, stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { describeAge } from "./views/describe-age.ts";

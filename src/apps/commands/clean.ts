@@ -1,6 +1,7 @@
 import type { CleanedSessions } from "../../runtime/project/project-sessions.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { type DisplayPlaces, displayPath } from "../shared/display-path.ts";
+import { misuse } from "../shared/misuse.ts";
 import { openFolder } from "../shared/open-project.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 

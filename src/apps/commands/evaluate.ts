@@ -4,12 +4,13 @@ import { fileError } from "../../foundation/file-error.ts";
 import { refuseSystemPath } from "../../foundation/find-working-folder.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { writeNewFile } from "../../runtime/project/write-new-file.ts";
-import { checkSessionOptions } from "../shared/check-session-options.ts";
 import type { CliHost } from "../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { displayPath } from "../shared/display-path.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { pathsOf } from "../shared/find-named-task.ts";
+import { checkFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import { createPrintRuntime, refuseKeyless, refuseOffline } from "../shared/open-print-session.ts";
 import { createPaint } from "../shared/paint.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
@@ -32,7 +33,7 @@ export async function evaluate(
   options: EvalOptions,
 ): Promise<number> {
   const { host } = context;
-  checkSessionOptions(context.session, host.cwd);
+  checkFlags(context.session, host.cwd);
   if (options.html === "")
     throw misuse("--html needs the name of a file.", "Write, for example, --html eval.html.");
   const file = resolve(host.cwd, written);

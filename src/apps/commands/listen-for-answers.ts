@@ -7,7 +7,8 @@ import {
   signatureHeader,
   timestampHeader,
 } from "../../runtime/approvals/webhook.ts";
-import { type CommandContext, misuse, refuseAgents } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { misuse, refuseAgents } from "../shared/misuse.ts";
 import { createPrintRuntime } from "../shared/open-print-session.ts";
 import { openApprovals } from "./approvals.ts";
 

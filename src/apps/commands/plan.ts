@@ -15,14 +15,15 @@ import {
 import { scopeWords } from "../../runtime/project/project-agents.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import { displayPath } from "../shared/display-path.ts";
+import type { RunFlags } from "../shared/flags.ts";
 import { createPrintRuntime, openPrintSession } from "../shared/open-print-session.ts";
 import { createPaint } from "../shared/paint.ts";
-import { type PrintOptions, readPrintOptions } from "../shared/print-options.ts";
+import { readPrintOptions } from "../shared/print-options.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { sourceAsJson } from "./agents/source-as-json.ts";
 import { renderFields, type ShownField } from "./views/render-fields.ts";
 
-export interface PlanOptions extends PrintOptions {
+export interface PlanOptions extends RunFlags {
   readonly background?: boolean;
   readonly task?: string;
   readonly json?: boolean;

@@ -5,19 +5,19 @@ import { createRuntime } from "../../runtime/create-runtime.ts";
 import { writeNewFile } from "../../runtime/project/write-new-file.ts";
 import { describeReplay, findGaps, type ReplaySessionOptions } from "../../runtime/replay/replay-session.ts";
 import { saveRecording } from "../../runtime/replay/save-recording.ts";
-import { checkSessionOptions } from "../shared/check-session-options.ts";
 import type { CliHost } from "../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { displayPath } from "../shared/display-path.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { pathsOf } from "../shared/find-named-task.ts";
+import { checkFlags, type RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import { createPrintRuntime } from "../shared/open-print-session.ts";
 import { openFolder } from "../shared/open-project.ts";
 import { createPaint } from "../shared/paint.ts";
-import type { PrintOptions } from "../shared/print-options.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 
-export interface ReplayCommandOptions extends PrintOptions {
+export interface ReplayCommandOptions extends RunFlags {
   readonly from?: string;
   readonly prompt?: string;
   readonly save?: string;
@@ -32,7 +32,7 @@ export async function replay(
   options: ReplayCommandOptions,
 ): Promise<number> {
   const { host } = context;
-  checkSessionOptions(context.session, host.cwd);
+  checkFlags(context.session, host.cwd);
   const written = words.length === 0 ? undefined : words.join(" ");
   if (options.save !== undefined) return save(host, written, options);
   const stop = new AbortController();

@@ -5,10 +5,12 @@ import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts"
 import { planWithin } from "../../runtime/plan-within.ts";
 import { type ChildPlan, readAgentPlan, treeLimitsOf } from "../../runtime/project/plan-origins.ts";
 import { createPrinter, printFailure } from "../print/create-printer.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
+import { plannedFlag, type RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import { createPrintRuntime, openPrintSession } from "../shared/open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "../shared/print-options.ts";
+import { readPrintOptions } from "../shared/print-options.ts";
 import { readAcceptedRights } from "../shared/read-accepted-rights.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 
@@ -16,12 +18,17 @@ import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 export async function runPlan(
   context: CommandContext,
   file: string,
-  options: PrintOptions & { readonly acceptRights?: string },
+  options: RunFlags & { readonly acceptRights?: string },
 ): Promise<number> {
   const { host } = context;
   const accepts = readAcceptedRights(options.acceptRights);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session: context.session });
-  refuseIdleOptions(options);
+  const idle = plannedFlag(options);
+  if (idle !== undefined)
+    throw misuse(
+      `${idle} has no effect on a plan, which has decided that.`,
+      "Give it to `retinue plan`; --disallowedTools, --max-time and --max-budget-usd narrow a plan here.",
+    );
   const plan = await loadPlan(host, file, options);
   await checkWorkingFolder(plan.directory);
   refuseOtherFolder(plan, host.cwd);
@@ -85,7 +92,7 @@ function carriedOut({ agent }: ChildPlan): RetinueError {
 export async function loadPlan(
   { stdin, cwd }: Pick<CommandContext["host"], "stdin" | "cwd">,
   file: string,
-  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
+  options: Pick<RunFlags, "dangerouslySkipPermissions">,
 ): Promise<ChildPlan> {
   const text = file === "-" ? await stdin.readAll({ limit: maxBytes }) : readText(resolve(cwd, file));
   const plan = readPlan(file, text);
@@ -93,39 +100,10 @@ export async function loadPlan(
   return plan;
 }
 
-/** What a plan has decided; an option that says otherwise would do nothing. */
-const decided: ReadonlyMap<keyof PrintOptions, string> = new Map([
-  ["model", "--model"],
-  ["effort", "--effort"],
-  ["agent", "--agent"],
-  ["tools", "--tools"],
-  ["allowedTools", "--allowedTools"],
-  ["permissionMode", "--permission-mode"],
-  ["maxTurns", "--max-turns"],
-  ["systemPrompt", "--system-prompt"],
-  ["systemPromptFile", "--system-prompt-file"],
-  ["appendSystemPrompt", "--append-system-prompt"],
-  ["appendSystemPromptFile", "--append-system-prompt-file"],
-  ["resume", "--resume"],
-  ["continue", "--continue"],
-  ["forkSession", "--fork-session"],
-  ["sessionId", "--session-id"],
-  ["jsonSchema", "--json-schema"],
-]);
-
-function refuseIdleOptions(options: PrintOptions): void {
-  const idle = [...decided].find(([key]) => options[key] !== undefined);
-  if (idle === undefined) return;
-  throw misuse(
-    `${idle[1]} has no effect on a plan, which has decided that.`,
-    "Give it to `retinue plan`; --disallowedTools, --max-time and --max-budget-usd narrow a plan here.",
-  );
-}
-
 /** No file alone bypasses permissions, and a plan is a file. */
 function refuseUnaskedBypass(
   { policy }: ChildPlan,
-  options: Pick<PrintOptions, "dangerouslySkipPermissions">,
+  options: Pick<RunFlags, "dangerouslySkipPermissions">,
 ): void {
   if (policy.mode !== "bypassPermissions" || options.dangerouslySkipPermissions === true) return;
   throw misuse(

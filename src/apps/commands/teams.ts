@@ -1,7 +1,8 @@
 import type { ProjectTeams, TeamSummary } from "../../runtime/project/project-teams.ts";
 import type { CliHost } from "../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
+import { misuse } from "../shared/misuse.ts";
 import { openFolder } from "../shared/open-project.ts";
 import { createPaint } from "../shared/paint.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";

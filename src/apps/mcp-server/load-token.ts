@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { misuse } from "../shared/command-context.ts";
+import { misuse } from "../shared/misuse.ts";
 
 export interface HttpToken {
   readonly value: string;

@@ -4,20 +4,21 @@ import { quote } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { startedByRetinue } from "../../mcp/server-environment.ts";
 import type { SessionOptions as RuntimeSessionOptions } from "../../runtime/options/runtime-options.ts";
-import { checkSessionOptions } from "../shared/check-session-options.ts";
 import type { CliHost } from "../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { transcriptsOf } from "../shared/find-named-task.ts";
+import { checkFlags, type RunFlags, strayFlag } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import { createPrintRuntime } from "../shared/open-print-session.ts";
-import { type PrintOptions, readPrintOptions } from "../shared/print-options.ts";
+import { readPrintOptions } from "../shared/print-options.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { createAgentHub } from "./agent-hub.ts";
 import { loadToken, tokenVariable } from "./load-token.ts";
 import { createPendingCalls } from "./pending-calls.ts";
 import { type ServeOptions, type Serving, serveHttp, serveProcess } from "./serve-process.ts";
 
-export interface McpServeOptions extends PrintOptions {
+export interface McpServeOptions extends RunFlags {
   /** `true` where no port was given. */
   readonly http?: true | string;
   readonly tokenFile?: string;
@@ -29,7 +30,7 @@ export async function mcpServe(context: CommandContext, options: McpServeOptions
   const { session } = context;
   refuseOwnClient(context.host);
   const host = inFolder(context.host, options.cwd);
-  checkSessionOptions(session, host.cwd);
+  checkFlags(session, host.cwd);
   const own = readOptions(options, { host, session });
   const place = readPlace(options, host);
   const log = (message: string): void => host.stderr.write(`retinue: ${stripControlCharacters(message)}\n`);
@@ -108,29 +109,11 @@ function readPlace({ http, tokenFile }: McpServeOptions, host: CliHost): Place {
   return { type: "http", port, token };
 }
 
-/** The options of a run that mean something for a server whose main agent says nothing. */
-const understood: ReadonlySet<string> = new Set([
-  ..."http tokenFile cwd model permissionMode dangerouslySkipPermissions tools allowedTools".split(" "),
-  ..."agents settings settingSources pluginDir addDir disallowedTools trust verbose sessionPersistence".split(
-    " ",
-  ),
-  ..."mcpConfig strictMcpConfig".split(" "),
-]);
-
-/** `--no-ask` is there as `ask: true` where it was not written. */
-function isGiven(name: string, value: unknown): boolean {
-  return value !== undefined && !(name === "ask" && value === true);
-}
-
 function readOptions(options: McpServeOptions, { host, session }: CommandContext): RuntimeSessionOptions {
-  const stray = Object.entries(options).find(
-    ([name, value]) => isGiven(name, value) && !understood.has(name),
-  );
-  if (stray !== undefined) {
-    const written = stray[0] === "ask" ? "noAsk" : stray[0];
-    const name = written.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    throw misuse(`--${name} has no meaning for a server.`, "`retinue mcp serve --help` shows what it takes.");
-  }
+  // The main agent of a server says nothing, so that few options of a run mean something.
+  const stray = strayFlag(options, "mcp-server", ["http", "tokenFile", "cwd"]);
+  if (stray !== undefined)
+    throw misuse(`${stray} has no meaning for a server.`, "`retinue mcp serve --help` shows what it takes.");
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
   const { tools } = request.session;
   // Those are the tools of the agents; starting one is what the server itself does.

@@ -3,22 +3,20 @@ import type { RunEnding } from "../../conversation/run-event.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import type { Session } from "../../runtime/session.ts";
 import { sessionRecord } from "../../runtime/session-record.ts";
-import {
-  type AgentSdkOptions,
-  checkAgentSdkOptions,
-  sdkSessionOptions,
-} from "../shared/agent-sdk-options.ts";
+import { checkAgentSdkOptions, sdkSessionOptions } from "../shared/agent-sdk-options.ts";
 import type { CliHost, CliInput } from "../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
 import { debugLine } from "../shared/debug-line.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import {
   createNotice,
   createPrintRuntime,
   openPrintSession,
   refuseKeyless,
 } from "../shared/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
+import { type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
 import { reportInterruption } from "../shared/report-interruption.ts";
 import { createTextPrinter, type Printer } from "./printer.ts";
 
@@ -26,7 +24,7 @@ import { createTextPrinter, type Printer } from "./printer.ts";
 export async function runPrint(
   context: CommandContext,
   words: readonly string[],
-  options: PrintOptions & AgentSdkOptions,
+  options: RunFlags,
 ): Promise<number> {
   const { host } = context;
   const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
@@ -78,7 +76,7 @@ async function printForProgram(
 
 interface PrintRun {
   readonly request: PrintRequest;
-  readonly options: PrintOptions & AgentSdkOptions;
+  readonly options: RunFlags;
   readonly thinkingTokens: number | undefined;
   /** The prompt; absent where messages are read instead. */
   readonly first: string | undefined;
@@ -152,7 +150,7 @@ function readerGone({ plan }: Session, approvals: string | undefined): string {
   return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`${resumeCommand(plan.sessionId, approvals)}\`.`;
 }
 
-function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: PrintOptions): void {
+function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: RunFlags): void {
   if (takeOver !== true) return;
   if (forkSession === true)
     throw misuse("A copy leaves the session with the one that has it, so there is nothing to take over.");

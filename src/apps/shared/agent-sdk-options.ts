@@ -2,56 +2,9 @@ import { type Command, Option } from "commander";
 import { isRecord } from "../../foundation/json-record.ts";
 import { parseJsonDocument } from "../../foundation/parse-json-document.ts";
 import type { SessionOptions } from "../../runtime/options/runtime-options.ts";
-import { checkRules } from "./check-session-options.ts";
-import { misuse } from "./command-context.ts";
-
-/** Options that scripts for `claude` and programs on the Agent SDK give, and people seldom write. */
-export interface AgentSdkOptions {
-  readonly allowDangerouslySkipPermissions?: boolean;
-  readonly permissionPrompts?: string;
-  readonly thinking?: string;
-  readonly maxThinkingTokens?: string;
-  readonly includeHookEvents?: boolean;
-  readonly fallbackModel?: string;
-  readonly resumeSessionAt?: string;
-  readonly resumeDropsTurn?: string;
-  readonly sessionMirror?: boolean;
-  readonly name?: string;
-  readonly bare?: boolean;
-  readonly safeMode?: boolean;
-  readonly debug?: string | boolean;
-  readonly debugFile?: string;
-  /** True: a name is made up. */
-  readonly worktree?: string | boolean;
-  readonly managedSettings?: string;
-  readonly taskBudget?: string;
-  readonly betas?: readonly string[];
-}
-
-/** Honoured. */
-const honoured: readonly (readonly [flags: string, description: string])[] = [
-  ["--allow-dangerously-skip-permissions", "the mode bypassPermissions may be chosen later"],
-  ["--permission-prompts <who>", "host: the host is asked, as without it; none: no one"],
-  ["--thinking <mode>", "adaptive or disabled"],
-  ["--max-thinking-tokens <n>", "tokens for thinking"],
-  ["--include-hook-events", "also report hooks"],
-  ["--task-budget <n>", "tokens that the model is asked to get by with"],
-  ["--betas <list...>", "beta features of the provider, sent with every request"],
-  ["--await-initialize", "wait for initialize before anything else"],
-  ["--fallback-model <model>", "the model that answers when the other cannot"],
-  ["--resume-session-at <uuid>", "resume up to this message"],
-  ["--resume-drops-turn <uuid>", "resume without this turn"],
-  ["--session-mirror", "also send what is written to the transcript"],
-  ["-n, --name <title>", "the title of the session"],
-  ["--bare", "no settings, hooks, servers, agents or instructions that are not named here"],
-  ["--safe-mode", "the same"],
-  ["-d, --debug [filter]", "show stack traces of errors"],
-  ["--debug-file <file>", "write what happens, and stack traces, to a file"],
-  ["-w, --worktree [name]", "work in a git worktree of that name"],
-  ["--managed-settings <json>", "rules of the host's organisation, which only restrict"],
-  ["--append-subagent-system-prompt <text>", "added to the prompt of every child agent"],
-  ["--append-subagent-system-prompt-file <file>", "the same from a file"],
-];
+import { checkRules, programFlags, type RunFlags } from "./flags.ts";
+import { misuse } from "./misuse.ts";
+import { addOptions, longName, namesOf, type OptionEntry } from "./option-entry.ts";
 
 /** Taken without an effect, and named in a note: about browsers, editors, accounts and displays. */
 const withoutEffect: readonly string[] = [
@@ -103,19 +56,18 @@ const refused: readonly (readonly [flags: string, reason: string])[] = [
   ["--prefill <text>", "a prompt is not edited before it is sent"],
 ];
 
+/** Adds the flags of programs, those without an effect, and those that are refused; help shows none of them. */
 export function addAgentSdkOptions(program: Command): void {
-  const texts = [...honoured, ...withoutEffect.map((flags) => [flags, ""] as const), ...refused];
-  for (const [flags, description] of texts) program.addOption(new Option(flags, description).hideHelp());
+  const entries: readonly OptionEntry[] = [
+    ...Object.values(programFlags),
+    ...withoutEffect.map((flags) => ({ flags, description: "" })),
+    ...refused.map(([flags, description]) => ({ flags, description })),
+  ];
+  addOptions(
+    program,
+    entries.map((entry) => ({ ...entry, isHidden: true })),
+  );
 }
-
-/** Options that only mean something where a program reads the messages. */
-const forPrograms = [
-  "--include-hook-events",
-  "--session-mirror",
-  "--await-initialize",
-  "--managed-settings",
-  "--task-budget",
-];
 
 export interface CheckedSdkOptions {
   readonly thinkingTokens?: number;
@@ -125,7 +77,7 @@ export interface CheckedSdkOptions {
 }
 
 /** What these options say about the session itself. */
-export function sdkSessionOptions(options: AgentSdkOptions): SessionOptions {
+export function sdkSessionOptions(options: RunFlags): SessionOptions {
   const { resumeSessionAt, resumeDropsTurn } = options;
   return {
     mentions: true,
@@ -136,7 +88,7 @@ export function sdkSessionOptions(options: AgentSdkOptions): SessionOptions {
 
 /** Refuses what cannot be honoured, and reads the rest. */
 export function checkAgentSdkOptions(
-  options: AgentSdkOptions,
+  options: RunFlags,
   { isForProgram }: { readonly isForProgram: boolean },
 ): CheckedSdkOptions {
   const given = new Map(Object.entries(options));
@@ -145,12 +97,15 @@ export function checkAgentSdkOptions(
     return value !== undefined && (value === false) === flags.startsWith("--no-");
   };
   const [flags, reason] = refused.find(([each]) => isGiven(each)) ?? [];
-  if (flags !== undefined) throw misuse(`${longName(flags)} is not supported: ${reason}.`);
-  const stray = isForProgram ? undefined : forPrograms.find(isGiven);
-  if (stray !== undefined) throw misuse(`${stray} has no meaning without --output-format stream-json.`);
+  if (flags !== undefined) throw misuse(`${firstName(flags)} is not supported: ${reason}.`);
+  const stray = Object.values(programFlags).find(
+    (flag) => flag.isForPrograms === true && isGiven(flag.flags),
+  );
+  if (stray !== undefined && !isForProgram)
+    throw misuse(`${longName(stray)} has no meaning without --output-format stream-json.`);
   if (options.permissionPrompts !== undefined && !["host", "none"].includes(options.permissionPrompts))
     throw misuse(`Invalid --permission-prompts "${options.permissionPrompts}". Write one of host, none.`);
-  const notes = withoutEffect.filter(isGiven).map((each) => `${longName(each)} has no effect here.`);
+  const notes = withoutEffect.filter(isGiven).map((each) => `${firstName(each)} has no effect here.`);
   return { ...readThinking(options), ...readTaskBudget(options), notes };
 }
 
@@ -185,8 +140,8 @@ function readRules(list: "deny" | "ask", value: unknown): readonly string[] {
   return rules;
 }
 
-function longName(flags: string): string {
-  return /--[a-z-]+/.exec(flags)?.[0] ?? flags;
+function firstName(flags: string): string {
+  return namesOf(flags).find((name) => name.startsWith("--")) ?? flags;
 }
 
 /** The name under which commander keeps the value. */
@@ -194,7 +149,7 @@ function attributeOf(flags: string): string {
   return new Option(flags).attributeName();
 }
 
-function readTaskBudget({ taskBudget }: AgentSdkOptions): { readonly taskBudget?: number } {
+function readTaskBudget({ taskBudget }: RunFlags): { readonly taskBudget?: number } {
   if (taskBudget === undefined) return {};
   const tokens = Number(taskBudget);
   if (!Number.isSafeInteger(tokens) || tokens <= 0)
@@ -202,7 +157,7 @@ function readTaskBudget({ taskBudget }: AgentSdkOptions): { readonly taskBudget?
   return { taskBudget: tokens };
 }
 
-function readThinking({ thinking, maxThinkingTokens: written }: AgentSdkOptions): {
+function readThinking({ thinking, maxThinkingTokens: written }: RunFlags): {
   readonly thinkingTokens?: number;
 } {
   const modes = ["adaptive", "disabled", "enabled"];

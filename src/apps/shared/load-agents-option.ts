@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { placeText } from "../../foundation/diagnostic.ts";
 import { quote } from "../../foundation/json-record.ts";
 import { type AgentsText, readAgentsText } from "../../runtime/project/read-agents-text.ts";
-import { misuse } from "./command-context.ts";
+import { misuse } from "./misuse.ts";
 
 /** What `--agents` gave. */
 export interface AgentsOption extends AgentsText {

@@ -5,17 +5,18 @@ import { createHostedRuntime, type Runtime } from "../../runtime/create-runtime.
 import { noCredentials } from "../../runtime/gather-session.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
-import { folderOptions } from "./check-session-options.ts";
 import type { CliHost } from "./cli-host.ts";
-import { type CommandContext, misuse } from "./command-context.ts";
+import type { CommandContext } from "./command-context.ts";
+import { type RunFlags, runtimeOptionsOf } from "./flags.ts";
+import { folderOptions } from "./folder-options.ts";
 import { refuseBrokenOption } from "./load-agents-option.ts";
-import { type PrintOptions, readApprovals } from "./print-options.ts";
+import { misuse } from "./misuse.ts";
 import { stripControlCharacters } from "./strip-control-characters.ts";
 
 /** The runtime that the options of the command line ask for. */
 export function createPrintRuntime(
   context: CommandContext,
-  options: Pick<PrintOptions, "sessionPersistence" | "approvals"> & { readonly betas?: readonly string[] },
+  options: RunFlags,
   { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
 ): Runtime {
   const { host } = context;
@@ -25,30 +26,14 @@ export function createPrintRuntime(
     // The command obeys settings files in full, unless it is called with fewer of them.
     settingSources: ["user", "project", "local"],
     ...given,
-    env: withBetas(host.environment, options.betas),
     entrypoint: "cli",
-    transcripts: options.sessionPersistence !== false,
+    transcripts: true,
     onWarning: createNotice(host),
     telemetry: "environment",
-    ...readApprovals(options.approvals),
+    ...runtimeOptionsOf(options, host.environment),
     ...more,
   };
   return createHostedRuntime(whole, live);
-}
-
-/** Beta features go out as a header of every request, beside the headers that are set already. */
-function withBetas(
-  environment: CliHost["environment"],
-  betas: readonly string[] = [],
-): CliHost["environment"] {
-  const names = betas.flatMap((text) => text.split(",")).map((text) => text.trim());
-  const broken = names.find((name) => !/^[\w.-]+$/.test(name));
-  if (broken !== undefined) throw misuse(`--betas has no beta feature ${JSON.stringify(broken)}.`);
-  if (names.length === 0) return environment;
-  const before = environment["ANTHROPIC_CUSTOM_HEADERS"];
-  const header = `anthropic-beta: ${names.join(",")}`;
-  const headers = before === undefined || before.trim() === "" ? header : `${before}\n${header}`;
-  return { ...environment, ANTHROPIC_CUSTOM_HEADERS: headers };
 }
 
 /** Shows what goes wrong beside the work, and keeps it in `reported`. */

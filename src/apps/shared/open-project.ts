@@ -7,11 +7,13 @@ import {
   type ProjectFacts,
   type ProjectOptions,
 } from "../../runtime/project/project-facts.ts";
-import { checkSessionOptions, folderOptions } from "./check-session-options.ts";
 import type { CliHost } from "./cli-host.ts";
-import { type CommandContext, misuse } from "./command-context.ts";
+import type { CommandContext } from "./command-context.ts";
 import { displayPath } from "./display-path.ts";
+import { checkFlags } from "./flags.ts";
+import { folderOptions } from "./folder-options.ts";
 import { type AgentsOption, refuseBrokenOption } from "./load-agents-option.ts";
+import { misuse } from "./misuse.ts";
 
 /** Everything a command can know about agents here, with the options of this run in force. */
 export interface GatheredSession extends ProjectFacts {
@@ -85,7 +87,7 @@ function projectOptions(
   context: CommandContext,
   { toleratesBrokenFiles = false }: GatherOptions,
 ): { readonly given: ProjectOptions; readonly option?: AgentsOption } {
-  checkSessionOptions(context.session, context.host.cwd);
+  checkFlags(context.session, context.host.cwd);
   const { given, option } = folderOptions(context);
   if (option === undefined) return { given };
   if (option.isBroken && !toleratesBrokenFiles) throw refuseBrokenOption(option);

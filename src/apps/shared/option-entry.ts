@@ -1,7 +1,7 @@
 import { type Command, Option, type OptionValues } from "commander";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { splitEntries } from "../../runtime/options/find-bad-rule.ts";
-import { misuse } from "./command-context.ts";
+import { misuse } from "./misuse.ts";
 
 /** One option: the parser, help, completion, the man page and the checks are made from this. */
 export interface OptionEntry {
@@ -23,6 +23,8 @@ export interface OptionEntry {
   readonly needs?: readonly OptionNeed[];
   /** Options that cannot be given together with it. */
   readonly conflicts?: readonly string[];
+  /** Known, but not shown. */
+  readonly isHidden?: boolean;
 }
 
 /** An option, or an option with one value: `{ option: "--output-format", value: "stream-json" }`. */
@@ -77,6 +79,7 @@ function toOption(entry: OptionEntry): Option {
   option.argChoices = [...wordsOf(entry)];
   if (entry.group !== undefined) option.helpGroup(entry.group);
   if (entry.default !== undefined) option.default(entry.default);
+  if (entry.isHidden === true) option.hideHelp();
   const read = readerOf(entry);
   return read === undefined ? option : option.argParser(read);
 }

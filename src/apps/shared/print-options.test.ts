@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { type RunFlags, runFlags } from "./flags.ts";
 import { checkOptionValues } from "./option-entry.ts";
-import { type PrintOptions, readPrintOptions } from "./print-options.ts";
-import { runOptions } from "./run-options.ts";
+import { readPrintOptions } from "./print-options.ts";
 
 function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "print-options-"));
@@ -14,9 +14,9 @@ function createFolder(): string {
   return folder;
 }
 
-function read(options: PrintOptions, words: readonly string[] = ["hi"], disallowedTools?: readonly string[]) {
+function read(options: RunFlags, words: readonly string[] = ["hi"], disallowedTools?: readonly string[]) {
   const session = disallowedTools === undefined ? {} : { disallowedTools };
-  checkOptionValues(runOptions, { ...options });
+  checkOptionValues(Object.values(runFlags), { ...options });
   return readPrintOptions(options, { words, cwd: createFolder(), session });
 }
 
@@ -33,7 +33,7 @@ describe("the options of retinue -p [CLI-1]", () => {
     });
   });
 
-  it.each<[PrintOptions, object]>([
+  it.each<[RunFlags, object]>([
     [
       { model: "opus", effort: "high", agent: "reviewer" },
       { model: "opus", effort: "high", agent: "reviewer" },
@@ -64,7 +64,7 @@ describe("the options of retinue -p [CLI-1]", () => {
     expect(read(options).session).toEqual(session);
   });
 
-  it.each<[PrintOptions, RegExp]>([
+  it.each<[RunFlags, RegExp]>([
     [{ outputFormat: "xml" }, /Invalid --output-format "xml"/],
     [{ inputFormat: "yaml" }, /Invalid --input-format "yaml"/],
     [{ permissionMode: "yolo" }, /Invalid --permission-mode "yolo"/],

@@ -3,7 +3,7 @@ import {
   acceptableRights,
   parseAcceptedRights,
 } from "../../runtime/project/plan-origins.ts";
-import { misuse } from "./command-context.ts";
+import { misuse } from "./misuse.ts";
 
 /** `--accept-rights`: what counts of a plan beyond the own rights; nothing where it was not given. */
 export function readAcceptedRights(text: string | undefined): readonly AcceptedRight[] {

@@ -1,7 +1,7 @@
 import { openStore } from "../../cluster/open-store.ts";
 import type { Store } from "../../cluster/store.ts";
 import type { CliHost } from "./cli-host.ts";
-import type { SessionOptions } from "./command-context.ts";
+import type { CommandFlags } from "./flags.ts";
 
 export interface StoreAddress {
   readonly url: string;
@@ -10,7 +10,7 @@ export interface StoreAddress {
 
 export interface StoreContext {
   readonly host: CliHost;
-  readonly session: SessionOptions;
+  readonly session: CommandFlags;
   readonly store: StoreAddress;
 }
 

@@ -2,8 +2,9 @@ import type { ReadStream, WriteStream } from "node:tty";
 import { setFlagsFromString } from "node:v8";
 import type { CommandContext } from "../shared/command-context.ts";
 import { endSignals, exitCodeOf } from "../shared/end-signal.ts";
+import type { RunFlags } from "../shared/flags.ts";
 import { formatCost, formatDuration, plural } from "../shared/format.ts";
-import { type PrintOptions, readPrintOptions } from "../shared/print-options.ts";
+import { readPrintOptions } from "../shared/print-options.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { TerminalApp } from "./app/terminal-app.ts";
 import { type Capabilities, findCapabilities } from "./screen/capabilities.ts";
@@ -17,7 +18,7 @@ import { RuntimeSession } from "./session/runtime-session.ts";
 export async function runTerminal(
   context: CommandContext,
   words: readonly string[],
-  options: PrintOptions,
+  options: RunFlags,
 ): Promise<number> {
   const { host } = context;
   keepMemorySmall();

@@ -2,10 +2,11 @@ import type { SessionSummary } from "../../runtime/project/project-sessions.ts";
 import { describeAge } from "../commands/views/describe-age.ts";
 import { type Column, renderTable } from "../commands/views/render-table.ts";
 import type { CliHost } from "../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../shared/command-context.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
 import { openFolder } from "../shared/open-project.ts";
 import { createPaint } from "../shared/paint.ts";
-import type { PrintOptions } from "../shared/print-options.ts";
 import { stripControlCharacters } from "../shared/strip-control-characters.ts";
 import { createSessionRecords } from "./session/session-records.ts";
 
@@ -46,7 +47,7 @@ export async function sessionsSearch(
 export async function sessionsResume(
   context: CommandContext,
   written: string,
-  options: PrintOptions,
+  options: RunFlags,
 ): Promise<number> {
   const { id } = await findNamed(context.host, written);
   if (!context.host.canAsk)

@@ -1,4 +1,4 @@
-import type { GitTransport } from "../shell/programs/git-transport.ts";
+import type { GitTransport } from "../shell/model.ts";
 import { type RepositoryFacts, valuesOf } from "./ask-repository.ts";
 import { partsOf } from "./plain-settings.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ShellUnit } from "../shell/shell-analysis.ts";
+import type { ShellUnit } from "../shell/model.ts";
 import { grantsUnit, matchesText } from "./grants-unit.ts";
 import { parseRule } from "./parse-rule.ts";
 import { restrictsUnit } from "./restricts-unit.ts";

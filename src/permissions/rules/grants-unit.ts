@@ -1,5 +1,5 @@
 import { matchesPattern } from "../../foundation/match-pattern.ts";
-import type { ShellAnalysis, ShellUnit } from "../shell/shell-analysis.ts";
+import type { ShellAnalysis, ShellUnit } from "../shell/model.ts";
 import type { RuleSpecifier } from "./parse-rule.ts";
 
 export type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;

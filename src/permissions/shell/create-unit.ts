@@ -1,9 +1,7 @@
+import type { Judgement, PathOperand, Place, ShellUnit, Surroundings, UsedPath, Word } from "./model.ts";
 import { judgeCommand } from "./programs/judge-command.ts";
 import { gitFolders, hasHarmlessGitGlobals, withoutGitGlobals } from "./programs/judge-git.ts";
-import type { Judgement, Place, UsedPath } from "./programs/judgement.ts";
-import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
-import type { Surroundings } from "./walk.ts";
-import { quoteWord, type Word } from "./word.ts";
+import { quoteWord } from "./word.ts";
 import { launchers, managers, runners } from "./wrapper-specs.ts";
 
 export interface UnitInput {

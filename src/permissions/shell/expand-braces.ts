@@ -1,6 +1,7 @@
 import type { Piece } from "./expand-parameter.ts";
-import { type GlobRequest, markOpaque, type Scene, type Walk } from "./walk.ts";
-import { plainWord, quoteWord, type Word } from "./word.ts";
+import type { GlobRequest, Scene, Walk, Word } from "./model.ts";
+import { markOpaque } from "./walk.ts";
+import { plainWord, quoteWord } from "./word.ts";
 
 /** The value of unquoted text: a backslash keeps the next character, and joins lines. */
 export function unescapePlain(source: string): string {

@@ -5,9 +5,10 @@ import type {
   SimpleExpansionPart,
 } from "unbash";
 import { matchesName } from "../covers-path.ts";
+import type { Scene, Walk } from "./model.ts";
 import { isShownVariable, privateName } from "./private-name.ts";
 import { digitsOf, renderExpansion } from "./render-arithmetic.ts";
-import { markOpaque, mayBePattern, mayBeUnset, type Scene, visitNested, type Walk } from "./walk.ts";
+import { markOpaque, mayBePattern, mayBeUnset, visitNested } from "./walk.ts";
 
 /** What an expansion contributes to a word. */
 export type Piece =

@@ -24,8 +24,9 @@ import {
   type WordDraft,
 } from "./expand-braces.ts";
 import { expandParameter, type Piece } from "./expand-parameter.ts";
-import { markOpaque, type Scene, spend, visitNested, type Walk } from "./walk.ts";
-import { plainWord, type Word } from "./word.ts";
+import type { Scene, Walk, Word } from "./model.ts";
+import { markOpaque, spend, visitNested } from "./walk.ts";
+import { plainWord } from "./word.ts";
 
 /** `single`: a value that bash neither splits nor takes for a file pattern; `target`: a file that a redirection opens. */
 export type WordMode = "argument" | "single" | "target";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { anyCharacter } from "../../testing/any-character.ts";
 import { loadAnalysis } from "./load-analysis.ts";
-import type { ShellAnalysis } from "./shell-analysis.ts";
+import type { ShellAnalysis } from "./model.ts";
 
 function analyze(command: string): Promise<ShellAnalysis> {
   return loadAnalysis(command, { home: "/home/u", directory: "/nowhere" });

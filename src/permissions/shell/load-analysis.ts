@@ -3,8 +3,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { posix } from "node:path";
 import { matchesName } from "../covers-path.ts";
-import type { ShellAnalysis } from "./shell-analysis.ts";
-import type { GlobRequest, Surroundings } from "./walk.ts";
+import type { GlobRequest, ShellAnalysis, Surroundings } from "./model.ts";
 
 /** Where a command is to run. */
 export interface ShellPlace extends Omit<Surroundings, "matches"> {

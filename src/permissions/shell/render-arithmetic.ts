@@ -1,6 +1,7 @@
 import type { ArithmeticExpression } from "unbash";
+import type { State } from "./model.ts";
 import { isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
-import { isNumber, type State } from "./walk.ts";
+import { isNumber } from "./walk.ts";
 
 const token =
   /\s+|\$?\{?[A-Za-z_]\w*\}?|\d+(?![\w#])|\+\+|--|<<=|>>=|[-+*/%&|^]=|\*\*|<<|>>|[<>=!]=|&&|\|\||[-+*/%<>=!&|^~?:,()]/y;

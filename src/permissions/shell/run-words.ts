@@ -1,24 +1,11 @@
 import { baseName, createUnit, toOperands, type UnitInput, writtenText } from "./create-unit.ts";
+import type { Scene, State, Step, Walk, Word } from "./model.ts";
 import { isSafeVariable, privateName } from "./private-name.ts";
 import { isHarmlessFormat, isPlainPush } from "./programs/judge-builtin.ts";
 import { findActions } from "./programs/judge-find.ts";
 import { type Unwrapped, unwrap } from "./unwrap.ts";
-import {
-  assign,
-  enter,
-  lost,
-  markOpaque,
-  parse,
-  popped,
-  pushed,
-  type Scene,
-  type State,
-  type Step,
-  spend,
-  staying,
-  type Walk,
-} from "./walk.ts";
-import { optionTable, quoteName, quoteWord, scanOptions, type Word } from "./word.ts";
+import { assign, enter, lost, markOpaque, parse, popped, pushed, spend, staying } from "./walk.ts";
+import { optionTable, quoteName, quoteWord, scanOptions } from "./word.ts";
 import { shells } from "./wrapper-specs.ts";
 
 export interface RunContext {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseRule } from "../rules/parse-rule.ts";
 import { indexStarted, restrictsUnit } from "../rules/restricts-unit.ts";
 import { loadAnalysis } from "./load-analysis.ts";
-import type { ShellAnalysis } from "./shell-analysis.ts";
+import type { ShellAnalysis } from "./model.ts";
 
 function analyze(command: string): Promise<ShellAnalysis> {
   return loadAnalysis(command, { home: "/home/u", directory: "/nowhere" });

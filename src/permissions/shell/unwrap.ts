@@ -1,5 +1,6 @@
-import { optionPaths, type UsedPath } from "./programs/judgement.ts";
-import { optionTable, type ScannedWords, scanOptions, unknownWord, type Word } from "./word.ts";
+import type { UsedPath, Word } from "./model.ts";
+import { optionPaths } from "./programs/judgement.ts";
+import { optionTable, type ScannedWords, scanOptions, unknownWord } from "./word.ts";
 import { type WrapperSpec, wrapperSpecs } from "./wrapper-specs.ts";
 
 /** What a command that starts another one starts. */

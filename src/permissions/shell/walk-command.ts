@@ -3,20 +3,11 @@ import { toOperands, writtenText } from "./create-unit.ts";
 import { escapeDouble, unescapeDocument } from "./expand-braces.ts";
 import { expandParameter } from "./expand-parameter.ts";
 import { expandSingle, expandWord } from "./expand-word.ts";
+import type { Scene, Step, Walk, Word } from "./model.ts";
 import { isPlainSetting, isSafeVariable, isSteeringVariable, privateName } from "./private-name.ts";
 import { type RunContext, runWords } from "./run-words.ts";
-import {
-  assign,
-  heldBy,
-  markOpaque,
-  type Scene,
-  type Step,
-  spend,
-  staying,
-  visitNested,
-  type Walk,
-} from "./walk.ts";
-import { plainWord, quoteWord, type Word } from "./word.ts";
+import { assign, heldBy, markOpaque, spend, staying, visitNested } from "./walk.ts";
+import { plainWord, quoteWord } from "./word.ts";
 
 /** What looking up the program and the folder of a command costs, in characters: a thousand of them are too many. */
 const stepsOfCommand = 400;

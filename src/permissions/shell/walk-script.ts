@@ -12,29 +12,24 @@ import type {
   While,
 } from "unbash";
 import { expandSingle, expandWord } from "./expand-word.ts";
+import type { Flow, Scene, ShellUnit, State, Step, Walk, Word } from "./model.ts";
 import { privateName } from "./private-name.ts";
 import { namesOf } from "./programs/judge-find.ts";
 import { arithmeticText, renderArithmetic, renderPart } from "./render-arithmetic.ts";
-import type { ShellUnit } from "./shell-analysis.ts";
 import {
   assign,
   assignedNames,
   either,
-  type Flow,
   isNumber,
   lost,
   markOpaque,
-  type Scene,
-  type State,
-  type Step,
   spend,
   staying,
   visitNested,
-  type Walk,
 } from "./walk.ts";
 import { walkCommand, walkRedirections } from "./walk-command.ts";
 import { walkTest } from "./walk-test.ts";
-import { quoteWord, type Word } from "./word.ts";
+import { quoteWord } from "./word.ts";
 
 /** Walks all commands of a script in their order; where the shell is afterwards matters only for `eval`. */
 export function walkScript(walk: Walk, script: ParsedScript, scene: Scene): Step {

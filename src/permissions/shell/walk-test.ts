@@ -1,6 +1,7 @@
 import type { Word as SyntaxWord, TestExpression } from "unbash";
 import { expandSingle } from "./expand-word.ts";
-import { markOpaque, type Scene, type Walk } from "./walk.ts";
+import type { Scene, Walk } from "./model.ts";
+import { markOpaque } from "./walk.ts";
 import { quoteWord } from "./word.ts";
 
 const unary = /^-[abcdefghknoprstuwxzGLNOS]$/;

@@ -1,61 +1,7 @@
 import type { ParsedScript, SyntaxNode } from "unbash";
 import { RetinueError } from "../../foundation/retinue-error.ts";
+import type { Directories, Flow, Scene, State, Value, Variables, Walk, Word } from "./model.ts";
 import { isSteeringVariable } from "./private-name.ts";
-import type { PathOperand, ShellUnit } from "./shell-analysis.ts";
-import type { Word } from "./word.ts";
-
-/** The parts of the parser that the walk needs. */
-export interface Grammar {
-  readonly parse: (source: string) => ParsedScript;
-  readonly forEachChild: (node: SyntaxNode, visit: (child: SyntaxNode) => void) => void;
-}
-
-/** A file pattern and the directory in which it is. */
-export interface GlobRequest {
-  readonly pattern: string;
-  readonly directory: string;
-}
-
-/** What surrounds the command as a whole. */
-export interface Surroundings {
-  readonly home: string;
-  /** The files that a pattern matches; undefined where that was not looked up or is too much. */
-  readonly matches: (request: GlobRequest) => readonly string[] | "too-many" | undefined;
-  /** Paths, as git writes them, that rules deny and that git leaves out where it can. */
-  readonly exclusions?: readonly string[];
-  /** The folder of the repository they belong to. */
-  readonly repository?: string;
-  /** Filters of git that settings name, which are switched off where it only reads. */
-  readonly filters?: readonly string[];
-  /** What rules keep from being read, for programs that search whole folders. */
-  readonly unreadable?: readonly UnreadableName[];
-}
-
-/** Files and folders of a name that rules keep from being read, at any depth. */
-export interface UnreadableName {
-  /** It may hold `*` and `?`. */
-  readonly name: string;
-  /** Only what is below a folder of this name is meant. */
-  readonly isFolder?: true;
-}
-
-/** What one walk over a command has found so far. */
-export interface Walk {
-  readonly grammar: Grammar;
-  readonly surroundings: Surroundings;
-  /** Walks a script that is in a word or in a text. */
-  readonly walkScript: (walk: Walk, script: ParsedScript, scene: Scene) => Step;
-  readonly units: ShellUnit[];
-  readonly redirects: PathOperand[];
-  readonly listed: PathOperand[];
-  readonly globs: GlobRequest[];
-  readonly notes: Set<string>;
-  opaque: string | undefined;
-  /** Commands that were rendered, each iteration of a loop for itself. */
-  size: number;
-  /** The work that was done so far, in characters that were read or written. */
-  steps: number;
-}
 
 /** A command that takes more work than this to be understood is shown to a person. */
 export const maxSteps = 400_000;
@@ -70,41 +16,6 @@ export function spend(walk: Walk, steps: number): void {
 export function parse(walk: Walk, text: string): ParsedScript {
   spend(walk, text.length);
   return walk.grammar.parse(text);
-}
-
-/** What surrounds one command. */
-/** What a search prints, one name each. */
-export interface FoundNames {
-  readonly places: readonly PathOperand[];
-  /** Each name ends in NUL, so that none can be taken for several. */
-  readonly isExact: boolean;
-}
-
-export interface Scene {
-  readonly state: State;
-  /** `sh` reads some of bash's syntax differently. */
-  readonly dialect: "bash" | "sh";
-  /** Texts of the commands around this one. */
-  readonly outer: readonly string[];
-  /** Why no rule may allow what runs here: an environment that changes what programs do. */
-  readonly reason?: string | undefined;
-  readonly depth: number;
-  /** Another program starts what runs here, with the words as they are written. */
-  readonly asWritten?: true;
-  /** It is in a loop that was not seen to change the directory. */
-  readonly settled?: boolean;
-  /** It is in `$( )`, backticks or `<( )`. */
-  readonly substituted?: true;
-  /** The names that come in by a pipe, where they are known to be of files below some places. */
-  readonly found?: FoundNames | undefined;
-  /** It is only looked at for deny and ask rules; what is not understood in it makes nothing opaque. */
-  readonly supposed?: true;
-}
-
-/** A command that was walked: the state after it, and its judged text. */
-export interface Step {
-  readonly flow: Flow;
-  readonly text: string;
 }
 
 export function markOpaque(walk: Walk, reason: string): void {
@@ -201,41 +112,6 @@ function isNumeric(value: SyntaxNode): boolean {
   if (value.type !== "Word") return false;
   if (value.parts === undefined) return /^(?:0|[1-9]\d*)$/.test(value.text);
   return value.parts.length === 1 && value.parts[0]?.type === "ArithmeticExpansion";
-}
-
-/** The directories a command may run in: "" is that of the call. */
-type Directories = readonly string[];
-
-/** What a variable holds that the program itself has set. */
-type Value =
-  | { readonly type: "text"; readonly text: string }
-  | {
-      readonly type: "number";
-      /** It may hold nothing yet. */
-      readonly mayBeUnset?: true;
-    }
-  | {
-      readonly type: "unknown";
-      /** It may hold a file pattern that the program itself has set. */
-      readonly pattern?: true;
-      /** It is the name of a temporary file that was made just now, or nothing. */
-      readonly temporary?: true;
-    };
-
-type Variables = ReadonlyMap<string, Value>;
-
-/** What the shell is like at one point of the program. */
-export interface State {
-  readonly directories: Directories;
-  readonly variables: Variables;
-  /** Where `popd` leads, the last one first; absent where that is not known. */
-  readonly stack?: readonly Directories[];
-}
-
-/** The state after a command: when it succeeded, and when it failed. */
-export interface Flow {
-  readonly success: State;
-  readonly failure: State;
 }
 
 export const initialState: State = { directories: [""], variables: new Map(), stack: [] };

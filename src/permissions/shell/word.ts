@@ -1,39 +1,4 @@
-import type { ShellWord } from "./shell-analysis.ts";
-
-/** One argument of a command, as far as it is known before the command runs. */
-export interface Word extends ShellWord {
-  /** The argument itself, if it is literal: the text with the home directory filled in. */
-  readonly value: string;
-  /** As written. */
-  readonly source: string;
-  /** When it runs it may begin with a dash, be several words, or none. */
-  readonly loose: boolean;
-  /** It is exactly one word when it runs. */
-  readonly isOne: boolean;
-  /** The path it names, with `~` for the home directory; empty for one that names no file. */
-  readonly path: string;
-  readonly pathKnown: boolean;
-  /** The word in shell syntax, with everything that is known quoted literally. */
-  readonly rendered: string;
-  /** It comes from the same written word as the one before it. */
-  readonly continued?: true;
-  /** It means further words like the one before it. */
-  readonly repeated?: true;
-  /** It is a file at or below its path. */
-  readonly isBelow?: true;
-  /** Its name was printed by another program: links are followed, and `split` takes blanks in a name for its end. */
-  readonly printed?: "whole" | "split";
-  /** One of these patterns fits the name of the file. */
-  readonly names?: readonly string[];
-  /** Of those, it is one that was chosen by its name or otherwise. */
-  readonly isSelection?: true;
-  /** Its value is not known, but it is a whole number. */
-  readonly numeric?: true;
-  /** It holds the value of this variable, which comes from the environment. */
-  readonly environment?: string;
-  /** It is the name of a temporary file that was made just now, or nothing. */
-  readonly temporary?: true;
-}
+import type { Word } from "./model.ts";
 
 /** A word that is exactly this text. */
 export function plainWord(text: string): Word {

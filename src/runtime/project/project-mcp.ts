@@ -6,8 +6,8 @@ import { variablesIn } from "../../mcp/expand-variables.ts";
 import { hideInAddress } from "../../mcp/hide-secrets.ts";
 import type { McpStatus } from "../../mcp/mcp-connections.ts";
 import { mcpDefinitionHash } from "../../mcp/mcp-definition-hash.ts";
-import type { McpServer, McpTransport } from "../../mcp/mcp-server.ts";
 import { readServer } from "../../mcp/mcp-server-config.ts";
+import type { McpServer, McpTransport } from "../../mcp/mcp-transport.ts";
 import { refuseServerName } from "../../mcp/refuse-server-name.ts";
 import {
   addMcpServer,
@@ -22,7 +22,7 @@ import type { ProjectFacts } from "./project-facts.ts";
 
 export { hideInAddress } from "../../mcp/hide-secrets.ts";
 export type { McpStatus } from "../../mcp/mcp-connections.ts";
-export type { McpTransport } from "../../mcp/mcp-server.ts";
+export type { McpTransport } from "../../mcp/mcp-transport.ts";
 export type { WritableScope } from "../../settings/add-mcp-server.ts";
 export type { HeldServer } from "../../settings/choose-mcp-servers.ts";
 

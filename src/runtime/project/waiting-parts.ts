@@ -1,7 +1,7 @@
 import { type AgentDefinition, mayWiden } from "../../definitions/agent-definition.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import type { HookHandler } from "../../hooks/hook-rule.ts";
-import type { McpTransport } from "../../mcp/mcp-server.ts";
+import type { McpTransport } from "../../mcp/mcp-transport.ts";
 import type { McpEntry } from "../../settings/choose-mcp-servers.ts";
 import { type HeldBack, mergeSettings } from "../../settings/settings-layer.ts";
 import type { Skill } from "../../skills/skill.ts";

@@ -1,5 +1,5 @@
 import type { McpConnectionOptions } from "../../mcp/mcp-connections.ts";
-import type { McpScope } from "../../mcp/mcp-server.ts";
+import type { McpScope } from "../../mcp/mcp-transport.ts";
 import { readEnvironment } from "../../settings/read-environment.ts";
 
 /** What a timer takes. */

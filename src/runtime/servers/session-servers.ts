@@ -2,7 +2,7 @@ import { isRecord, parseJson } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { joinResourceTools } from "../../mcp/join-resource-tools.ts";
 import type { McpConnections, McpServerState, McpStatus } from "../../mcp/mcp-connections.ts";
-import type { McpScope, McpServer, McpTransport } from "../../mcp/mcp-server.ts";
+import type { McpScope, McpServer, McpTransport } from "../../mcp/mcp-transport.ts";
 import type { AgentPlan, PlannedDefinition } from "../../planning/agent-plan.ts";
 import type { OwnServers, ServerInstructions } from "../../planning/servers-of-run.ts";
 import type { HeldServer } from "../../settings/choose-mcp-servers.ts";

@@ -5,7 +5,6 @@ import type { ToolEffect } from "../../foundation/tool-table.ts";
 import { type McpIdentity, mcpServerPart, mcpToolPattern } from "../../permissions/call-facts.ts";
 import { parseRule } from "../../permissions/rules/parse-rule.ts";
 import { warnOfRule } from "../../permissions/rules/rule-warning.ts";
-import type { Tool } from "../tool.ts";
 import {
   knownToolNames,
   parseToolEntries,
@@ -29,7 +28,12 @@ export interface AvailableTool {
   readonly mcp?: McpIdentity;
 }
 
-export function availableTool({ name, effect, origin, mcp }: Tool): AvailableTool {
+/** What of a tool decides whether a definition grants it. */
+interface GrantableTool extends Pick<AvailableTool, "name" | "effect" | "origin"> {
+  readonly mcp?: (McpIdentity & { readonly serverName: string }) | undefined;
+}
+
+export function availableTool({ name, effect, origin, mcp }: GrantableTool): AvailableTool {
   if (mcp === undefined) return { name, effect, origin };
   return { name, effect, origin, server: mcp.serverName, mcp: { server: mcp.server, tool: mcp.tool } };
 }

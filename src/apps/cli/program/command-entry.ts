@@ -3,7 +3,8 @@ import { commandRights } from "../../../foundation/command-rights.ts";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { RetinueError } from "../../../foundation/retinue-error.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
-import { type CommandContext, refuseAgents } from "../../shared/command-context.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { refuseAgents } from "../../shared/misuse.ts";
 import { addOptions, type OptionEntry } from "../../shared/option-entry.ts";
 
 /** One command: how it is written, what it takes, and what it runs. A command with others below it is a group. */

@@ -1,5 +1,5 @@
+import { commandFlags, runFlags } from "../../shared/flags.ts";
 import type { OptionEntry } from "../../shared/option-entry.ts";
-import { runOptions, sessionOptions } from "../../shared/run-options.ts";
 
 /** The help of the program itself; it fits a screen of 24 lines and 80 columns. */
 export const helpText = `Usage: retinue [options] ["prompt"]    talk in the terminal; with -p: one answer
@@ -14,10 +14,10 @@ Commands:
   doctor, clean, serve   check the set-up; remove old sessions; serve a --store
 
 Running:
-${briefLines(runOptions)}
+${briefLines(Object.values(runFlags))}
 
 Everywhere:
-${briefLines(sessionOptions, ["-v, --version"])}
+${briefLines(Object.values(commandFlags), ["-v, --version"])}
   -h, --help, also after a command; retinue run --help: all options of a run
 `;
 

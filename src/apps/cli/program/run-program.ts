@@ -4,12 +4,18 @@ import { type Command, CommanderError } from "commander";
 import { nearestName } from "../../../foundation/nearest-name.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
 import { isToolEntry, splitEntries } from "../../../runtime/options/find-bad-rule.ts";
-import { type AgentSdkOptions, addAgentSdkOptions } from "../../shared/agent-sdk-options.ts";
+import { addAgentSdkOptions } from "../../shared/agent-sdk-options.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
-import { type CommandContext, misuse, type SessionOptions } from "../../shared/command-context.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import {
+  absentWhenEmpty,
+  type CommandFlags,
+  commandFlags,
+  type RunFlags,
+  runFlags,
+} from "../../shared/flags.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { addOptions, namesOf } from "../../shared/option-entry.ts";
-import type { PrintOptions } from "../../shared/print-options.ts";
-import { runOptions, sessionOptions } from "../../shared/run-options.ts";
 import {
   addCommands,
   addRefusedCommands,
@@ -27,7 +33,7 @@ import { sessionCommands } from "./session-commands.ts";
 export async function runProgram(arguments_: readonly string[], host: CliHost): Promise<number> {
   let exitCode = 0;
   const program = createProgram(host, async (run) => {
-    exitCode = await run({ host, session: program.opts<SessionOptions>() });
+    exitCode = await run({ host, session: program.opts<CommandFlags>() });
   });
   let meant: Command = program;
   for (const parent of [program, ...program.commands])
@@ -59,7 +65,7 @@ function asRunError(error: unknown): unknown {
 function createProgram(host: CliHost, invoke: Invoke): Command {
   const program = createCommand(host).version(host.version, "-v, --version");
   program.helpInformation = () => helpText;
-  addOptions(program, [...sessionOptions, ...runOptions]);
+  addOptions(program, [...Object.values(commandFlags), ...Object.values(runFlags)]);
   addAgentSdkOptions(program);
   addCommands(program, [...projectCommands, ...sessionCommands], invoke);
   addRefusedCommands(program, refusedCommands);
@@ -70,8 +76,8 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
     columns: Math.min(host.stdout.columns ?? 80, 100),
     runPrompt,
   });
-  program.action((given: readonly string[], options: PrintOptions & AgentSdkOptions) => {
-    const { words, configs } = takeMcpConfigs(given, program.opts<SessionOptions>().mcpConfig, host.cwd);
+  program.action((given: readonly string[], options: RunFlags) => {
+    const { words, configs } = takeMcpConfigs(given, program.opts<CommandFlags>().mcpConfig, host.cwd);
     if (configs !== undefined) program.setOptionValue("mcpConfig", configs);
     if (options.bare === true || options.safeMode === true) chooseNoSources(program);
     const [first] = words;
@@ -90,7 +96,7 @@ function createProgram(host: CliHost, invoke: Invoke): Command {
 }
 
 function createRunPrompt(host: CliHost, invoke: Invoke) {
-  return (words: readonly string[], options: PrintOptions & AgentSdkOptions): Promise<void> =>
+  return (words: readonly string[], options: RunFlags): Promise<void> =>
     host.canAsk && (options.print !== true || isForPeople(options, words, host))
       ? invokeSession(invoke, options, async (context) =>
           (await import("../../terminal/run-terminal.ts")).runTerminal(context, words, options),
@@ -103,7 +109,7 @@ function createRunPrompt(host: CliHost, invoke: Invoke) {
 /** A session in its folder, or in a worktree, with or without a file for what happens. */
 function invokeSession(
   invoke: Invoke,
-  options: AgentSdkOptions,
+  options: RunFlags,
   run: (context: CommandContext) => Promise<number>,
 ): Promise<void> {
   if (options.worktree === undefined && options.debugFile === undefined) return invoke(run);
@@ -112,7 +118,7 @@ function invokeSession(
 
 /** `--bare`: nothing counts but what the command line names, and what the organisation says. */
 function chooseNoSources(program: Command): void {
-  const { settingSources } = program.opts<SessionOptions>();
+  const { settingSources } = program.opts<CommandFlags>();
   if (settingSources !== undefined && settingSources.length > 0)
     throw misuse("--bare reads no settings, so it cannot be combined with --setting-sources.");
   program.setOptionValue("settingSources", []);
@@ -120,7 +126,7 @@ function chooseNoSources(program: Command): void {
 }
 
 /** Whether a person watches a run with -p and can be asked; others read its lines. */
-function isForPeople(options: PrintOptions, words: readonly string[], { environment }: CliHost): boolean {
+function isForPeople(options: RunFlags, words: readonly string[], { environment }: CliHost): boolean {
   const isText = (options.outputFormat ?? "text") === "text" && (options.inputFormat ?? "text") === "text";
   const isSimple = options.jsonSchema === undefined && options.plain !== true;
   return isText && isSimple && words.length > 0 && environment["TERM"] !== "dumb";
@@ -169,25 +175,6 @@ function isConfig(word: string, cwd: string): boolean {
   return statSync(resolve(cwd, word), { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Programs pass these with an empty value where they have none; all other options are checked as they are written. */
-const absentWhenEmpty: ReadonlySet<string> = new Set([
-  "--agents",
-  "--append-system-prompt-file",
-  "--betas",
-  "--effort",
-  "--fallback-model",
-  "--json-schema",
-  "--max-thinking-tokens",
-  "--max-turns",
-  "--mcp-config",
-  "--model",
-  "--name",
-  "--permission-prompt-tool",
-  "--session-id",
-  "--settings",
-  "--system-prompt-file",
-]);
-
 /** An empty word is no prompt, and an empty value of some options means that the option was not given. */
 export function withoutEmptyWords(
   arguments_: readonly string[],
@@ -235,7 +222,7 @@ const folders: ListOption = {
 };
 
 const listOptions: ReadonlyMap<string, ListOption> = new Map(
-  [...sessionOptions, ...runOptions].flatMap(({ flags, moreWords }) =>
+  [...Object.values(commandFlags), ...Object.values(runFlags)].flatMap(({ flags, moreWords }) =>
     moreWords === undefined
       ? []
       : namesOf(flags).map((name) => [name, moreWords === "tools" ? tools : folders] as const),
@@ -272,7 +259,7 @@ export interface HelpParts {
   readonly version: string;
   readonly columns: number;
   /** Runs a prompt as `-p` does. */
-  readonly runPrompt: (words: readonly string[], options: PrintOptions) => Promise<void> | void;
+  readonly runPrompt: (words: readonly string[], options: RunFlags) => Promise<void> | void;
 }
 
 /** `run`, whose help describes every option of a run, `help`, and `completion`. */
@@ -283,7 +270,7 @@ export function addHelpCommands(program: Command, parts: HelpParts): void {
   );
   run.helpInformation = () => runHelp(program, run, parts.columns);
   run.action((words: readonly string[], _, command: Command) =>
-    parts.runPrompt(words, { ...command.optsWithGlobals<PrintOptions>(), print: true }),
+    parts.runPrompt(words, { ...command.optsWithGlobals<RunFlags>(), print: true }),
   );
   describe(program.command("help [command...]"), "Shows help, of the program or of a command.")
     .option("--man", "print the man page: retinue help --man | man -l -")

@@ -1,8 +1,8 @@
 import { type Command, CommanderError } from "commander";
 import type { CliHost } from "../../shared/cli-host.ts";
-import { misuse, type SessionOptions } from "../../shared/command-context.ts";
+import { type CommandFlags, commandFlags, runFlags } from "../../shared/flags.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { addOptions } from "../../shared/option-entry.ts";
-import { runOptions, sessionOptions } from "../../shared/run-options.ts";
 import type { StoreAddress, StoreContext } from "../../shared/with-store.ts";
 import { createCommand, describe } from "./command-entry.ts";
 
@@ -22,9 +22,9 @@ export async function runStoreProgram(arguments_: readonly string[], host: CliHo
     .option("--remote-children", "with -p: children are agents of the store, on any worker")
     .option("--detach", "with -p: only print the id")
     .option("--json", "print JSON");
-  addOptions(program, [...sessionOptions, ...runOptions]);
+  addOptions(program, [...Object.values(commandFlags), ...Object.values(runFlags)]);
   const run = async (task: (context: StoreContext) => Promise<number>): Promise<void> => {
-    const options = program.opts<SessionOptions & StoreOptions>();
+    const options = program.opts<CommandFlags & StoreOptions>();
     code = await task({ host, session: options, store: storeOf(options, host) });
   };
   addAgentCommands(program, run);

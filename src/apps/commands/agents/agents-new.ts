@@ -13,7 +13,8 @@ import {
   workTools,
 } from "../../../runtime/project/new-agent.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../../shared/command-context.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { type CliProject, openProject } from "../../shared/open-project.ts";
 import { createPaint, type Paint } from "../../shared/paint.ts";
 import { wrap } from "../../shared/strip-control-characters.ts";

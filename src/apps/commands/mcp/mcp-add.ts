@@ -1,7 +1,8 @@
 import { isRecord } from "../../../foundation/json-record.ts";
 import { parseJsonDocument } from "../../../foundation/parse-json-document.ts";
 import { type NewServer, refuseName, type WritableScope } from "../../../runtime/project/project-mcp.ts";
-import { type CommandContext, misuse } from "../../shared/command-context.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { openProject } from "../../shared/open-project.ts";
 
 export interface McpAddOptions {

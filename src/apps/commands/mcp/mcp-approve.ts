@@ -1,4 +1,5 @@
-import { type CommandContext, misuse } from "../../shared/command-context.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { openProject } from "../../shared/open-project.ts";
 
 /** `retinue mcp approve NAME`: this definition of a project's server may be started; a changed one is asked about again. */

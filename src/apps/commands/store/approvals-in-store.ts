@@ -1,6 +1,6 @@
 import { userInfo } from "node:os";
 import { type StoreApproval, storeApprovals } from "../../../cluster/session/store-approvals.ts";
-import { misuse, refuseAgents } from "../../shared/command-context.ts";
+import { misuse, refuseAgents } from "../../shared/misuse.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
 import type { StoreContext } from "../../shared/with-store.ts";
 import { withStore } from "../../shared/with-store.ts";

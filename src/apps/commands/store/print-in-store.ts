@@ -14,22 +14,18 @@ import type { Session } from "../../../runtime/session.ts";
 import { createPrinter } from "../../print/create-printer.ts";
 import type { Printer } from "../../print/printer.ts";
 import { readPrompt } from "../../print/run-print.ts";
-import { misuse } from "../../shared/command-context.ts";
+import { type RunFlags, strayFlag } from "../../shared/flags.ts";
 import { loadAgentsOption, refuseBrokenOption } from "../../shared/load-agents-option.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { createPrintRuntime, openPrintSession } from "../../shared/open-print-session.ts";
-import {
-  type PrintOptions,
-  type PrintRequest,
-  readApprovals,
-  readPrintOptions,
-} from "../../shared/print-options.ts";
+import { type PrintRequest, readPrintOptions } from "../../shared/print-options.ts";
 import { readAcceptedRights } from "../../shared/read-accepted-rights.ts";
 import { cutTo, stripControlCharacters } from "../../shared/strip-control-characters.ts";
 import type { StoreAddress, StoreContext } from "../../shared/with-store.ts";
 import { isForOneProcess, withStore } from "../../shared/with-store.ts";
 import { loadPlan } from "../run-plan.ts";
 
-export interface PrintInStoreOptions extends PrintOptions {
+export interface PrintInStoreOptions extends RunFlags {
   readonly workspace?: string;
   readonly queue?: readonly string[];
   readonly remoteChildren?: boolean;
@@ -47,10 +43,9 @@ export async function printInStore(
   const { host, session } = context;
   if (options.print !== true && words.length < 2)
     throw misuse("There is no such command for a store.", "`retinue --help` lists them.");
-  refuseStray({ ...session, ...options }, sessionOptions);
+  refuseStray({ ...session, ...options }, "store", ["remoteChildren"]);
   const shown = options.json === true ? { ...options, outputFormat: "json" } : options;
   const request = readPrintOptions(shown, { words, cwd: host.cwd, session });
-  const { approvals } = readApprovals(options.approvals);
   const prompt = await readPrompt(words, host.stdin);
   const sessionId = request.session.sessionId ?? crypto.randomUUID();
   return inPlace(
@@ -67,7 +62,7 @@ export async function printInStore(
           prompt,
           planned: planMain(planned),
           partialMessages: request.partial,
-          ...(approvals === "refuse" ? { approvals } : {}),
+          ...(options.approvals === "refuse" ? { approvals: "refuse" } : {}),
           ...(options.remoteChildren === true ? { remoteChildren: true } : {}),
           options: {
             ...request.session,
@@ -157,7 +152,7 @@ export async function runPlanInStore(
   options: PrintInStoreOptions,
 ): Promise<number> {
   const { host, session } = context;
-  refuseStray({ ...session, ...options }, planOptions);
+  refuseStray({ ...session, ...options }, "store-plan", ["acceptRights"]);
   const request = readPrintOptions(options, { words: [], cwd: host.cwd, session });
   const plan = await loadPlan(host, file, options);
   const { sessionDirectory: directory } = plan;
@@ -287,33 +282,19 @@ async function watch(
   return 1;
 }
 
-const displayOptions =
-  "print outputFormat includePartialMessages replayUserMessages verbose store tenant workspace queue detach json sessionPersistence";
-
-/** The options that are part of what travels to a worker, or that say how the result is shown here. */
-const sessionOptions: ReadonlySet<string> = new Set(
-  `${displayOptions} model effort agent tools allowedTools disallowedTools permissionMode dangerouslySkipPermissions
-  maxTurns maxBudgetUsd maxTime systemPrompt systemPromptFile appendSystemPrompt appendSystemPromptFile
-  appendSubagentSystemPrompt appendSubagentSystemPromptFile sessionId jsonSchema approvals disableSlashCommands agents
-  remoteChildren`.split(/\s+/),
-);
-
-/** A plan is decided to the last field, so that nothing but where and how it is shown can be said about it. */
-const planOptions: ReadonlySet<string> = new Set([
-  ...displayOptions.split(" "),
-  "dangerouslySkipPermissions",
-  "acceptRights",
-]);
+/** Options of a store that are no flags of a run. */
+const storeOptions = ["store", "tenant", "workspace", "queue", "detach", "json"];
 
 /** What was asked for and would not hold on a worker is refused. */
-function refuseStray(options: object, understood: ReadonlySet<string>): void {
-  // Without `--no-ask`, the parser sets `ask` to true.
-  const given = Object.entries(options).filter(([name, value]) => name !== "ask" || value === false);
-  const stray = given.find(([name, value]) => value !== undefined && !understood.has(name));
+function refuseStray(
+  options: object,
+  place: Parameters<typeof strayFlag>[1],
+  besides: readonly string[],
+): void {
+  const stray = strayFlag(options, place, [...storeOptions, ...besides]);
   if (stray === undefined) return;
-  const flag = `--${stray[0].replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
   throw misuse(
-    `${flag} has no effect on agents that workers run.`,
+    `${stray} has no effect on agents that workers run.`,
     "Give it to `retinue serve` if it is about the worker; `retinue resume ID PROMPT` continues an agent.",
   );
 }

@@ -2,8 +2,9 @@ import { openStore, storeFolder } from "../../../cluster/open-store.ts";
 import { type ServeSessionsOptions, serveSessions } from "../../../cluster/serve-sessions.ts";
 import type { Store, Worker } from "../../../cluster/store.ts";
 import { isRetinueError, RetinueError } from "../../../foundation/retinue-error.ts";
-import { misuse } from "../../shared/command-context.ts";
 import { createMemoryReturn } from "../../shared/create-memory-return.ts";
+import { folderOptionsOf } from "../../shared/flags.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { readAcceptedRights } from "../../shared/read-accepted-rights.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
 import type { StoreContext } from "../../shared/with-store.ts";
@@ -63,6 +64,8 @@ export function startWorker(
   const log = (text: string): void => host.stderr.write(`retinue: ${stripControlCharacters(text)}\n`);
   // The store's address may hold a password, which agents need not know.
   const { RETINUE_STORE: _, ...environment } = host.environment;
+  // Folders belong to the session that an agent is started with.
+  const { additionalDirectories: _folders, ...given } = folderOptionsOf(session);
   return serveSessions(store, {
     ...options,
     runtime: {
@@ -70,14 +73,10 @@ export function startWorker(
       env: environment,
       platform: host.platform,
       entrypoint: "worker",
-      ...(session.settings === undefined ? {} : { settings: session.settings }),
       // As every command, a worker obeys settings files in full, unless it is started with fewer of them.
-      settingSources: session.settingSources ?? ["user", "project", "local"],
-      ...(session.pluginDir === undefined ? {} : { pluginDirectories: session.pluginDir }),
-      disallowedTools: [...(session.disallowedTools ?? []), ...storeRules(url)],
-      ...(session.mcpConfig === undefined ? {} : { mcpConfig: session.mcpConfig }),
-      ...(session.strictMcpConfig === true ? { strictMcpConfig: true } : {}),
-      ...(session.trust === true ? { trusted: true } : {}),
+      settingSources: ["user", "project", "local"],
+      ...given,
+      disallowedTools: [...(given.disallowedTools ?? []), ...storeRules(url)],
       onWarning: log,
     },
     onError: (error, agent) => log(`${agent === undefined ? "" : `${agent}: `}${describeError(error)}`),

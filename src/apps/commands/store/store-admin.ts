@@ -1,6 +1,6 @@
 import { pruneAgents } from "../../../cluster/prune-agents.ts";
 import { setUpStore } from "../../../cluster/set-up-store.ts";
-import { misuse } from "../../shared/command-context.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
 import type { StoreContext } from "../../shared/with-store.ts";
 import { withStore } from "../../shared/with-store.ts";

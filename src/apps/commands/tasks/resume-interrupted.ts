@@ -2,11 +2,13 @@ import { continuePrompt, type FoundTask } from "../../../runtime/project/project
 import type { Session } from "../../../runtime/session.ts";
 import { answerText } from "../../print/printer.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../../shared/command-context.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
 import { exitCodeOf } from "../../shared/end-signal.ts";
+import type { RunFlags } from "../../shared/flags.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { createPrintRuntime, openPrintSession } from "../../shared/open-print-session.ts";
 import { openTasks } from "../../shared/open-project.ts";
-import { type PrintOptions, readPrintOptions } from "../../shared/print-options.ts";
+import { readPrintOptions } from "../../shared/print-options.ts";
 import { reportInterruption } from "../../shared/report-interruption.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
 
@@ -25,7 +27,7 @@ interface Outcome {
 /** `retinue resume --interrupted`: resumes every interrupted child of the newest session that has one. */
 export async function resumeInterrupted(
   context: CommandContext,
-  options: PrintOptions & { readonly json?: boolean },
+  options: RunFlags & { readonly json?: boolean },
 ): Promise<number> {
   const { host } = context;
   if (options.takeOver === true)

@@ -7,14 +7,16 @@ import { createPrinter, printFailure } from "../../print/create-printer.ts";
 import type { Printer } from "../../print/printer.ts";
 import { readPrompt } from "../../print/run-print.ts";
 import type { CliHost } from "../../shared/cli-host.ts";
-import { type CommandContext, misuse } from "../../shared/command-context.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
 import { exitCodeOf } from "../../shared/end-signal.ts";
 import { findNamedTask } from "../../shared/find-named-task.ts";
+import type { RunFlags } from "../../shared/flags.ts";
+import { misuse } from "../../shared/misuse.ts";
 import { createPrintRuntime, openPrintSession } from "../../shared/open-print-session.ts";
-import { type PrintOptions, type PrintRequest, readPrintOptions } from "../../shared/print-options.ts";
+import { type PrintRequest, readPrintOptions } from "../../shared/print-options.ts";
 import { reportInterruption } from "../../shared/report-interruption.ts";
 
-export interface ResumeOptions extends PrintOptions {
+export interface ResumeOptions extends RunFlags {
   readonly interrupted?: boolean;
   readonly json?: boolean;
 }

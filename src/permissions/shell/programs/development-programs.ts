@@ -1,6 +1,7 @@
 import { steersPrograms } from "../../steers-programs.ts";
-import { type OptionTable, optionTable, type Word } from "../word.ts";
-import { type Judgement, judgement } from "./judgement.ts";
+import type { Judgement, Word } from "../model.ts";
+import { type OptionTable, optionTable } from "../word.ts";
+import { judgement } from "./judgement.ts";
 
 /** How a tool of developers reads its options. One that is missing here may start a program or write a file. */
 interface ToolSpec {

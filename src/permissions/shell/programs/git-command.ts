@@ -1,4 +1,5 @@
-import { hasOption, type OptionTable, optionTable, type ScannedWords, type Word } from "../word.ts";
+import type { Word } from "../model.ts";
+import { hasOption, type OptionTable, optionTable, type ScannedWords } from "../word.ts";
 
 /** How one subcommand of git reads its arguments. An option that is missing here is not understood. */
 export interface GitCommand {

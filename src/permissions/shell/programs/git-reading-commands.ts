@@ -1,4 +1,5 @@
-import { hasOption, optionTable, type ScannedWords, sliceWord, valuesOf, type Word } from "../word.ts";
+import type { Word } from "../model.ts";
+import { hasOption, optionTable, type ScannedWords, sliceWord, valuesOf } from "../word.ts";
 import {
   address,
   always,

@@ -1,11 +1,5 @@
+import type { GitTransport } from "../model.ts";
 import { hasOption, type ScannedWords } from "../word.ts";
-
-/** How a git command reaches another repository, or starts an editor that a repository may name. */
-export interface GitTransport {
-  readonly verb: "exchange" | "clone" | "submodule" | "edit";
-  /** Remotes or addresses that it names; none where the configuration says. */
-  readonly named: readonly string[];
-}
 
 const remoteVerbs: ReadonlySet<string> = new Set(["update", "show", "prune", "set-head"]);
 const submoduleVerbs: ReadonlySet<string> = new Set(["update", "add", "init", "sync"]);

@@ -1,6 +1,6 @@
+import type { Judgement, Word } from "../model.ts";
 import { isShownVariable } from "../private-name.ts";
-import type { Word } from "../word.ts";
-import { environmentReason, type Judgement, judgement, type ProgramSpec } from "./judgement.ts";
+import { environmentReason, judgement, type ProgramSpec } from "./judgement.ts";
 
 const question = "help version";
 const text = (options: string): ProgramSpec => ({ options, operands: "text", readOnly: true });

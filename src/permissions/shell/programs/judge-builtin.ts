@@ -1,6 +1,6 @@
+import type { Judgement, Word } from "../model.ts";
 import { isSafeVariable } from "../private-name.ts";
-import type { Word } from "../word.ts";
-import { environmentReason, type Judgement, judgement, used } from "./judgement.ts";
+import { environmentReason, judgement, used } from "./judgement.ts";
 
 const changing = new Set(
   (

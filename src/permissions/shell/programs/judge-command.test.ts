@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { loadAnalysis } from "../load-analysis.ts";
-import type { ShellAnalysis, ShellUnit } from "../shell-analysis.ts";
+import type { ShellAnalysis, ShellUnit } from "../model.ts";
 
 function analyze(command: string): Promise<ShellAnalysis> {
   return loadAnalysis(command, { home: "/home/u", directory: "/nowhere" });

@@ -1,12 +1,5 @@
-import {
-  hasOption,
-  type OptionTable,
-  optionTable,
-  plainWord,
-  scanOptions,
-  valuesOf,
-  type Word,
-} from "../word.ts";
+import type { JudgeCommand, Judgement, Place, UsedPath, Word } from "../model.ts";
+import { hasOption, type OptionTable, optionTable, plainWord, scanOptions, valuesOf } from "../word.ts";
 import { judgeDevelopment } from "./development-programs.ts";
 import { judgePrintenv, judgePs, judgeQuestion } from "./inspecting-programs.ts";
 import { judgeBuiltin } from "./judge-builtin.ts";
@@ -16,15 +9,11 @@ import { judgeJq } from "./judge-jq.ts";
 import { hidesNext, judgeSed, regexEnd } from "./judge-sed.ts";
 import {
   environmentReason,
-  type JudgeCommand,
-  type Judgement,
   judgement,
   optionPaths,
   optionRisk,
-  type Place,
   type ProgramSpec,
   programJudge,
-  type UsedPath,
   used,
 } from "./judgement.ts";
 import { judgeCurl, judgeWget, networkPrograms } from "./network-programs.ts";

@@ -1,5 +1,6 @@
-import { plainWord, type Word } from "../word.ts";
-import { environmentReason, type Judgement, judgement, used } from "./judgement.ts";
+import type { Judgement, Word } from "../model.ts";
+import { plainWord } from "../word.ts";
+import { environmentReason, judgement, used } from "./judgement.ts";
 
 /** What `find` starts for the files it finds. */
 export interface FoundAction {

@@ -1,20 +1,12 @@
-import { optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf, type Word } from "../word.ts";
+import type { Judgement, Place, TreeStep, UsedPath, Word } from "../model.ts";
+import { optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf } from "../word.ts";
 import { gitChangingCommands } from "./git-changing-commands.ts";
 import { type GitCommand, revisionPath, shown } from "./git-command.ts";
 import { gitReadingCommands } from "./git-reading-commands.ts";
 import { gitTransport } from "./git-transport.ts";
 import { hardenedGit, withoutFilters } from "./hardened-git.ts";
-import {
-  environmentReason,
-  type Judgement,
-  judgement,
-  optionPaths,
-  optionRisk,
-  type Place,
-  type UsedPath,
-  used,
-} from "./judgement.ts";
-import { namedPaths, type TreeStep, treeSteps } from "./tree-steps.ts";
+import { environmentReason, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
+import { namedPaths, treeSteps } from "./tree-steps.ts";
 
 export const gitGlobals = optionTable(
   "C: c:! exec-path?! git-dir:! work-tree:! namespace:! p! paginate! config-env:! super-prefix:! attr-source:! bare! " +

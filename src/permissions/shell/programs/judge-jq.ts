@@ -1,5 +1,6 @@
-import { hasOption, optionTable, scanOptions, type Word } from "../word.ts";
-import { environmentReason, type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
+import type { Judgement, Word } from "../model.ts";
+import { hasOption, optionTable, scanOptions } from "../word.ts";
+import { environmentReason, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
 
 export const jqOptions = optionTable(
   "r raw-output c compact-output n null-input s slurp R raw-input S sort-keys C color-output M monochrome-output e " +

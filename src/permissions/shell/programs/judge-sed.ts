@@ -1,5 +1,6 @@
-import { optionTable, plainWord, type ScannedWords, scanOptions, valuesOf, type Word } from "../word.ts";
-import { environmentReason, type Judgement, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
+import type { Judgement, Word } from "../model.ts";
+import { optionTable, plainWord, type ScannedWords, scanOptions, valuesOf } from "../word.ts";
+import { environmentReason, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
 
 export const sedOptions = optionTable(
   "n quiet silent E r regexp-extended s separate z null-data u unbuffered l: line-length: posix debug sandbox e: " +

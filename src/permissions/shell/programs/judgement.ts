@@ -1,5 +1,4 @@
-import type { OperandUse, PathOperand, UrlUse } from "../shell-analysis.ts";
-import type { UnreadableName } from "../walk.ts";
+import type { JudgeCommand, Judgement, OperandUse, UnreadableName, UsedPath, Word } from "../model.ts";
 import {
   type FoundOption,
   optionTable,
@@ -9,59 +8,7 @@ import {
   type ScanOptions,
   scanOptions,
   valuesOf,
-  type Word,
 } from "../word.ts";
-import type { GitTransport } from "./git-transport.ts";
-import type { TreeStep } from "./tree-steps.ts";
-
-/** What a command with these arguments does, as far as its table or reader knows. */
-export interface Judgement {
-  /** Every word was understood, and it only reads. */
-  readonly readOnly: boolean;
-  /** Why a wildcard does not cover it: a word that is not understood, or one that starts a program or writes. */
-  readonly exactOnly?: string;
-  readonly wildcardHead?: string;
-  /** Where present, a wildcard that reaches beyond `wildcardHead` must agree with these words. */
-  readonly pinnedHead?: string;
-  readonly requiredHead?: string;
-  readonly paths: readonly UsedPath[];
-  /** Where it goes before it does anything, one after the other. */
-  readonly folders?: readonly Word[];
-  /** It does the same in every directory. */
-  readonly anywhere?: boolean;
-  readonly urls?: UrlUse;
-  readonly showsTracked?: true;
-  /** Its use of the files among its words is not known: see the unit. */
-  readonly namesFiles?: "any" | "code" | "tool";
-  /** How git uses files that the words need not name. */
-  readonly tree?: readonly TreeStep[];
-  /** How git reaches other repositories. */
-  readonly transport?: GitTransport;
-  /** The words that are run in place of those that were given, to switch off what the tables cannot see. */
-  readonly rendered?: readonly string[];
-  /** The same, in a form to which paths that are to be left out can be appended. */
-  readonly limited?: readonly string[];
-  /** The words that are run when these names are to be left out of what is searched below a folder. */
-  readonly leaveOut?: (names: readonly UnreadableName[]) => readonly string[] | undefined;
-}
-
-export interface UsedPath {
-  readonly word: Word;
-  readonly use: OperandUse;
-  readonly below?: PathOperand["below"];
-}
-
-/** Reads the words of one command. */
-export type JudgeCommand = (words: readonly Word[], place: Place) => Judgement;
-
-export interface Place {
-  /** The directory it runs in is known. */
-  readonly isKnown: boolean;
-  /** The folder of the repository, where rules forbid some of its paths. */
-  readonly repository?: string | undefined;
-  /** Filters of git that settings name. */
-  readonly filters?: readonly string[] | undefined;
-}
 
 /** A judgement with the first reason that was found, if any. */
 export function judgement(

@@ -1,5 +1,6 @@
-import { optionTable, plainWord, type ScannedWords, scanOptions, sliceWord, type Word } from "../word.ts";
-import { type Judgement, judgement, optionPaths, optionRisk, type ProgramSpec, used } from "./judgement.ts";
+import type { Judgement, Word } from "../model.ts";
+import { optionTable, plainWord, type ScannedWords, scanOptions, sliceWord } from "../word.ts";
+import { judgement, optionPaths, optionRisk, type ProgramSpec, used } from "./judgement.ts";
 
 /** Programs that reach other machines, with the options by which they write, read other files or start programs. */
 export const networkPrograms: readonly (readonly [string, ProgramSpec])[] = [

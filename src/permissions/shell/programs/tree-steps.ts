@@ -1,29 +1,5 @@
-import { hasOption, type ScannedWords, valuesOf, type Word } from "../word.ts";
-
-/**
- * One way in which a git command uses files that its words need not name. git itself lists them, by commands that only
- * read: `list` is the answer of the first of its `tries` that works; `merge` brings what changed between two trees to a
- * third, where renamed folders may lead it elsewhere; `replay` does so for commits.
- */
-export type TreeStep =
-  | {
-      readonly type: "list";
-      readonly use: "read" | "write";
-      readonly tries: readonly (readonly string[])[];
-    }
-  | {
-      readonly type: "merge";
-      /** Absent: the best common ancestor. */
-      readonly base?: string;
-      readonly theirs: string;
-      readonly ours: string;
-    }
-  | { readonly type: "replay"; readonly commits: readonly string[]; readonly onto: string }
-  | { readonly type: "patch"; readonly files: readonly string[]; readonly options: readonly string[] }
-  | { readonly type: "pull"; readonly remote?: string }
-  /** The index changes, so that what later commands take from it is not known. */
-  | { readonly type: "stage" }
-  | { readonly type: "unknown"; readonly reason: string };
+import type { TreeStep, Word } from "../model.ts";
+import { hasOption, type ScannedWords, valuesOf } from "../word.ts";
 
 interface GitWords extends ScannedWords {
   /** Every word after the subcommand. */

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { gitReadingCommands } from "./programs/git-reading-commands.ts";
-import { readingPrograms } from "./programs/reading-programs.ts";
+import { gitReadingCommands } from "./git-reading-commands.ts";
+import { readingPrograms } from "./reading-programs.ts";
 
-const page = readFileSync(join(import.meta.dirname, "../../../docs/read-only-commands.md"), "utf8");
+const page = readFileSync(join(import.meta.dirname, "../../../../docs/read-only-commands.md"), "utf8");
 
 describe("[PRM-9] the page about commands that only read", () => {
   it("names every program of the tables, and every reading command of git", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type InstructionFile, instructionsText } from "./build-system-prompt.ts";
+import { type InstructionFile, instructionsText } from "./instructions.ts";
 import { readInstructionRule } from "./load-session-instructions.ts";
 
 const files: readonly InstructionFile[] = [

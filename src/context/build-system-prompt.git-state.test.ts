@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gitStateText, readHeadFile, readStatus } from "./build-system-prompt.ts";
+import { gitStateText, readHeadFile, readStatus } from "./git-state.ts";
 
 describe("reading git's short status", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { McpScope, McpTransport } from "../mcp/mcp-server.ts";
+import type { McpScope, McpTransport } from "../mcp/mcp-transport.ts";
 import { readMcpPolicy, refuseByPolicy } from "./load-mcp-entries.ts";
 import { readSettings, type SettingsScope } from "./settings.ts";
 import { mergeSettings } from "./settings-layer.ts";

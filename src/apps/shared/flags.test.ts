@@ -1,14 +1,22 @@
+import { Option } from "commander";
 import { describe, expect, it } from "vitest";
 import { commandRights } from "../../foundation/command-rights.ts";
 import { splitUsage } from "../cli/program/command-entry.ts";
 import { projectCommands } from "../cli/program/project-commands.ts";
 import { sessionCommands } from "../cli/program/session-commands.ts";
-import type { SessionOptions } from "./command-context.ts";
+import {
+  commandFlags,
+  folderOptionsOf,
+  plannedFlag,
+  programFlags,
+  runFlags,
+  runtimeOptionsOf,
+  sessionOptionsOf,
+  strayFlag,
+} from "./flags.ts";
 import { checkOptionValues, longName } from "./option-entry.ts";
-import type { PrintOptions } from "./print-options.ts";
-import { runOptions, sessionOptions } from "./run-options.ts";
 
-const all = [...sessionOptions, ...runOptions];
+const all = [...Object.values(commandFlags), ...Object.values(runFlags)];
 
 describe("options are checked by their table", () => {
   it.each<[Record<string, unknown>, string, string | undefined]>([
@@ -63,57 +71,47 @@ describe("options are checked by their table", () => {
     }
   });
 
-  it("every option of a run has a reader, and every reader an option", () => {
-    const given: Record<keyof (PrintOptions & SessionOptions), true> = {
-      agents: true,
-      settings: true,
-      settingSources: true,
-      pluginDir: true,
-      addDir: true,
-      disallowedTools: true,
-      mcpConfig: true,
-      strictMcpConfig: true,
-      trust: true,
-      verbose: true,
-      print: true,
-      outputFormat: true,
-      inputFormat: true,
-      includePartialMessages: true,
-      replayUserMessages: true,
-      forwardSubagentText: true,
-      model: true,
-      effort: true,
-      agent: true,
-      tools: true,
-      allowedTools: true,
-      permissionMode: true,
-      permissionPromptTool: true,
-      dangerouslySkipPermissions: true,
-      maxTurns: true,
-      maxBudgetUsd: true,
-      maxTime: true,
-      systemPrompt: true,
-      systemPromptFile: true,
-      appendSystemPrompt: true,
-      appendSystemPromptFile: true,
-      appendSubagentSystemPrompt: true,
-      appendSubagentSystemPromptFile: true,
-      resume: true,
-      continue: true,
-      forkSession: true,
-      takeOver: true,
-      sessionId: true,
-      sessionPersistence: true,
-      jsonSchema: true,
-      disableSlashCommands: true,
-      plain: true,
-      ask: true,
-      approvals: true,
-    };
-    const attribute = (name: string) =>
-      name.replace(/^--(no-)?/, "").replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    const ours = Object.keys(given).filter((name) => !name.startsWith("appendSubagent"));
-    expect(all.map((option) => attribute(longName(option))).sort()).toEqual(ours.sort());
+  it("keys are the names under which the parser keeps the values", () => {
+    for (const [name, { flags }] of Object.entries({ ...commandFlags, ...runFlags, ...programFlags }))
+      expect(new Option(flags).attributeName()).toBe(name);
+  });
+});
+
+describe("what flags mean", () => {
+  it("to a session, in a folder", () => {
+    const flags = { model: "opus", maxTime: "10m", disableSlashCommands: true, ask: true } as const;
+    expect(sessionOptionsOf(flags, "/")).toEqual({
+      model: "opus",
+      limits: { tree: { seconds: 600 } },
+      slashCommands: false,
+    });
+  });
+
+  it("to the project of a folder and to a runtime", () => {
+    expect(folderOptionsOf({ pluginDir: ["p"], trust: true, agents: "{}" })).toEqual({
+      pluginDirectories: ["p"],
+      trusted: true,
+    });
+    expect(runtimeOptionsOf({ sessionPersistence: false, approvals: "wait", betas: ["a,b"] }, {})).toEqual({
+      transcripts: false,
+      approvals: "inbox",
+      env: { ANTHROPIC_CUSTOM_HEADERS: "anthropic-beta: a,b" },
+    });
+  });
+
+  it.each([
+    [{ model: "opus" }, undefined, undefined, "--model"],
+    [{ resume: "x" }, "--resume", "--resume", "--resume"],
+    [{ effort: "high" }, undefined, "--effort", "--effort"],
+    [{ ask: true, verbose: true }, undefined, undefined, undefined],
+    [{ ask: false }, "--no-ask", "--no-ask", undefined],
+    [{ settings: "{}" }, "--settings", undefined, undefined],
+  ] as const)("%j holds on workers except %s, in a server except %s, and is decided by a plan: %s", (given, store, server, plan) => {
+    expect([strayFlag(given, "store"), strayFlag(given, "mcp-server"), plannedFlag(given)]).toEqual([
+      store,
+      server,
+      plan,
+    ]);
   });
 });
 

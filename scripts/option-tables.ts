@@ -1,0 +1,35 @@
+import { commandFlags, type Flag, programFlags, runFlags } from "../src/apps/shared/flags.ts";
+
+type Row = Pick<Flag<never>, "flags" | "description" | "docs" | "group">;
+
+/** Writes the tables of flags into the page of the command line, between their marks. */
+export function withOptionTables(page: string): string {
+  const shown = Object.values<Row>(programFlags).filter(({ docs }) => docs !== undefined);
+  const everywhere = "Every command:";
+  const ofCommands = shown.filter(({ group }) => group === everywhere);
+  const ofRuns = shown.filter(({ group }) => group !== everywhere);
+  const last = "| `-v`, `--version`; `-h`, `--help` | alone, or `--help` after a command |";
+  const tables = new Map([
+    ["every command", [...[...Object.values<Row>(commandFlags), ...ofCommands].map(toLine), last]],
+    ["a run", [...Object.values<Row>(runFlags), ...ofRuns].map(toLine)],
+  ]);
+  return page.replace(
+    /(<!-- options: ([\w ]+) -->)[\s\S]*?(?=<!-- end -->)/g,
+    (_, mark: string, name: string) =>
+      [mark, "", "| option | means |", "|---|---|", ...(tables.get(name) ?? []), "", ""].join("\n"),
+  );
+}
+
+/** `--a, --b <json|file>` becomes `--b JSON|FILE`, and the means end in the other spelling. */
+function toLine({ flags, description, docs = description }: Row): string {
+  const [, names = "", value = ""] = /^([^<[]*?)( [<[].*)?$/.exec(flags) ?? [];
+  const spellings = names.split(", ");
+  const isAlias = spellings.length > 1 && spellings.every((name) => name.startsWith("--"));
+  const main = isAlias ? spellings.slice(-1) : spellings;
+  const written = value
+    .replace(/<(.*)>/, "$1")
+    .toUpperCase()
+    .replaceAll("|", "\\|");
+  const option = main.map((name, at) => `\`${name}${at === main.length - 1 ? written : ""}\``).join(", ");
+  return `| ${option} | ${docs}${isAlias ? `; also \`${spellings[0]}\`` : ""} |`;
+}

@@ -1,0 +1,77 @@
+import { posix } from "node:path";
+
+/** The tests among these files that have no source of their name: `x.test.ts` and `x.part.test.ts` belong to `x.ts` in the same folder. */
+export function testsWithoutSource(paths: readonly string[]): string[] {
+  const known = new Set(paths);
+  return paths.filter((path) => {
+    if (!/\.test\.tsx?$/.test(path)) return false;
+    const name = posix.basename(path).replace(/(\.[a-z0-9-]+)?\.test\.tsx?$/, "");
+    return [".ts", ".tsx"].every((end) => !known.has(posix.join(posix.dirname(path), name + end)));
+  });
+}
+
+/** Names of tests that were there before the rule; their folders may move. The list only gets shorter. */
+export const toBeRenamed: ReadonlySet<string> = new Set([
+  "add-seen-lines",
+  "added-folder-trust",
+  "alias-table",
+  "approver-option",
+  "attach-mentions",
+  "bash-limits",
+  "bounded-answers",
+  "budgeted-model",
+  "carry-over-context",
+  "child-limits",
+  "child-mail",
+  "choose-cut",
+  "choose-model",
+  "collect-hook-rules",
+  "compacted-transcript",
+  "connect-http",
+  "connect-servers",
+  "cool-down",
+  "create-anthropic-model",
+  "create-sandbox",
+  "decided-paths",
+  "earlier-run",
+  "fenced-writer",
+  "find-earlier-choices",
+  "follow-inspection",
+  "http-guard",
+  "http-sessions",
+  "limits",
+  "line-reader",
+  "managed-files",
+  "may-load-in",
+  "model-limits",
+  "model-reference",
+  "notebook-edit-tool",
+  "obeyed-settings",
+  "offline-step",
+  "options",
+  "page-cache",
+  "permission-question",
+  "person-tools",
+  "read-listing",
+  "read-prompt",
+  "real-servers",
+  "recovery",
+  "repeats-of",
+  "repetition",
+  "resolve-tool-name",
+  "run-spaced",
+  "sandbox-settings",
+  "scarce-descriptors",
+  "server-instructions",
+  "skill-offers",
+  "source-excerpt",
+  "split-entries",
+  "sse-decoder",
+  "stopwatch",
+  "task-tools",
+  "tidying",
+  "web-address",
+  "with-retry",
+  "write-in-turn",
+  "write-tool",
+]);
