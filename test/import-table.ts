@@ -6,9 +6,10 @@ export const importTable = readTable(`
   foundation   |
   storage      | foundation
   conversation | foundation
+  protocol     | foundation, conversation
   permissions  | foundation
   hooks        | foundation
-  model        | foundation, storage, conversation, permissions, hooks
+  model        | foundation, storage, conversation, protocol, permissions, hooks
   tools        | all of model, model
   mcp          | all of tools, tools
   settings     | all of mcp, mcp
@@ -24,7 +25,8 @@ export const importTable = readTable(`
   inspection   | all of tasks, tasks
   replay       | all of inspection, inspection
   runtime      | all of teams, teams, inspection, replay
-  cluster      | all of runtime, runtime
+  kernel       | all of runtime, runtime
+  cluster      | all of kernel, kernel
   entry        | all of cluster, cluster
   apps         | all of cluster, cluster, entry
   testing      | all of cluster, cluster
@@ -34,7 +36,9 @@ export const importTable = readTable(`
 export const appImports: readonly string[] = [
   "foundation",
   "conversation",
+  "protocol",
   "runtime",
+  "kernel",
   "cluster",
   "entry",
   "apps",

@@ -11,6 +11,7 @@ import { isAgentId } from "../journal/session-files.ts";
 import type { SkillCatalog } from "../skills/skill-catalog.ts";
 import { hasEnded } from "../tasks/drive-task.ts";
 import type { Interrupted } from "../tasks/find-interrupted.ts";
+import type { ToolHost } from "../tools/tool.ts";
 import type { LiveControls } from "./agent/open-agent.ts";
 import { type RuntimeApprovals, runtimeApprovals } from "./approvals/open-inbox.ts";
 import type { LoopTool } from "./loop-tools/tools-for-loops.ts";
@@ -92,11 +93,24 @@ export interface Runtime extends AsyncDisposable {
 
 /** The one place where the parts are put together. What running needs is loaded with the first session. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
-  return createHostedRuntime(options);
+  const { openHosted: _openHosted, ...runtime } = createHostedRuntime(options);
+  return runtime;
+}
+
+/** What the host of one session provides while the session runs. */
+export interface SessionHost {
+  readonly live: LiveControls;
+  readonly tools: ToolHost;
+  readonly notice: (text: string) => void;
+}
+
+/** A runtime whose sessions have hosts, which change mode, model or rules while they run. */
+export interface HostedRuntime extends Runtime {
+  openHosted(options: SessionOptions, host: SessionHost): Promise<Session>;
 }
 
 /** The same for a program that changes mode, model or rules of its session while it runs. */
-export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): Runtime {
+export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls): HostedRuntime {
   checkOptions("createRuntime", options);
   const { store } = options;
   if (store !== undefined) refuseWorkerOptions(options);
@@ -153,7 +167,17 @@ export function createHostedRuntime(options: RuntimeOptions, live?: LiveControls
     },
   };
   const warn = normalized.setup.notice ?? (() => undefined);
-  const ending = { close, [Symbol.asyncDispose]: close };
+  const ending = {
+    close,
+    [Symbol.asyncDispose]: close,
+    openHosted: (given: SessionOptions, { live: own, tools, notice }: SessionHost) =>
+      pool.open(given, (facts) => ({
+        ...facts,
+        live: { ...facts.live, ...own },
+        host: { ...facts.host, ...tools },
+        notice,
+      })),
+  };
   if (store !== undefined) return { ...shared, ...createStoreRuns({ ...options, store }, pool), ...ending };
   return {
     ...shared,

@@ -2,48 +2,51 @@ import type {
   ClientCapabilities,
   ContentBlock,
   McpServer,
+  SessionConfigOption,
+  SessionModeState,
   SessionUpdate,
   StopReason,
 } from "@agentclientprotocol/sdk";
-import { textOf, type UserBlock, type UserMessage } from "../../conversation/message.ts";
-import type { RunEnding, RunEvent } from "../../conversation/run-event.ts";
-import { contextTokens } from "../../conversation/usage.ts";
+import { mainAgentId } from "../../conversation/agent-event.ts";
+import { textOf, type UserBlock } from "../../conversation/message.ts";
+import { effortLevels, type PermissionMode, permissionModes } from "../../foundation/option-words.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
-import { createLivePolicy, type LivePolicy } from "../../runtime/live/live-policy.ts";
+import type { AgentTree } from "../../kernel/agent-tree.ts";
+import { modelChoices } from "../../kernel/model-choices.ts";
+import { runPrompt, thrownError } from "../../kernel/run-prompt.ts";
+import type { AgentEvent, PromptOutcome } from "../../protocol/agent-event.ts";
+import { type AgentState, contextAfter } from "../../protocol/agent-state.ts";
+import type { Question } from "../../protocol/question.ts";
 import type { RuntimeOptions } from "../../runtime/options/runtime-options.ts";
 import { projectPaths } from "../../runtime/project/create-project.ts";
-import type { Session } from "../../runtime/session.ts";
-import { createHostPermission } from "../agent-sdk/create-host-permission.ts";
-import { createPlanModeTools } from "../agent-sdk/create-plan-mode-tools.ts";
 import type { CommandContext } from "../shared/command-context.ts";
 import type { RunFlags } from "../shared/flags.ts";
-import { createPrintRuntime, openPrintSession, refuseOffline } from "../shared/open-print-session.ts";
+import { createPrintRuntime, openPrintTree, refuseOffline } from "../shared/open-print-session.ts";
 import type { PrintRequest } from "../shared/print-options.ts";
 import { acpHistory, acpUpdates, agentText } from "./acp-updates.ts";
-import { type AskEditor, createAskQuestions, createElicit, type EditorForms } from "./ask-editor.ts";
-import { createEditorChoices, type EditorChoices } from "./editor-choices.ts";
+import { answerByEditor, type EditorRequests } from "./answer-by-editor.ts";
 
-export interface AcpSessionOptions {
+export interface AcpSessionOptions extends EditorRequests {
   readonly context: CommandContext;
   readonly options: RunFlags;
   readonly request: PrintRequest;
   readonly mcpServers: readonly McpServer[];
   readonly additionalDirectories: readonly string[];
   /** The session to open again; absent begins a new one. */
-  readonly resume?: string;
+  readonly resume: string | undefined;
   readonly send: (sessionId: string, update: SessionUpdate) => void;
-  readonly ask: (sessionId: () => string) => AskEditor;
-  readonly elicit: EditorForms["elicit"];
-  /** What the editor can show. */
   readonly capabilities: ClientCapabilities;
   readonly mayBypass: boolean;
 }
 
 /** One conversation of an editor. */
-export interface AcpSession extends AsyncDisposable, Pick<EditorChoices, "modes" | "options"> {
+export interface AcpSession extends AsyncDisposable {
   readonly id: string;
-  setMode(mode: string): void;
-  choose: EditorChoices["choose"];
+  modes(): SessionModeState;
+  options(): SessionConfigOption[];
+  /** Rejects where the option or the value is none of those that were offered. */
+  choose(id: string, value: unknown): Promise<void>;
+  setMode(mode: string): Promise<void>;
   /** Shows what there is: the commands, and where it is wanted the conversation so far. */
   introduce(showsHistory: boolean): void;
   /** One that comes during a turn waits for its end. */
@@ -53,148 +56,201 @@ export interface AcpSession extends AsyncDisposable, Pick<EditorChoices, "modes"
 }
 
 export async function openAcpSession(given: AcpSessionOptions): Promise<AcpSession> {
-  let session: Session | undefined;
-  const id = (): string => session?.plan.sessionId ?? "";
-  const state: SessionState = { isClosed: false, cost: 0, title: undefined };
-  const channel = { ask: given.ask(id) };
-  const update = (each: SessionUpdate): void => {
-    if (session !== undefined) given.send(id(), each);
-  };
-  const policy = policyOf(given, () => session, {
-    modeChanged(mode) {
-      update({ sessionUpdate: "current_mode_update", currentModeId: mode });
-      update({ sessionUpdate: "config_option_update", configOptions: choices.options() });
-    },
-  });
-  const choices = createEditorChoices({ policy, mayBypass: given.mayBypass, session: () => session });
-  const warn = (text: string): void => {
-    if (isSupported(given.capabilities.session?.notices) && session !== undefined)
-      update({ sessionUpdate: "notice", severity: "warning", title: text });
-    else given.context.host.stderr.write(`retinue: ${text}\n`);
-  };
-  const forms = { sessionId: id, capabilities: given.capabilities.elicitation, elicit: given.elicit };
-  const ask = createAskQuestions(forms);
-  const runtime = createPrintRuntime(given.context, given.options, {
+  const { context, options, resume, request } = given;
+  const { host } = context;
+  const runtime = createPrintRuntime(context, options, {
     entrypoint: "acp",
-    onWarning: warn,
-    live: {
-      policy: policy.apply,
-      model: choices.model,
-      effort: choices.effort,
-      elicit: createElicit(forms),
-      compactsShort: true,
-      transcript: {
-        titled(title) {
-          state.title = title;
-        },
-      },
-    },
-    ...(ask === undefined ? {} : { host: { ask } }),
-    canUseTool: createHostPermission({
-      channel,
-      policy,
-      mainAgentId: () => session?.plan.agent.id ?? "",
-      directory: () => session?.plan.directory ?? given.context.host.cwd,
-      waiting: () => undefined,
-      warn,
-      refusedForGood() {
-        state.isClosed = true;
-      },
-    }),
-    tools: [
-      "default",
-      ...createPlanModeTools({
-        channel,
-        policy,
-        waiting: () => undefined,
-        before: () => session?.plan.policy.mode ?? "default",
-      }),
-    ],
     mcpServers: serversOf(given.mcpServers),
-    additionalDirectories: [...(given.context.session.addDir ?? []), ...given.additionalDirectories],
+    additionalDirectories: [...(context.session.addDir ?? []), ...given.additionalDirectories],
   });
+  let tree: AgentTree | undefined;
+  const view = new EditorView(given, () => tree);
   try {
-    const { resume } = given;
-    const options = {
-      ...given.request.session,
-      mentions: true,
-      offlineDemo: true,
-      ...(resume === undefined ? {} : { resume }),
+    const opened = await openPrintTree({
+      runtime,
+      session: { ...request.session, mentions: true, offlineDemo: true, ...(resume && { resume }) },
+      asks: {
+        permissions: "program",
+        plans: "program",
+        elicitations: true,
+        forms: isSupported(given.capabilities.elicitation?.form),
+      },
+      changesRights: "tree",
+      mayBypass: () => given.mayBypass,
+      directory: () => host.cwd,
+      paths: async () => tree?.facts.discovered.paths ?? projectPaths({ ...host, env: host.environment }),
+      live: { compactsShort: true },
+      onEvent: (event) => view.show(event),
+      prepare({ prompt }) {
+        const model = tree?.status().model ?? options.model;
+        if (tree !== undefined) refuseOffline(tree.facts, { model, environment: host.environment });
+        return prompt;
+      },
+    });
+    tree = opened;
+    const { main } = opened;
+    const setMode = async (mode: string): Promise<void> => {
+      // What is no mode is refused by the policy.
+      await main.submit({ type: "configure", mode: mode as PermissionMode });
     };
-    session = await openPrintSession(runtime, options, new AbortController().signal);
-    return wrap(session, { ...given, policy, choices, state, update, close: () => runtime.close() });
+    return {
+      id: opened.sessionId,
+      modes: () => modesOf(opened, given),
+      options: () => configOptions(opened, given),
+      setMode,
+      async choose(id, value) {
+        const chosen = readChoice(configOptions(opened, given), id, value);
+        if (id === "mode") return setMode(chosen);
+        await main.submit({ type: "configure", [id]: chosen === planned ? null : chosen });
+      },
+      introduce(showsHistory) {
+        if (showsHistory) for (const each of acpHistory(opened.facts.messages())) view.update(each);
+        view.update({ sessionUpdate: "available_commands_update", availableCommands: commandsOf(opened) });
+      },
+      async prompt(content) {
+        const outcome = await runPrompt(opened, { content: promptOf(content) });
+        return stopReason(outcome, view.isCancelled);
+      },
+      cancel() {
+        void main.submit({ type: "withdraw" });
+        void main.submit({ type: "interrupt", reason: "The editor cancelled the turn." });
+      },
+      async [Symbol.asyncDispose]() {
+        await opened.close();
+        await runtime.close();
+      },
+    };
   } catch (error) {
     await runtime.close();
     throw error;
   }
 }
 
-interface SessionState {
-  /** The person closed a question, which ends the turn that asked it. */
-  isClosed: boolean;
-  /** US dollars so far; undefined once the price of a model was not known. */
-  cost: number | undefined;
-  title: string | undefined;
+/** Shows the editor what happens in a tree, and puts its questions to the person there. */
+class EditorView {
+  readonly #given: AcpSessionOptions;
+  readonly #tree: () => AgentTree | undefined;
+  /** A question was closed by the person, which ends the turn that asked it. */
+  isCancelled = false;
+  #hasText = false;
+  #compactions = 0;
+  #firstPrompt: string | undefined;
+
+  constructor(given: AcpSessionOptions, tree: () => AgentTree | undefined) {
+    this.#given = given;
+    this.#tree = tree;
+  }
+
+  update(update: SessionUpdate): void {
+    const tree = this.#tree();
+    if (tree !== undefined) this.#given.send(tree.sessionId, update);
+  }
+
+  show(event: AgentEvent): void {
+    const tree = this.#tree();
+    if (event.type === "notice") this.#notice(event.text);
+    if (tree === undefined) return;
+    if (event.type === "question-asked") void this.#answer(event.question, tree);
+    if (event.agentId === mainAgentId) this.#showMain(event, tree);
+    else if (event.type === "call-started") this.#showChild(tree.get(event.agentId)?.state());
+  }
+
+  #notice(text: string): void {
+    const { capabilities, context } = this.#given;
+    if (isSupported(capabilities.session?.notices) && this.#tree() !== undefined)
+      this.update({ sessionUpdate: "notice", severity: "warning", title: text });
+    else context.host.stderr.write(`retinue: ${text}\n`);
+  }
+
+  async #answer(question: Question, tree: AgentTree): Promise<void> {
+    const answer = await answerByEditor(question, this.#given, tree);
+    this.isCancelled ||= answer.type === "deny" && answer.stop === true;
+    void tree.main.submit({ type: "answer", question: question.id, answer });
+  }
+
+  /** A call that an agent works for shows what that agent does now. */
+  #showChild(state: AgentState | undefined): void {
+    if (state?.callId === undefined) return;
+    const text = `${state.agentType}: ${state.activity}`;
+    const content = [{ type: "content", content: { type: "text", text } } as const];
+    this.update({ sessionUpdate: "tool_call_update", toolCallId: state.callId, content });
+  }
+
+  #showMain(event: AgentEvent, tree: AgentTree): void {
+    if (event.type === "status-changed" && event.status.mode !== undefined) {
+      this.update({ sessionUpdate: "current_mode_update", currentModeId: event.status.mode });
+      this.update({
+        sessionUpdate: "config_option_update",
+        configOptions: configOptions(tree, this.#given),
+      });
+    }
+    if (event.type === "prompt-started") {
+      this.isCancelled = false;
+      this.#hasText = false;
+      if (tree.facts.messages().length === 0) this.#firstPrompt ??= titleOf(event.content);
+    }
+    const shown = [...acpUpdates(event), ...this.#compaction(event), ...usageOf(event, tree)];
+    this.#hasText ||= shown.some(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
+    for (const each of shown) this.update(each);
+    if (event.type !== "run-ended") return;
+    // Nothing was asked of a model, as when there was nothing to compact.
+    if (!this.#hasText && event.ending.text !== "") this.update(agentText(event.ending.text));
+    // A session is called by its first prompt until it is given a title.
+    const title = tree.status().title ?? this.#firstPrompt;
+    const updatedAt = new Date().toISOString();
+    this.update({ sessionUpdate: "session_info_update", updatedAt, ...(title !== undefined && { title }) });
+  }
+
+  /** A compaction as the editor can show it: as one, or in words. */
+  #compaction(event: AgentEvent): readonly SessionUpdate[] {
+    const isShown = isSupported(this.#given.capabilities.session?.compaction);
+    if (event.type === "compaction-started") this.#compactions += 1;
+    const compactionId = `compaction-${this.#compactions}`;
+    const about = { sessionUpdate: "compaction_update", compactionId } as const;
+    if (event.type === "compaction-started") return isShown ? [{ ...about, status: "in_progress" }] : [];
+    if (event.type !== "context-compacted") return [];
+    const { preTokens, postTokens, summary } = event;
+    if (isShown)
+      return [{ ...about, status: "completed", summary: [{ type: "text", text: textOf(summary) }] }];
+    return [agentText(`The conversation was compacted from ${preTokens} to ${postTokens} tokens.`)];
+  }
 }
 
-function isSupported(capability: object | null | undefined): boolean {
+export function isSupported(capability: object | null | undefined): boolean {
   return capability !== undefined && capability !== null;
 }
 
-interface Wrapped extends AcpSessionOptions {
-  readonly policy: LivePolicy;
-  readonly choices: EditorChoices;
-  readonly state: SessionState;
-  readonly update: (update: SessionUpdate) => void;
-  readonly close: () => Promise<void>;
+/** How full the window is after each answer, and what the main agent has cost so far. */
+function usageOf(event: AgentEvent, tree: AgentTree): readonly SessionUpdate[] {
+  if (event.type !== "assistant-answered" && event.type !== "context-compacted") return [];
+  const own = tree.totals().agents.find(({ agentId }) => agentId === mainAgentId);
+  const amount = own?.totals.costUsd;
+  const cost = amount === undefined ? {} : { cost: { amount, currency: "USD" } };
+  const used = contextAfter(event) ?? 0;
+  return [{ sessionUpdate: "usage_update", used, size: tree.facts.model.contextWindow, ...cost }];
 }
 
-function wrap(session: Session, parts: Wrapped): AcpSession {
-  const { policy, choices, update } = parts;
-  const turns = new Set<AbortController>();
-  let before: Promise<unknown> = Promise.resolve();
-  const stop = (code: string, text: string): void => {
-    for (const turn of turns) turn.abort(new RetinueError(code, text));
-  };
-  void watchChildren(session, update);
-  return {
-    id: session.plan.sessionId,
-    modes: choices.modes,
-    options: choices.options,
-    setMode: (mode) => void policy.setMode(mode),
-    choose: choices.choose,
-    introduce(showsHistory) {
-      if (showsHistory) for (const each of acpHistory(session.messages())) update(each);
-      update({ sessionUpdate: "available_commands_update", availableCommands: commandsOf(session) });
-    },
-    async prompt(content) {
-      const turn = new AbortController();
-      turns.add(turn);
-      const waited = before;
-      const { promise, resolve } = Promise.withResolvers<void>();
-      before = promise;
-      try {
-        await waited;
-        if (turn.signal.aborted) return "cancelled";
-        const { model } = parts.options;
-        const { environment } = parts.context.host;
-        refuseOffline(session, { model: choices.model() ?? model, environment });
-        return await run(session, { content, parts, signal: turn.signal });
-      } finally {
-        turns.delete(turn);
-        resolve();
-      }
-    },
-    cancel: () => stop("aborted", "The editor cancelled the turn."),
-    async [Symbol.asyncDispose]() {
-      stop("session-closed", "The session was closed.");
-      await session.close();
-      await parts.close();
-    },
-  };
+const maxTitle = 200;
+
+function titleOf(content: Extract<AgentEvent, { type: "prompt-started" }>["content"]): string | undefined {
+  const text = textOf({ role: "user", content }).replace(/\s+/g, " ").trim();
+  if (text === "") return undefined;
+  return text.length > maxTitle ? `${text.slice(0, maxTitle - 1)}…` : text;
 }
 
-function commandsOf({ skills }: Session) {
+function stopReason(outcome: PromptOutcome, isCancelled: boolean): StopReason {
+  if (outcome.outcome === "withdrawn") return "cancelled";
+  if (outcome.outcome === "failed") throw thrownError(outcome.error);
+  const { status, reason, error } = outcome.ending;
+  if (outcome.isInterrupted || isCancelled) return "cancelled";
+  if (reason === "refusal") return "refusal";
+  if (reason === "max_tokens") return "max_tokens";
+  if (reason === "max_turns") return "max_turn_requests";
+  if (status === "completed") return "end_turn";
+  throw new RetinueError(reason, error ?? `The run was ${status}.`);
+}
+
+function commandsOf({ facts: { skills } }: AgentTree) {
   const own = skills.filter(({ userInvocable }) => userInvocable);
   return [
     {
@@ -210,102 +266,12 @@ function commandsOf({ skills }: Session) {
   ];
 }
 
-interface AcpTurn {
-  readonly content: readonly ContentBlock[];
-  readonly parts: Wrapped;
-  readonly signal: AbortSignal;
-}
-
-async function run(session: Session, { content, parts, signal }: AcpTurn): Promise<StopReason> {
-  const { state, update } = parts;
-  const compaction = createCompactionUpdates(parts.capabilities);
-  const prompt = promptOf(content);
-  state.isClosed = false;
-  // A session is called by its first prompt until it is given a title.
-  if (session.messages().length === 0) state.title ??= titleOf(prompt);
-  let hasSpoken = false;
-  for await (const event of session.stream(prompt, signal)) {
-    if (event.type === "run-ended") {
-      const { text } = event.ending;
-      // Nothing was asked of a model, as when there was nothing to compact.
-      if (!hasSpoken && text !== "") update(agentText(text));
-      update(infoOf(state));
-      return stopReason(event.ending, signal.aborted || state.isClosed);
-    }
-    const own = [...acpUpdates(event), ...compaction(event), ...usageOf(event, session, state)];
-    hasSpoken ||= own.some(({ sessionUpdate }) => sessionUpdate === "agent_message_chunk");
-    for (const each of own) update(each);
-  }
-  throw new RetinueError("run-without-end", "The run ended without saying how.");
-}
-
-/** How full the window is after each answer, and what the session has cost so far. */
-function usageOf(event: RunEvent, { model }: Session, state: SessionState): readonly SessionUpdate[] {
-  if (event.type !== "assistant-answered" && event.type !== "context-compacted") return [];
-  const { costUsd, usage } = event;
-  state.cost = costUsd === undefined || state.cost === undefined ? undefined : state.cost + costUsd;
-  const used =
-    event.type === "context-compacted" ? event.postTokens : contextTokens(usage) + usage.outputTokens;
-  const cost = state.cost === undefined ? {} : { cost: { amount: state.cost, currency: "USD" } };
-  return [{ sessionUpdate: "usage_update", used, size: model.contextWindow, ...cost }];
-}
-
-function infoOf({ title }: SessionState): SessionUpdate {
-  const updatedAt = new Date().toISOString();
-  return { sessionUpdate: "session_info_update", updatedAt, ...(title === undefined ? {} : { title }) };
-}
-
-function titleOf(content: UserMessage["content"]): string | undefined {
-  const text = textOf({ role: "user", content }).replace(/\s+/g, " ").trim();
-  if (text === "") return undefined;
-  return text.length > maxTitle ? `${text.slice(0, maxTitle - 1)}…` : text;
-}
-
-const maxTitle = 200;
-
-/** A compaction as the editor can show it: as one, or in words. */
-function createCompactionUpdates({ session }: ClientCapabilities) {
-  const isShown = isSupported(session?.compaction);
-  let count = 0;
-  return (event: RunEvent): readonly SessionUpdate[] => {
-    if (event.type !== "compaction-started" && event.type !== "context-compacted") return [];
-    if (event.type === "compaction-started") count += 1;
-    const about = { sessionUpdate: "compaction_update", compactionId: `compaction-${count}` } as const;
-    if (event.type === "compaction-started") return isShown ? [{ ...about, status: "in_progress" }] : [];
-    const text = textOf(event.summary);
-    if (isShown) return [{ ...about, status: "completed", summary: [{ type: "text", text }] }];
-    const { preTokens, postTokens } = event;
-    return [agentText(`The conversation was compacted from ${preTokens} to ${postTokens} tokens.`)];
-  };
-}
-
-/** A call that an agent works for shows what that agent does now. */
-async function watchChildren(session: Session, update: (update: SessionUpdate) => void): Promise<void> {
-  for await (const { event, state } of session.tasks.watch()) {
-    if (event.type !== "call-started" || state.callId === undefined) continue;
-    const text = `${state.agentType}: ${state.activity}`;
-    const content = [{ type: "content", content: { type: "text", text } } as const];
-    update({ sessionUpdate: "tool_call_update", toolCallId: state.callId, content });
-  }
-}
-
-function stopReason({ status, reason, error }: RunEnding, isCancelled: boolean): StopReason {
-  if (isCancelled) return "cancelled";
-  if (reason === "refusal") return "refusal";
-  if (reason === "max_tokens") return "max_tokens";
-  if (reason === "max_turns") return "max_turn_requests";
-  if (status === "completed") return "end_turn";
-  throw new RetinueError(reason, error ?? `The run was ${status}.`);
-}
-
 /** Files that an editor names by their address are mentioned by their path; what it embeds is put in. */
-function promptOf(content: readonly ContentBlock[]): UserMessage["content"] {
+function promptOf(content: readonly ContentBlock[]): readonly UserBlock[] {
   return content.map((block): UserBlock => {
     if (block.type === "text") return { type: "text", text: block.text };
-    if (block.type === "image") {
-      const { mimeType, data } = block;
-      return { type: "image", source: { type: "base64", media_type: mimeType, data } };
-    }
+    if (block.type === "image")
+      return { type: "image", source: { type: "base64", media_type: block.mimeType, data: block.data } };
     if (block.type === "resource_link") return { type: "text", text: nameOf(block.uri) };
     if (block.type === "resource" && "text" in block.resource)
       return { type: "text", text: `${nameOf(block.resource.uri)}:\n${block.resource.text}` };
@@ -317,33 +283,84 @@ function nameOf(uri: string): string {
   return uri.startsWith("file://") ? decodeURIComponent(new URL(uri).pathname) : uri;
 }
 
-function policyOf(
-  given: AcpSessionOptions,
-  session: () => Session | undefined,
-  { modeChanged }: { readonly modeChanged: (mode: string) => void },
-): LivePolicy {
-  const { host } = given.context;
-  return createLivePolicy({
-    directory: () => host.cwd,
-    mayBypass: () => given.mayBypass,
-    initialMode: () => session()?.plan.policy.mode ?? "default",
-    modeChanged,
-    paths: async () => session()?.discovered.paths ?? projectPaths({ ...host, env: host.environment }),
-  });
-}
-
 /** The servers of an editor in the form of an `.mcp.json`. */
 function serversOf(servers: readonly McpServer[]): NonNullable<RuntimeOptions["mcpServers"]> {
   const pairs = (list: readonly { readonly name: string; readonly value: string }[]) =>
     Object.fromEntries(list.map(({ name, value }) => [name, value]));
   return Object.fromEntries(
-    servers.map((server) => {
-      if ("command" in server) {
-        const { name, command, args, env } = server;
-        return [name, { type: "stdio", command, args, env: pairs(env) }];
-      }
-      const { name, type, url, headers } = server;
-      return [name, { type, url, headers: pairs(headers) }];
-    }),
+    servers.map(({ name, ...server }) => [
+      name,
+      "command" in server
+        ? { type: "stdio", command: server.command, args: server.args, env: pairs(server.env) }
+        : { type: server.type, url: server.url, headers: pairs(server.headers) },
+    ]),
   );
+}
+
+const modeNames: ReadonlyMap<PermissionMode, string> = new Map([
+  ["default", "Ask before changes"],
+  ["acceptEdits", "Accept edits"],
+  ["plan", "Plan only"],
+  ["dontAsk", "Deny what no rule allows"],
+  ["bypassPermissions", "Allow everything that no rule denies"],
+]);
+
+function modesOf(tree: AgentTree, { mayBypass }: Pick<AcpSessionOptions, "mayBypass">): SessionModeState {
+  const availableModes = permissionModes.flatMap((id) => {
+    const name = modeNames.get(id);
+    return name === undefined || (id === "bypassPermissions" && !mayBypass) ? [] : [{ id, name }];
+  });
+  return { currentModeId: tree.status().mode, availableModes };
+}
+
+/** Stands for what the session was planned with. */
+const planned = "default";
+
+function configOptions(tree: AgentTree, given: Pick<AcpSessionOptions, "mayBypass">): SessionConfigOption[] {
+  const { model = planned, effort = planned } = tree.status();
+  const { currentModeId, availableModes } = modesOf(tree, given);
+  return [
+    {
+      type: "select",
+      id: "mode",
+      name: "Permission mode",
+      category: "mode",
+      currentValue: currentModeId,
+      options: availableModes.map(({ id, name }) => ({ value: id, name })),
+    },
+    {
+      type: "select",
+      id: "model",
+      name: "Model",
+      category: "model",
+      currentValue: model,
+      options: modelChoices(tree.facts).map(({ value, displayName: name, description }) => ({
+        value,
+        name,
+        description,
+      })),
+    },
+    {
+      type: "select",
+      id: "effort",
+      name: "Effort",
+      category: "thought_level",
+      currentValue: String(effort),
+      options: [planned, ...effortLevels].map((value) => ({
+        value,
+        name: `${value.charAt(0).toUpperCase()}${value.slice(1)}`,
+      })),
+    },
+  ];
+}
+
+function readChoice(options: readonly SessionConfigOption[], id: string, value: unknown): string {
+  const option = options.find((each) => each.id === id);
+  if (option?.type !== "select")
+    throw new RetinueError("unknown-option", `There is no option ${JSON.stringify(id)} to set.`);
+  const offered = option.options.flatMap((each) => ("value" in each ? [each.value] : []));
+  if (typeof value === "string" && offered.includes(value)) return value;
+  throw new RetinueError("unknown-value", `${option.name} cannot be ${JSON.stringify(value)}.`, {
+    advice: `It is one of ${offered.join(", ")}.`,
+  });
 }

@@ -1,11 +1,11 @@
 import type { SessionUpdate, ToolCallContent, ToolKind } from "@agentclientprotocol/sdk";
 import type { Message, ToolResultBlock, ToolUseBlock } from "../../conversation/message.ts";
-import type { RunEvent } from "../../conversation/run-event.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { toolFacts } from "../../foundation/tool-table.ts";
+import type { WireEvent } from "../../protocol/agent-event.ts";
 
 /** What an editor is notified of when something happens in a run; many events are nothing to it. */
-export function acpUpdates(event: RunEvent): readonly SessionUpdate[] {
+export function acpUpdates(event: WireEvent): readonly SessionUpdate[] {
   switch (event.type) {
     case "model-streamed":
       if (event.event.type === "text-delta") return [agentText(event.event.text)];

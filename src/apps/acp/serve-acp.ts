@@ -10,7 +10,6 @@ import { exitCodeOf } from "../shared/end-signal.ts";
 import type { RunFlags } from "../shared/flags.ts";
 import { readPrintOptions } from "../shared/print-options.ts";
 import { type AcpSession, openAcpSession } from "./acp-session.ts";
-import { createAskEditor } from "./ask-editor.ts";
 import { deleteEditorSession, listEditorSessions } from "./editor-sessions.ts";
 
 interface AcpServer {
@@ -96,15 +95,15 @@ function createAgent(server: AcpServer): Acp.AgentApp {
       }),
     )
     .onRequest(methods.session.setMode, ({ params }) =>
-      answering(server, () => {
-        find(server, params.sessionId).setMode(params.modeId);
+      answering(server, async () => {
+        await find(server, params.sessionId).setMode(params.modeId);
         return {};
       }),
     )
     .onRequest(methods.session.setConfigOption, ({ params }) =>
-      answering(server, () => {
+      answering(server, async () => {
         const session = find(server, params.sessionId);
-        session.choose(params.configId, params.value);
+        await session.choose(params.configId, params.value);
         return { configOptions: session.options() };
       }),
     )
@@ -147,7 +146,6 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
   const own: CommandContext = { ...context, host: { ...context.host, cwd } };
   // Opened again on the same connection, it takes the place of the one that is open.
   if (resume !== undefined) await closeSession(server, resume);
-  const { session: update, requestPermission, elicit } = clientOf(server, client);
   const session = await answering(server, () =>
     openAcpSession({
       context: own,
@@ -155,10 +153,8 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
       request: readPrintOptions(options, { words: [], cwd, session: context.session }),
       mcpServers,
       additionalDirectories: additionalDirectories ?? [],
-      ...(resume === undefined ? {} : { resume }),
-      send: update,
-      ask: (sessionId) => createAskEditor(sessionId, requestPermission),
-      elicit,
+      resume,
+      ...clientOf(server, client),
       capabilities,
       mayBypass:
         options.dangerouslySkipPermissions === true || options.allowDangerouslySkipPermissions === true,
@@ -173,15 +169,14 @@ async function open(server: AcpServer, client: AgentContext, given: Opening): Pr
 
 function clientOf({ acp }: AcpServer, client: AgentContext) {
   const { session: methods, elicitation } = acp.methods.client;
-  const until = (signal: AbortSignal | undefined) =>
-    signal === undefined ? {} : { cancellationSignal: signal };
+  const until = (signal: AbortSignal) => ({ cancellationSignal: signal });
   return {
     // An editor that has gone reads nothing more; the connection ends by itself.
-    session: (sessionId: string, update: SessionUpdate): void =>
+    send: (sessionId: string, update: SessionUpdate): void =>
       void client.notify(methods.update, { sessionId, update }).catch(() => undefined),
-    requestPermission: (request: Acp.RequestPermissionRequest, signal: AbortSignal | undefined) =>
+    requestPermission: (request: Acp.RequestPermissionRequest, signal: AbortSignal) =>
       client.request(methods.requestPermission, request, until(signal)),
-    elicit: (request: Acp.CreateElicitationRequest, signal: AbortSignal | undefined) =>
+    elicit: (request: Acp.CreateElicitationRequest, signal: AbortSignal) =>
       client.request(elicitation.create, request, until(signal)),
   };
 }

@@ -1,5 +1,6 @@
 import type { JsonRecord } from "../../foundation/json-record.ts";
 import { version } from "../../foundation/version.ts";
+import { modelChoices } from "../../kernel/model-choices.ts";
 import type { Session } from "../../runtime/session.ts";
 import type { SdkMessage } from "./sdk-messages.ts";
 
@@ -151,20 +152,5 @@ export function describeModels({ plan, model }: Pick<Session, "plan" | "model">)
     supportsFastMode: false,
     supportsAutoMode: false,
   };
-  const aliases = ["sonnet", "opus", "haiku"].map((value) => ({
-    value,
-    displayName: value.charAt(0).toUpperCase() + value.slice(1),
-    description: `The current ${value} model`,
-    ...efforts,
-  }));
-  return [
-    {
-      value: "default",
-      resolvedModel: model.id,
-      displayName: "Default",
-      description: `${plan.model.value}, from ${plan.model.from}`,
-      ...efforts,
-    },
-    ...aliases,
-  ];
+  return modelChoices({ plan, model }).map((choice) => ({ ...choice, ...efforts }));
 }

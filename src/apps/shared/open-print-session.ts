@@ -1,7 +1,8 @@
 import { abortable } from "../../foundation/abortable.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
+import { type AgentTree, openTree, type TreeOptions } from "../../kernel/agent-tree.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
-import { createHostedRuntime, type Runtime } from "../../runtime/create-runtime.ts";
+import { createHostedRuntime, type HostedRuntime, type Runtime } from "../../runtime/create-runtime.ts";
 import { noCredentials } from "../../runtime/gather-session.ts";
 import type { RuntimeOptions, SessionOptions } from "../../runtime/options/runtime-options.ts";
 import type { Session } from "../../runtime/session.ts";
@@ -18,7 +19,7 @@ export function createPrintRuntime(
   context: CommandContext,
   options: RunFlags,
   { live, ...more }: RuntimeOptions & { readonly live?: LiveControls } = {},
-): Runtime {
+): HostedRuntime {
   const { host } = context;
   const { given, option } = folderOptions(context);
   if (option?.isBroken === true) throw refuseBrokenOption(option);
@@ -62,8 +63,17 @@ export async function openPrintSession(
   options: SessionOptions,
   signal: AbortSignal,
 ): Promise<Session> {
+  return refusingMisuse(() => abortable(runtime.open(options), signal));
+}
+
+/** The same as a tree of agents, which is driven by ops and events. */
+export function openPrintTree(options: TreeOptions): Promise<AgentTree> {
+  return refusingMisuse(() => openTree(options));
+}
+
+async function refusingMisuse<Opened>(open: () => Promise<Opened>): Promise<Opened> {
   try {
-    return await abortable(runtime.open(options), signal);
+    return await open();
   } catch (error) {
     if (isRetinueError(error) && misuseCodes.has(error.code)) throw misuse(error.message, error.advice);
     throw error;

@@ -1,0 +1,88 @@
+/** Numbered events in one order, for readers that are there and for those who come later. */
+export interface EventLog<Event extends { readonly seq: number }> {
+  readonly lastSeq: number;
+  push(event: Event): void;
+  /** Calls back with each event as it happens; the returned function ends it. */
+  listen(listener: (event: Event) => void): () => void;
+  /** From this number on, or as far back as is kept, and then what comes; ends with the log. */
+  read(from?: number): AsyncIterableIterator<Event>;
+  end(): void;
+}
+
+/** How many events are kept for readers that come later. */
+const kept = 4096;
+
+export function createEventLog<Event extends { readonly seq: number }>(): EventLog<Event> {
+  const events: Event[] = [];
+  const listeners = new Set<(event: Event) => void>();
+  const readers = new Set<{ next: number }>();
+  let wakeups: (() => void)[] = [];
+  let lastSeq = 0;
+  let isEnded = false;
+  const wake = (): void => {
+    const waiting = wakeups;
+    wakeups = [];
+    for (const each of waiting) each();
+  };
+
+  function trim(): void {
+    if (events.length < 2 * kept) return;
+    const slowest = Math.min(...[...readers].map(({ next }) => next), events[events.length - kept]?.seq ?? 0);
+    const passed = events.findIndex(({ seq }) => seq >= slowest);
+    if (passed > 0) events.splice(0, passed);
+  }
+
+  return {
+    get lastSeq() {
+      return lastSeq;
+    },
+    push(event) {
+      if (isEnded) return;
+      lastSeq = event.seq;
+      events.push(event);
+      trim();
+      for (const listener of listeners) listener(event);
+      if (wakeups.length > 0) wake();
+    },
+    listen(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    read(from = lastSeq + 1) {
+      const reader = { next: from };
+      readers.add(reader);
+      // Not a generator: its `return` would wait for a pending `next`, which may wait for long.
+      return {
+        async next() {
+          while (readers.has(reader)) {
+            const [first] = events;
+            const at = first === undefined ? 0 : Math.max(0, reader.next - first.seq);
+            const event = events[at];
+            if (event !== undefined) {
+              reader.next = event.seq + 1;
+              return { done: false, value: event };
+            }
+            if (isEnded) break;
+            await new Promise<void>((resolve) => {
+              wakeups.push(resolve);
+            });
+          }
+          readers.delete(reader);
+          return { done: true, value: undefined };
+        },
+        async return() {
+          readers.delete(reader);
+          wake();
+          return { done: true, value: undefined };
+        },
+        [Symbol.asyncIterator]() {
+          return this;
+        },
+      };
+    },
+    end() {
+      isEnded = true;
+      wake();
+    },
+  };
+}
