@@ -12,10 +12,10 @@ import { createTreeBudget } from "../tasks/tree-budget.ts";
 import type { RunWatch } from "../tasks/watch-run.ts";
 import { createStopwatch, type Stopwatch } from "../tasks/watch-run.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
-import { followersOf } from "./agent/create-child-source.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";
 import { createForkSkill } from "./agent/fork-skill.ts";
 import type { Capability } from "./agent/open-agent.ts";
+import { followersOf } from "./agent/open-child.ts";
 import { type Children, childrenCapability, openChildren } from "./agent/open-children.ts";
 import { openAsking } from "./agent/people-to-ask.ts";
 import { openInbox } from "./approvals/open-inbox.ts";
@@ -81,9 +81,9 @@ export async function openSession<Output>(
   const children = openChildren({
     ...childFacts(options, gathered),
     services,
-    look,
+    loadRegistry: look,
     takeOver: keeping.takeOver,
-    parent: { plan, model: gathered.model, chosenModel: gathered.chosenModel, stopwatch },
+    parent: { plan, model: gathered.model, stopwatch },
     messages: () => opened?.messages() ?? [],
     outputs: childOutputs,
     mail: { delivered: transcript.mail ?? new Set(), commit: transcript.commit },

@@ -5,8 +5,6 @@ import type { WaitClock } from "../foundation/abortable.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
 import type { ReportedEvent } from "../journal/transcript-writer.ts";
 import type { ChildPlan } from "../planning/agent-plan.ts";
-import type { SpawnRequest } from "../planning/agent-request.ts";
-import type { ChildPlanned } from "../planning/plan-agent.ts";
 import {
   concludeTask,
   driveTask,
@@ -263,21 +261,6 @@ export interface Executor {
   execute(execution: Execution, control: TaskControl, signal: AbortSignal): AsyncIterable<RunEvent>;
 }
 
-/** All that starting children needs from the session: what a child would be, and a child that is ready to run. */
-export interface ChildSource {
-  /** Facts and plan; starts nothing and writes nothing. */
-  plan(request: SpawnRequest): Promise<ChildPlanned>;
-  open(request: SpawnRequest, options: OpenChildOptions): Promise<OpenedChild | RefusedChild>;
-  /** The same for a plan that was decided before, perhaps by another process. */
-  openPlan(plan: ChildPlan, options: OpenChildOptions): Promise<OpenedChild | RefusedChild>;
-}
-
-export interface OpenChildOptions {
-  readonly signal: AbortSignal;
-  /** Why there is no room for it, asked once it is known whether it runs in the background. */
-  readonly refusal: (background: boolean) => string | undefined;
-}
-
 export interface RefusedChild {
   readonly type: "refused";
   readonly reason: string;
@@ -299,7 +282,7 @@ export interface OpenedChild {
   readonly enterQueue?: () => void;
   readonly leaveQueue?: () => void;
   /** What it reads before its first turn. */
-  readonly news: readonly UserMessage[];
+  readonly pendingMessages: readonly UserMessage[];
   /** Called once, however it ended: gives everything back. Never rejects. */
   readonly close: (state?: TaskState) => Promise<KeptWorktree | undefined>;
 }

@@ -22,7 +22,7 @@ export interface SessionTeamParts {
   /** Starts a child as if a call of the Agent tool had asked for it. */
   readonly authorizedSpawn: Spawn;
   /** Whether a member has ended and the lead is about to be notified. */
-  readonly owesNotices: () => boolean;
+  readonly hasPendingNotices: () => boolean;
   /** Whether an agent type starts with its parent's conversation; such a child is no teammate. */
   readonly forksContext: (agentType: string | undefined) => boolean;
   /** Mail counts as read when the lead's conversation is written down with it; otherwise when it is taken. */

@@ -70,7 +70,7 @@ export function openSessionTeam(parts: SessionTeamParts): SessionTeam {
   const found: Founding = { parts, live, open };
   const seat = createLeadSeat(found);
   const news = watchMembers(tasks, live);
-  const isBusy = (): boolean => parts.owesNotices() || workingMembers(tasks, live.store).length > 0;
+  const isBusy = (): boolean => parts.hasPendingNotices() || workingMembers(tasks, live.store).length > 0;
   return {
     seat,
     tools: [
