@@ -1,0 +1,250 @@
+import type { ToolName } from "@retinue/base/foundation/tool-table.ts";
+import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+import { type AvailableTool, removedTools } from "@retinue/config/tools/match-tools.ts";
+import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
+import {
+  grantTools,
+  type SpawnRule,
+  type ToolGrant,
+  type WithheldTool,
+} from "@retinue/config/tools/tool-grants.ts";
+import { decide, describeRule, type PermissionPolicy, removesTool } from "@retinue/gate/decide.ts";
+import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
+import type { AgentPlan } from "./agent-plan.ts";
+import { isReplaced, narrowByServers, type OwnServers } from "./servers-of-run.ts";
+
+/** What limits the tools of an agent: the plan of its parent, or what its session says where it has none. */
+export type ToolsAbove = Pick<AgentPlan, "sessionTools" | "policy" | "agent"> &
+  Partial<Pick<AgentPlan, "tools">>;
+
+/** What decides which tools an agent gets. */
+export interface ToolFacts extends ToolLimits {
+  /** Without its `memory` where there is none. */
+  readonly definition: Partial<Pick<AgentDefinition, "tools" | "disallowedTools" | "mcpServers" | "memory">>;
+  /** With tools: the plan of a parent, from which it inherits. */
+  readonly above: ToolsAbove;
+  /** Every tool of the session. */
+  readonly available: readonly AvailableTool[];
+  readonly own?: OwnServers;
+  /** What the limits of the session leave of `available`, where that is known already and there are no own servers. */
+  readonly session?: SessionTools;
+  readonly background: boolean;
+  /** Tools that a member of a team has besides those of its definition; absent for all others. */
+  readonly forTeam?: readonly string[];
+}
+
+interface PlannedTools {
+  readonly grant: ToolGrant;
+  /** What it could have had. */
+  readonly available: readonly AvailableTool[];
+  /** What its `mcpServers` name and is not there, each as one sentence. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * A main agent has the tools of the session, or those of its `tools`. A child has without `tools` those of its parent, as far as
+ * the parent has them; with `tools` those of the list that the session has. What the session or an agent above takes away is
+ * missing for everybody, with a note where the list names it.
+ */
+export function planTools(facts: ToolFacts): PlannedTools {
+  const { definition, above, own, background } = facts;
+  const hasOwn = own !== undefined && own.names.length > 0;
+  const shared = hasOwn ? facts.available.filter(({ server }) => !isReplaced(server, own)) : facts.available;
+  const session = facts.session ?? limitTools([...shared, ...(own?.tools ?? [])], above, facts);
+  const inherited = definition.tools === undefined ? above.tools : undefined;
+  // A tool that the parent has only for its memory is none that a child could use.
+  const usable = inherited?.filter(({ confinedTo }) => confinedTo === undefined);
+  const names = usable && new Set([...usable, ...(own?.tools ?? [])].map(({ name }) => name));
+  const reachable = session.offered.filter(
+    ({ name, origin }) => names?.has(name) !== false && !(background && origin === "mcp"),
+  );
+  const narrowed = narrowByServers(definition, reachable);
+  const grant = grantTools({
+    definition: narrowed.definition,
+    available: narrowed.available,
+    withheld: session.withheld,
+    forMemory: session.offered,
+    role: above.tools === undefined ? "main" : "subagent",
+    ...(facts.forTeam === undefined ? {} : { forTeam: facts.forTeam, offered: session.offered }),
+    // A child that inherits a tool has it only as far as its parent.
+    ...(inherited === undefined
+      ? {}
+      : {
+          inherited: new Map(
+            inherited.flatMap(({ name, allowOnly }) => (allowOnly === undefined ? [] : [[name, allowOnly]])),
+          ),
+        }),
+  });
+  return { grant, available: narrowed.available, notes: narrowed.notes };
+}
+
+/** The tools of a session, as its limits leave them to the agents below the main one. */
+interface SessionTools {
+  readonly offered: readonly AvailableTool[];
+  readonly withheld: readonly WithheldTool[];
+}
+
+/** Limits of one run besides those of the session. */
+interface ToolLimits {
+  /** Deny rules of the skill that is its task. */
+  readonly skillDeny?: readonly PolicyRule[];
+  /** Why the run cannot have the provider's own web search although the session has it. */
+  readonly noSearch?: string | undefined;
+}
+
+const noNames: ReadonlySet<string> = new Set();
+
+/** What limits everybody in a session: `--tools`, deny rules for whole tools, and `disallowedTools` of the agents above. */
+function limitTools(
+  available: readonly AvailableTool[],
+  { policy, agent, sessionTools }: ToolsAbove,
+  { skillDeny = [], noSearch }: ToolLimits = {},
+): SessionTools {
+  const chosen = sessionTools && new Set(sessionTools);
+  const entries = (policy.toolScopes ?? []).flatMap(({ removes = [] }) => removes);
+  const removed = entries.length === 0 ? noNames : removedTools(entries, available);
+  const deny = [...policy.deny, ...skillDeny];
+  const reasonFor = (tool: AvailableTool): string | undefined => {
+    if (chosen !== undefined && tool.origin === "builtin" && !chosen.has(tool.name))
+      return "the session is limited to other tools (`--tools`)";
+    const rule = deny.find((candidate) => removesTool(tool, { deny: [candidate] }));
+    if (rule !== undefined) return `the rule ${describeRule(rule)} denies it`;
+    if (removed.has(tool.name)) return `\`disallowedTools\` of ${agent.name} excludes it`;
+    return tool.origin === "builtin" && isSearch(tool) ? noSearch : undefined;
+  };
+  const judged = available.map((tool) => ({ tool, reason: reasonFor(tool) }));
+  return {
+    offered: judged.flatMap(({ tool, reason }) => (reason === undefined ? [tool] : [])),
+    withheld: judged.flatMap(({ tool, reason }) => (reason === undefined ? [] : [{ tool, reason }])),
+  };
+}
+
+interface StartingFacts {
+  readonly parent: AgentPlan;
+  /** Every tool of the session. */
+  readonly available: readonly AvailableTool[];
+  /** Whether an agent would have the provider's own search; asked only about those that it makes a difference to. */
+  readonly canSearch: (definition: AgentDefinition) => boolean;
+}
+
+/** Whether a rule such as `Task(a, b)` lets an agent be started. */
+export function maySpawn(
+  rule: SpawnRule,
+  { name, source }: Pick<AgentDefinition, "name" | "source">,
+): boolean {
+  if (rule === "any" || rule === "none") return rule === "any";
+  return rule.only.some((allowed) => allowed === name || allowed === source.id);
+}
+
+/** The agents that a run can start, each with the tools that it would really get, for those who choose one of them. */
+export function startableAgents(
+  definitions: readonly AgentDefinition[],
+  { parent, available, canSearch }: StartingFacts,
+): readonly AgentDefinition[] {
+  const session = limitTools(available, parent);
+  const withoutSearch = limitTools(available, parent, { noSearch: "it cannot search" });
+  return definitions.flatMap((definition) => {
+    if (!maySpawn(parent.spawn, definition)) return [];
+    const { tools } = definition;
+    if (tools === undefined) return [withInheritedTools(definition, session, { parent, canSearch })];
+    const grantOf = (left: SessionTools): ToolGrant =>
+      planTools({ definition, above: parent, available, session: left, background: false }).grant;
+    const whole = grantOf(session);
+    const isLess = whole.type === "granted" && whole.tools.some(isSearch) && !canSearch(definition);
+    const grant = isLess ? grantOf(withoutSearch) : whole;
+    if (grant.type === "refused" && !hasOwnServers(definition)) return [];
+    return [{ ...definition, tools: tools.filter((entry) => !grant.lost.includes(entry)) }];
+  });
+}
+
+/** What servers of its own would offer is known only when they run. */
+function hasOwnServers({ mcpServers = [] }: AgentDefinition): boolean {
+  return mcpServers.some(({ type }) => type === "inline");
+}
+
+/** Without a list an agent inherits what there is; only where that is a selection, it is named. */
+function withInheritedTools(
+  definition: AgentDefinition,
+  { offered }: SessionTools,
+  { parent, canSearch }: Pick<StartingFacts, "parent" | "canSearch">,
+): AgentDefinition {
+  const has = new Set(parent.tools.map(({ name }) => name));
+  const own = offered.filter(({ effect, needsChildren }) => effect !== "spawn" && needsChildren !== true);
+  // What only some models have does not make the rest a selection.
+  if (own.every((tool) => has.has(tool.name) || isSearch(tool))) return definition;
+  const inherits = own.filter((tool) => has.has(tool.name) && (!isSearch(tool) || canSearch(definition)));
+  return { ...definition, tools: inherits.map(({ name }) => name) };
+}
+
+export const webSearchName: ToolName = "WebSearch";
+
+function isSearch({ name }: { readonly name: string }): boolean {
+  return name === webSearchName;
+}
+
+/**
+ * Why the provider's own web search is not offered to a run, or undefined. The provider runs it without asking, so there is
+ * no call to decide about: it needs a model that has it and a rule or mode that allows it beforehand.
+ */
+export function whyNoSearch(
+  policy: PermissionPolicy,
+  { model, canSearch }: { readonly model: string; readonly canSearch: boolean },
+): string | undefined {
+  if (!canSearch) return `the model ${model} has no web search of its own`;
+  if (allowsSearch(policy)) return undefined;
+  return 'no rule allows it, and the provider searches without asking; allow it with --allowedTools "WebSearch"';
+}
+
+/** Whether rules and mode allow the provider's own web search. */
+export function allowsSearch({ toolScopes: _scopes, ...rights }: PermissionPolicy): boolean {
+  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
+  return decide(call, rights).type === "allow";
+}
+
+type ToolChoice =
+  | {
+      readonly type: "chosen";
+      readonly tools: readonly AvailableTool[];
+      /** What was named and is not there, each as one sentence. */
+      readonly notes: readonly string[];
+    }
+  | { readonly type: "refused"; readonly reason: string; readonly advice: string };
+
+/** `--tools` names built-in tools; tools of programs and servers are not its business. */
+export function chooseTools(
+  available: readonly AvailableTool[],
+  names: readonly string[] | undefined,
+): ToolChoice {
+  if (names === undefined) return { type: "chosen", tools: available, notes: [] };
+  const narrowed = names.find((text) => parseToolEntry(text).type !== "whole");
+  if (narrowed !== undefined) return notAName(narrowed);
+  const builtin = available.filter(({ origin }) => origin === "builtin");
+  const grant = grantTools({ definition: { tools: names }, available: builtin, role: "main" });
+  if (grant.type === "refused") {
+    return { type: "refused", reason: grant.reason, advice: `There are ${namesOf(builtin)}.` };
+  }
+  const chosen = new Set(grant.tools.map(({ name }) => name));
+  return {
+    type: "chosen",
+    tools: available.filter(({ name, origin }) => origin !== "builtin" || chosen.has(name)),
+    notes: grant.notes.map(({ message }) => message),
+  };
+}
+
+function notAName(text: string): ToolChoice {
+  return {
+    type: "refused",
+    reason: `The list of tools holds ${JSON.stringify(text)}, which is not the name of a tool.`,
+    advice:
+      "Name whole tools there, and say with allowedTools and disallowedTools which calls they may make.",
+  };
+}
+
+function namesOf(tools: readonly AvailableTool[]): string {
+  return tools.map(({ name }) => name).join(", ");
+}
+
+/** Those of a list of tools that `--tools` can name. */
+export function builtinNames(tools: readonly AvailableTool[]): readonly string[] {
+  return tools.filter(({ origin }) => origin === "builtin").map(({ name }) => name);
+}
