@@ -28,7 +28,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "main",
-          include: ["src/**/*.test.ts", "test/**/*.test.ts"],
+          include: ["packages/*/src/**/*.test.ts", "test/**/*.test.ts"],
           exclude: ["test/cluster/**", "**/node_modules/**"],
         },
       },

@@ -112,9 +112,9 @@ function userName({ environment }: CliHost): string {
   }
 }
 
-/** The command that runs now: from the built program it is two folders up, from the source three. */
+/** The command that runs now: from the built program it is two folders up, from the source four. */
 function ownProgram(): { readonly file: string; readonly arguments: readonly string[] } {
   const isBuilt = /[\\/]dist[\\/]cli[\\/]/.test(fileURLToPath(import.meta.url));
-  const path = isBuilt ? "../../bin/retinue.js" : "../../../bin/retinue.js";
+  const path = isBuilt ? "../../bin/retinue.js" : "../../../../bin/retinue.js";
   return { file: process.execPath, arguments: [fileURLToPath(new URL(path, import.meta.url))] };
 }
