@@ -1,7 +1,7 @@
 // @io
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isRecord } from "@retinue/base/foundation/json-record.ts";
-import { maxErrorBody } from "./model-error.ts";
+import { ModelError, maxErrorBody } from "./model-error.ts";
 import { PlainHeaders } from "./plain-headers.ts";
 
 type Fetch = typeof globalThis.fetch;
@@ -16,19 +16,43 @@ interface SendInit {
   readonly headers: Record<string, string>;
 }
 
+/** The proxies that requests go through, as the agents of node:http take them. */
+export type Proxies = Readonly<Record<string, string>>;
+
+/**
+ * The proxies that an environment names, in capitals or not; undefined without any. Servers on this machine are reached
+ * directly, unless Node itself was told to use the proxies for everything.
+ */
+export function readProxies(environment: Readonly<Record<string, string | undefined>>): Proxies | undefined {
+  const textAt = (name: string): string | undefined =>
+    environment[name.toLowerCase()]?.trim() || environment[name]?.trim() || undefined;
+  const plain = textAt("HTTP_PROXY");
+  const secure = textAt("HTTPS_PROXY") ?? plain;
+  if (secure === undefined) return undefined;
+  const direct = environment["NODE_USE_ENV_PROXY"] === "1" ? [] : ["localhost", "127.0.0.1", "::1", "[::1]"];
+  return {
+    ...(plain === undefined ? {} : { HTTP_PROXY: plain }),
+    HTTPS_PROXY: secure,
+    NO_PROXY: [textAt("NO_PROXY") ?? [], direct].flat().join(","),
+  };
+}
+
 /**
  * A `fetch` over node:http that keeps connections open between requests until it is disposed of; several times faster
  * than the built-in one where answers are many and small. Redirects are answers like others: following one would hand on
- * the key. Bodies are read as async iterables. Proxies are not known here.
+ * the key. Bodies are read as async iterables.
  */
-export function createHttpFetch(): HttpFetch {
+export function createHttpFetch(proxies?: Proxies): HttpFetch {
+  // Before 22.21 the agents of Node know no proxies; its own client can be made to use them.
+  if (proxies !== undefined && !process.allowedNodeEnvironmentFlags.has("--use-env-proxy"))
+    return { fetch: globalThis.fetch, [Symbol.dispose]: () => undefined };
   const senders = new Map<string, Promise<Sender>>();
   let isOpen = true;
 
   function senderFor(protocol: string): Promise<Sender> {
     let sender = senders.get(protocol);
     if (sender === undefined) {
-      sender = createSender(protocol === "https:", isOpen);
+      sender = createSender(protocol === "https:", isOpen, proxies);
       senders.set(protocol, sender);
     }
     return sender;
@@ -44,7 +68,7 @@ export function createHttpFetch(): HttpFetch {
       const headers = Object.fromEntries(new PlainHeaders(init.headers));
       headers["content-length"] = String(body.length);
       const method = init.method ?? "GET";
-      return toResponse(await exchange(() => send(url, { method, headers }), body, signal), url);
+      return toResponse(await exchange(() => send(url, { method, headers }), body, signal));
     },
     [Symbol.dispose]() {
       isOpen = false;
@@ -70,10 +94,22 @@ interface Sender {
 }
 
 /** Each protocol's code is loaded when it is first needed. */
-async function createSender(isSecure: boolean, keepAlive: boolean): Promise<Sender> {
+async function createSender(isSecure: boolean, keepAlive: boolean, proxies?: Proxies): Promise<Sender> {
   const { Agent, request } = isSecure ? await import("node:https") : await import("node:http");
-  const agent = new Agent(keepAlive ? keepOpen : {});
-  return { send: (url, init) => request(url, { ...init, agent }), close: () => agent.destroy() };
+  const options = {
+    ...(keepAlive ? keepOpen : {}),
+    ...(proxies === undefined ? {} : { proxyEnv: { ...proxies } }),
+  };
+  try {
+    const agent = new Agent(options);
+    return { send: (url, init) => request(url, { ...init, agent }), close: () => agent.destroy() };
+  } catch (error) {
+    // The message of Node's error has the address in it, which may have a password in it.
+    if (!isRecord(error) || error["code"] !== "ERR_PROXY_INVALID_CONFIG") throw error;
+    throw new ModelError("invalid-request", "The address of the proxy cannot be used.", {
+      advice: "Check HTTPS_PROXY and HTTP_PROXY; an address looks like http://proxy.example:8080.",
+    });
+  }
 }
 
 /** A connection that serves no one is closed after a while, and there are never many of them. */
@@ -132,18 +168,15 @@ function abortError(): Error {
   return Object.assign(new Error("The request was aborted."), { name: "AbortError", code: "ABORT_ERR" });
 }
 
-/** The part of a Response that the official SDK uses; a real one would wrap the body in a slower stream. */
-function toResponse(message: IncomingMessage, url: URL): Response {
+/** The part of a Response that is used here; a real one would wrap the body in a slower stream. */
+function toResponse(message: IncomingMessage): Response {
   const status = message.statusCode ?? 0;
   const response = {
     ok: status >= 200 && status < 300,
     status,
-    statusText: message.statusMessage ?? "",
-    url: url.href,
     headers: readHeaders(message.rawHeaders),
     body: message,
     text: () => readText(message),
-    json: async (): Promise<unknown> => JSON.parse(await readText(message)),
   };
   // Everything of a Response that is used behind this point is there; the rest is not.
   return response as unknown as Response;

@@ -1,6 +1,7 @@
 import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
 import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
-import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
+import type { AnthropicAccess } from "./anthropic/create-anthropic-model.ts";
+import { createHttpFetch, type Proxies, readProxies } from "./create-http-fetch.ts";
 import type { LoadPackage } from "./create-package-loader.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "./look-up-model.ts";
 import type { Model, ModelEvent } from "./model.ts";
@@ -15,8 +16,8 @@ export interface ModelFactoryOptions {
   readonly apiKeyHelper?: () => Promise<string>;
   /** How packages of providers are found; only beside this program when absent. */
   readonly load?: LoadPackage;
-  /** How requests travel where no proxy is named; absent means over connections of each model's own. */
-  readonly fetch?: () => typeof globalThis.fetch;
+  /** The `fetch` to use with these proxies; absent means one of each model's own. */
+  readonly fetch?: (proxies: Proxies | undefined) => typeof globalThis.fetch;
   readonly coolDowns: CoolDowns;
   readonly gates?: RequestGates;
   readonly clock: WaitClock;
@@ -90,16 +91,17 @@ function timeoutsOf({ timeouts }: ModelFactoryOptions): Pick<ModelFactoryOptions
 }
 
 async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions): Promise<Model> {
-  const { createAnthropicModel } = await import("./anthropic/anthropic-sender.ts");
+  const { createAnthropicModel } = await import("./anthropic/create-anthropic-model.ts");
   const overrides = readModelOverrides(options.settings ?? {});
   const wireId = overrides.names.get(id);
-  const fetch = usesProxy(options.environment) ? globalThis.fetch : options.fetch?.();
+  const proxies = readProxies(options.environment);
+  const fetch = options.fetch?.(proxies) ?? createHttpFetch(proxies).fetch;
   return createAnthropicModel({
     id,
     known: lookUpModel(id, overrides.facts),
     ...(wireId === undefined ? {} : { wireId }),
     ...accessOf(options),
-    ...(fetch === undefined ? {} : { fetch }),
+    fetch,
     timeouts: { ...defaultTimeouts, ...options.timeouts },
   });
 }
@@ -142,13 +144,6 @@ function patient(
     random,
     maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),
   });
-}
-
-/** Our own transport knows no proxies; the built-in one does, where Node is configured to respect these variables. */
-function usesProxy(environment: ModelFactoryOptions["environment"]): boolean {
-  return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some(
-    (name) => textOf(environment[name]) !== undefined,
-  );
 }
 
 function textOf(value: string | undefined): string | undefined {

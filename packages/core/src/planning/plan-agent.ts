@@ -12,7 +12,12 @@ import {
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
 import type { GrantedTool, ToolGrant } from "@retinue/config/tools/tool-grants.ts";
-import { buildPolicy, type ChildWishes, childPolicy, type PolicyFacts } from "@retinue/gate/build-policy.ts";
+import {
+  buildPolicy,
+  childPolicy,
+  type PolicyFacts,
+  type RequestedRights,
+} from "@retinue/gate/build-policy.ts";
 import type { PermissionMode, PermissionPolicy, PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import {
@@ -456,7 +461,7 @@ function childRights(request: AgentRequest, facts: ChildFacts, background: boole
 export function callMode(
   { mode, origin }: Pick<AgentRequest, "mode" | "origin">,
   earlier: Pick<EarlierRun, "mode"> | undefined,
-): ChildWishes["call"] {
+): RequestedRights["call"] {
   if (mode !== undefined) return { mode, by: origin };
   return earlier?.mode === undefined ? undefined : { mode: earlier.mode, by: "model" };
 }

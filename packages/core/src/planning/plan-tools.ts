@@ -8,7 +8,7 @@ import {
   type ToolGrant,
   type WithheldTool,
 } from "@retinue/config/tools/tool-grants.ts";
-import { decide, describeRule, type PermissionPolicy, removesTool } from "@retinue/gate/decide.ts";
+import { allowsTool, describeRule, type PermissionPolicy, removesTool } from "@retinue/gate/decide.ts";
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
 import type { AgentPlan } from "./agent-plan.ts";
 import { isReplaced, narrowByServers, type OwnServers } from "./servers-of-run.ts";
@@ -197,8 +197,7 @@ export function whyNoSearch(
 
 /** Whether rules and mode allow the provider's own web search. */
 export function allowsSearch({ toolScopes: _scopes, ...rights }: PermissionPolicy): boolean {
-  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
-  return decide(call, rights).type === "allow";
+  return allowsTool(webSearchName, "network", rights);
 }
 
 type ToolChoice =

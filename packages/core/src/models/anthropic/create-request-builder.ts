@@ -1,11 +1,4 @@
-import type {
-  MessageCreateParamsStreaming,
-  MessageParam,
-  TextBlockParam,
-  ThinkingConfigParam,
-  ToolChoice,
-  ToolUnion,
-} from "@anthropic-ai/sdk/resources/messages";
+import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import type { Message } from "../../conversation/message.ts";
 import type { Effort, ModelTraits } from "../look-up-model.ts";
 import type { ModelRequest, ServerTool, ToolSpecification } from "../model.ts";
@@ -19,13 +12,48 @@ interface RequestTarget {
   readonly traits: ModelTraits;
 }
 
+/** The body of a request to the Messages API, as far as it is used here. */
+interface WireRequest {
+  readonly model: string;
+  readonly max_tokens: number;
+  readonly stream: true;
+  readonly thinking?: WireThinking;
+  readonly output_config?: { readonly effort: Effort };
+  readonly tool_choice?: WireToolChoice;
+  readonly tools?: readonly WireTool[];
+  readonly system?: readonly WireText[];
+  readonly messages: readonly WireMessage[];
+}
+
+interface WireText {
+  readonly type: "text";
+  readonly text: string;
+}
+
+type WireThinking =
+  | { readonly type: "adaptive"; readonly display: "summarized" }
+  | { readonly type: "enabled"; readonly budget_tokens: number }
+  | { readonly type: "disabled" };
+
+type WireToolChoice = { readonly type: "none" } | { readonly type: "tool"; readonly name: string };
+
+type WireTool =
+  | { readonly name: string; readonly description: string; readonly input_schema: JsonRecord }
+  | {
+      readonly type: "web_search_20250305";
+      readonly name: string;
+      readonly max_uses?: number;
+      readonly allowed_domains?: readonly string[];
+      readonly blocked_domains?: readonly string[];
+    };
+
 interface BuildOptions {
   /** Leaves out earlier thinking, for a provider that refused it because another model or account wrote it. */
   readonly withoutThinking?: boolean;
 }
 
 interface RequestBuilder {
-  build(request: ModelRequest, options?: BuildOptions): MessageCreateParamsStreaming;
+  build(request: ModelRequest, options?: BuildOptions): WireRequest;
 }
 
 /** What was converted of a list of messages that grows at its end. */
@@ -40,23 +68,23 @@ interface Conversation {
  */
 export function createRequestBuilder(target: RequestTarget): RequestBuilder {
   const convertMessages = createMessageConverter();
-  const specified = new WeakMap<ToolSpecification, ToolUnion>();
-  const instructed = new WeakMap<readonly string[], readonly TextBlockParam[]>();
+  const specified = new WeakMap<ToolSpecification, WireTool>();
+  const instructed = new WeakMap<readonly string[], readonly WireText[]>();
   const withMark = createMarker();
 
-  function convertTool(specification: ToolSpecification): ToolUnion {
+  function convertTool(specification: ToolSpecification): WireTool {
     const tool = specified.get(specification) ?? toWireTool(specification);
     specified.set(specification, tool);
     return tool;
   }
 
-  function convertTools(request: ModelRequest): readonly ToolUnion[] {
+  function convertTools(request: ModelRequest): readonly WireTool[] {
     const tools = request.tools.map(convertTool);
     const server = target.traits.serverTools ? (request.serverTools ?? []) : [];
     return server.length === 0 ? tools : [...tools, ...server.map(toWireServerTool)];
   }
 
-  function convertSystem(texts: readonly string[]): readonly TextBlockParam[] {
+  function convertSystem(texts: readonly string[]): readonly WireText[] {
     let system = instructed.get(texts);
     if (system === undefined) {
       system = texts.filter((text) => text.trim() !== "").map((text) => ({ type: "text", text }));
@@ -81,8 +109,7 @@ export function createRequestBuilder(target: RequestTarget): RequestBuilder {
         ...(settings.effort === undefined ? {} : { output_config: { effort: settings.effort } }),
         ...(tools.length === 0 ? {} : { ...toolChoice(request, target), tools: withMark(tools, plan.tools) }),
         ...(system.length === 0 ? {} : { system: withMark(system, plan.system) }),
-        // Blocks are plain data of the API's shape by now, down to those that only the provider knows.
-        messages: withMarks(messages, plan.conversation) as unknown as MessageParam[],
+        messages: withMarks(messages, plan.conversation),
       };
     },
   };
@@ -140,11 +167,11 @@ function withMarks(messages: readonly WireMessage[], breakpoints: readonly Break
   return marked;
 }
 
-function toWireTool({ name, description, inputSchema }: ToolSpecification): ToolUnion {
+function toWireTool({ name, description, inputSchema }: ToolSpecification): WireTool {
   return { name, description, input_schema: { ...inputSchema, type: "object" } };
 }
 
-function toWireServerTool(tool: ServerTool): ToolUnion {
+function toWireServerTool(tool: ServerTool): WireTool {
   return {
     type: "web_search_20250305",
     name: tool.name,
@@ -159,7 +186,7 @@ function isForced(request: ModelRequest, target: RequestTarget): boolean {
 }
 
 /** A model that cannot be forced to a tool is left to choose; the one that asked sees from the answer whether it did. */
-function toolChoice(request: ModelRequest, target: RequestTarget): { readonly tool_choice?: ToolChoice } {
+function toolChoice(request: ModelRequest, target: RequestTarget): Pick<WireRequest, "tool_choice"> {
   const { toolChoice: choice } = request;
   if (choice === "none") return { tool_choice: { type: "none" } };
   if (typeof choice !== "object" || !isForced(request, target)) return {};
@@ -168,8 +195,8 @@ function toolChoice(request: ModelRequest, target: RequestTarget): { readonly to
 
 interface ThinkingSettings {
   readonly maxTokens: number;
-  readonly thinking?: ThinkingConfigParam;
-  readonly effort?: "low" | "medium" | "high" | "xhigh" | "max";
+  readonly thinking?: WireThinking;
+  readonly effort?: Effort;
 }
 
 /** The part of the window that is kept for an answer of which no one said how long it may be. */
@@ -199,7 +226,7 @@ function thinkingSettings(
 }
 
 /** Without it the newest models keep what they say between calls to themselves, and a watcher sees nothing. */
-const shownThinking: ThinkingConfigParam = { type: "adaptive", display: "summarized" };
+const shownThinking: WireThinking = { type: "adaptive", display: "summarized" };
 
 interface ChosenEffort {
   /** A level the model knows. */
