@@ -1,15 +1,15 @@
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
-import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import type { PermissionPolicy } from "@retinue/gate/decide.ts";
+import { decideCall } from "@retinue/gate/gate.ts";
 import { parsePermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { Price } from "../../conversation/usage.ts";
 import { readEarlierPlans } from "../../journal/journaled-plan.ts";
 import { lookUpModel } from "../../models/look-up-model.ts";
 import type { Model } from "../../models/model.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
-import type { SpawnRequest } from "../../planning/spawn-request.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
+import type { SpawnRequest } from "../../planning/agent-request.ts";
 import {
   mainAgent,
   type RecordedAgent,
@@ -38,7 +38,7 @@ export interface AgentsNowOptions {
 }
 
 interface Decided {
-  readonly plan: RunPlan;
+  readonly plan: AgentPlan;
   readonly tools: readonly Tool[];
 }
 
@@ -253,8 +253,7 @@ async function judge(
   const read = checked?.success === true ? checked.data : input;
   const paths = tool.pathsOf?.(read, directory, policy.home) ?? [];
   const call = { tool: tool.name, effect: tool.effect, input: read, paths };
-  const request = await gatherCallFacts(call, { policy, directory });
-  return decide(request, policy, { attended: true });
+  return decideCall(call, policy, { directory, attended: true });
 }
 
 const maxInput = 120;
