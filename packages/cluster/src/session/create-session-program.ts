@@ -4,9 +4,8 @@ import { randomUUID } from "node:crypto";
 import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
 import { stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
+import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import { treeLimitsOf } from "@retinue/core/planning/limit-plan.ts";
-import type { ChildPlan } from "@retinue/core/planning/plan-run.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
 import {
   type AcceptedRight,
   acceptableRights,
@@ -144,7 +143,7 @@ function createStoreExecutor(
 /** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
 function withinAccepted(
   given: TravellingOptions,
-  decided: RunPlan | undefined,
+  decided: AgentPlan | undefined,
   accepts: readonly AcceptedRight[],
 ): { readonly options: TravellingOptions; readonly mode?: PermissionMode; readonly cut: readonly string[] } {
   const { permissionMode, skipPermissions, allowedTools = [], ...rest } = given;
