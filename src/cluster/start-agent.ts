@@ -29,10 +29,10 @@ import {
 export interface StartRequest {
   readonly agent: string;
   readonly plan: JsonValue;
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
   /** The root of its tree; its own name when it is the root. */
-  readonly tree?: string;
-  readonly parent?: string;
+  readonly tree?: string | undefined;
+  readonly parent?: string | undefined;
 }
 
 const startShape = checks.shape(
@@ -227,7 +227,7 @@ function ignoreMissing(error: unknown): void {
 
 export interface WaitOptions {
   readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How often the log is read when no event arrives: the bus may lose some. */

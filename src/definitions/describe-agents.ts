@@ -4,7 +4,7 @@ import type { AgentDefinition } from "./agent-definition.ts";
 
 export interface DescribeAgentsOptions {
   /** For the whole text. Names and tools are never cut, so many agents can still pass it. */
-  readonly maxCharacters?: number;
+  readonly maxCharacters?: number | undefined;
 }
 
 export interface AgentsDescription {

@@ -17,9 +17,9 @@ import { isAdvisedAgentName, refuseAgentName } from "./refuse-agent-name.ts";
 
 export interface ParseAgentOptions {
   /** Shown in problems; its base name serves where the file has no `name`. */
-  readonly file?: string;
-  readonly scope?: AgentScope;
-  readonly plugin?: string;
+  readonly file?: string | undefined;
+  readonly scope?: AgentScope | undefined;
+  readonly plugin?: string | undefined;
 }
 
 export interface ParsedAgent {

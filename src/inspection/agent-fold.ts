@@ -1,11 +1,11 @@
 import { addUsage } from "../conversation/usage.ts";
+import { defined } from "../foundation/defined.ts";
 import type { JsonRecord } from "../foundation/json-record.ts";
 import { interruptedReason } from "../tasks/drive-task.ts";
 import type { AgentState, InFlight, InspectedAgent, RecordedTotals, Step } from "./inspection.ts";
 import {
   bounded,
   boundedLine,
-  defined,
   numberField,
   readSystemLine,
   recordField,

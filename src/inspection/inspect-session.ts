@@ -1,4 +1,5 @@
 import { addUsage, contextTokens } from "../conversation/usage.ts";
+import { defined } from "../foundation/defined.ts";
 import type { KnownChild } from "../tasks/child-record.ts";
 import type { FoldedAgent } from "./agent-fold.ts";
 import type {
@@ -10,7 +11,7 @@ import type {
   Step,
   ToolShare,
 } from "./inspection.ts";
-import { boundedLine, defined } from "./read-answer.ts";
+import { boundedLine } from "./read-answer.ts";
 import { addTotals, noTotals } from "./totals-of.ts";
 
 export interface SessionParts {

@@ -1,7 +1,8 @@
 import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
+import { defined } from "../foundation/defined.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import type { CallStep } from "./inspection.ts";
-import { boundedLine, defined, numberField, recordField, textField } from "./read-answer.ts";
+import { boundedLine, numberField, recordField, textField } from "./read-answer.ts";
 
 const maxAbout = 200;
 const maxReason = 500;

@@ -1,8 +1,10 @@
 // @io
+
 import { createHash, hash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { RequestRecord } from "../conversation/run-event.ts";
+import { defined } from "../foundation/defined.ts";
 import { errorCode } from "../foundation/file-error.ts";
 import type { ModelRequest } from "../model/model.ts";
 
@@ -43,7 +45,8 @@ export function createRequestRecorder(directory: string): RecordRequest {
 }
 
 function optionsIn(rest: Readonly<Record<string, unknown>>): Pick<RequestRecord, "options"> {
-  return Object.keys(rest).length === 0 ? {} : { options: rest };
+  const options = defined(rest);
+  return Object.keys(options).length === 0 ? {} : { options };
 }
 
 /** The same digest without keeping anything. */

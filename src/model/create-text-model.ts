@@ -3,6 +3,7 @@ import { estimateRequestTokens } from "../conversation/estimate-request-tokens.t
 import { textOf } from "../conversation/message.ts";
 import { abortable } from "../foundation/abortable.ts";
 import { type Check, checkArgument, checks } from "../foundation/check-arguments.ts";
+import { defined } from "../foundation/defined.ts";
 import { kindOf, quote } from "../foundation/json-record.ts";
 import type { Model, ModelFacts } from "./model.ts";
 import { ModelError } from "./model-error.ts";
@@ -53,7 +54,7 @@ export function createTextModel(
     contextWindow: 200_000,
     maxOutputTokens: 32_000,
     supportsServerTools: false,
-    ...facts,
+    ...defined(facts),
   };
   return {
     facts: known,

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { estimateRequestTokens } from "../conversation/estimate-request-tokens.ts";
 import type { ModelEvent } from "../conversation/message.ts";
+import { defined } from "../foundation/defined.ts";
 import { isRecord, type JsonRecord } from "../foundation/json-record.ts";
 import { createAnswerReader } from "./ai-sdk/create-answer-reader.ts";
 import { toModelError } from "./ai-sdk/to-model-error.ts";
@@ -98,11 +99,11 @@ export function createModelFromLanguageModel(
   };
   const settings: StreamSettings = {
     shape,
-    limits: { ...defaultTimeouts, ...options.timeouts },
+    limits: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
     createId: options.createId ?? (() => `msg_${randomUUID()}`),
   };
   return {
-    facts: { ...defaultFacts, ...options.facts, id, provider, supportsServerTools: false },
+    facts: { ...defaultFacts, ...defined(options.facts ?? {}), id, provider, supportsServerTools: false },
     stream: (request, { signal }) => streamAnswer(languageModel, request, signal, settings),
   };
 }

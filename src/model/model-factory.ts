@@ -1,4 +1,5 @@
 import type { WaitClock } from "../foundation/abortable.ts";
+import { defined } from "../foundation/defined.ts";
 import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
 import type { LoadPackage } from "./create-package-loader.ts";
 import { findOverride, lookUpModel, readModelOverrides } from "./look-up-model.ts";
@@ -100,7 +101,7 @@ async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions
     ...(wireId === undefined ? {} : { wireId }),
     ...accessOf(options),
     ...(fetch === undefined ? {} : { fetch }),
-    timeouts: { ...defaultTimeouts, ...options.timeouts },
+    timeouts: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
   });
 }
 

@@ -5,7 +5,7 @@ import { nearestName } from "../foundation/nearest-name.ts";
 /** A model that can be asked. Without a provider it is the one that serves by default. */
 export interface ChosenModel {
   readonly id: string;
-  readonly provider?: string;
+  readonly provider?: string | undefined;
 }
 
 /** Where a model was named. */

@@ -5,6 +5,7 @@ import {
   type LimitsReading,
   readAgentLimits,
 } from "../definitions/agent-limits.ts";
+import { defined } from "../foundation/defined.ts";
 import { isRecord, quote } from "../foundation/json-record.ts";
 import { nearestName } from "../foundation/nearest-name.ts";
 import { RetinueError } from "../foundation/retinue-error.ts";
@@ -13,9 +14,9 @@ import type { Decided, RunLimits, RunPlan } from "./plan-tools.ts";
 /** What a caller says for one session; the smallest number of all that speak counts. */
 export interface SessionLimitOptions {
   /** Of each child. */
-  readonly agent?: AgentLimits;
+  readonly agent?: AgentLimits | undefined;
   /** Of the main agent and all its children together. */
-  readonly tree?: TreeLimits;
+  readonly tree?: TreeLimits | undefined;
 }
 
 /** What was found out about limits before planning. */
@@ -133,7 +134,7 @@ interface LimitSource {
 export function decideLimits(sources: readonly LimitSource[]): RunLimits {
   const decided = (key: AgentLimitKey, factor = 1): Decided<number> | undefined =>
     smallest(sources, key, factor);
-  return withoutAbsent({
+  return defined({
     timeMs: decided("seconds", 1000),
     tokens: decided("tokens"),
     costUsd: decided("usd"),
@@ -158,15 +159,6 @@ function smallest(
     (least, next) => (least === undefined || next.value < least.value ? next : least),
     undefined,
   );
-}
-
-function withoutAbsent(
-  limits: {
-    readonly [Key in keyof RunLimits]: RunLimits[Key] | undefined;
-  },
-): RunLimits {
-  // Only entries that are there are kept, under their own keys.
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined)) as RunLimits;
 }
 
 /** What all agents of the session of a plan may take together, for a process in which it is the only one. */

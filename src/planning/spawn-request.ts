@@ -26,45 +26,45 @@ export interface SkillOfSpawn {
   readonly allow: readonly PolicyRule[];
   readonly deny: readonly PolicyRule[];
   readonly hooks: readonly HookRule[];
-  readonly plugin?: { readonly name: string; readonly root: string };
+  readonly plugin?: { readonly name: string; readonly root: string } | undefined;
 }
 
 /** What a caller wants of a child, before anything is decided. */
 export interface SpawnRequest {
   /** The agent type; absent means `general-purpose`. */
-  readonly agentType?: string;
+  readonly agentType?: string | undefined;
   /** A few words for people. */
   readonly description: string;
   readonly prompt: string;
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** The id of an earlier child to resume. */
-  readonly resume?: string;
+  readonly resume?: string | undefined;
   /** The id of a new child, where the program has chosen it. */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** False, from a program: the resumed child gets the tools of its definition as it is now, also new ones. */
-  readonly keepTools?: boolean;
-  readonly background?: boolean;
-  readonly maxTurns?: number;
+  readonly keepTools?: boolean | undefined;
+  readonly background?: boolean | undefined;
+  readonly maxTurns?: number | undefined;
   /** What it may take; only ever narrows what settings and the definition say. */
-  readonly limits?: AgentLimits;
-  readonly name?: string;
-  readonly mode?: PermissionMode;
-  readonly isolation?: string;
-  readonly effort?: string | number;
+  readonly limits?: AgentLimits | undefined;
+  readonly name?: string | undefined;
+  readonly mode?: PermissionMode | undefined;
+  readonly isolation?: string | undefined;
+  readonly effort?: string | number | undefined;
   /** From a program: takes the place of the definition's prompt. */
-  readonly systemPrompt?: string;
+  readonly systemPrompt?: string | undefined;
   /** From a program: added to the definition's prompt. */
-  readonly appendSystemPrompt?: string;
+  readonly appendSystemPrompt?: string | undefined;
   /** A program's wishes count as they are; a model's only where they do not widen. */
   readonly origin: "model" | "program";
   /** The skill whose text is the prompt. */
-  readonly skill?: SkillOfSpawn;
+  readonly skill?: SkillOfSpawn | undefined;
   /** The call that asked for it, when a model did. */
-  readonly callId?: string;
+  readonly callId?: string | undefined;
   /** The team that the call names. */
-  readonly teamName?: string;
+  readonly teamName?: string | undefined;
   /** It is a member of a team, as the session has decided. */
-  readonly team?: TeamMembership;
+  readonly team?: TeamMembership | undefined;
 }
 
 export interface PlannedRights {
@@ -213,9 +213,9 @@ export interface TeamMembership {
   /** The list of tasks it shares. */
   readonly taskList: string;
   /** In plan mode: the mode it gets once the lead has approved its plan. */
-  readonly approvedMode?: PermissionMode;
+  readonly approvedMode?: PermissionMode | undefined;
   /** It runs in a process of its own. */
-  readonly isProcess?: true;
+  readonly isProcess?: true | undefined;
 }
 
 /** What every member has besides the tools of its definition. */

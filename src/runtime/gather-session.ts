@@ -1,5 +1,6 @@
 import type { UserMessage } from "../conversation/message.ts";
 import type { AgentDefinition } from "../definitions/agent-definition.ts";
+import { defined } from "../foundation/defined.ts";
 import { isRetinueError, RetinueError } from "../foundation/retinue-error.ts";
 import { type SessionFiles, sessionFiles } from "../journal/session-files.ts";
 import type { LocalModel } from "../model/local-models.ts";
@@ -166,7 +167,7 @@ function toolsOf(
 function childLimits({ variables, discovered, childLimits: own }: RuntimeContext): ChildLimits {
   return {
     ...readChildLimits(discovered.settings.settings.plain.limits, variables.maxConcurrentSubagents),
-    ...own,
+    ...defined(own ?? {}),
   };
 }
 

@@ -20,12 +20,12 @@ import {
 export interface LoadSettingsOptions {
   readonly paths: Paths;
   /** Which of a person's files count; the organisation's always do. All, when absent. */
-  readonly sources?: readonly ("user" | "project" | "local")[];
+  readonly sources?: readonly ("user" | "project" | "local")[] | undefined;
   /** What `--settings` was given: JSON, or the path of a file. */
-  readonly flagSettings?: string;
+  readonly flagSettings?: string | undefined;
   readonly trusted: boolean;
   /** Gets every path that is looked at. */
-  readonly footprint?: Footprint;
+  readonly footprint?: Footprint | undefined;
 }
 
 export interface LoadedSettings {

@@ -18,7 +18,7 @@ export type TrustAnswer =
       /** The folder whose trust would have to be granted. */
       readonly folder: string;
       readonly why: string;
-      readonly diagnostic?: Diagnostic;
+      readonly diagnostic?: Diagnostic | undefined;
     };
 
 export type TrustOutcome =
@@ -27,7 +27,7 @@ export type TrustOutcome =
       readonly type: "refused";
       readonly folder: string;
       readonly why: string;
-      readonly diagnostic?: Diagnostic;
+      readonly diagnostic?: Diagnostic | undefined;
     };
 
 /** Which folders a person has accepted as theirs to run things from. */

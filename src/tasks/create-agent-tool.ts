@@ -42,8 +42,9 @@ export function createAgentTool(options: AgentToolOptions): Tool {
     ...offeredSchema(options),
     ...(options.concurrency === undefined ? {} : { concurrency: options.concurrency }),
     async call(value, { signal, callId }) {
-      const placed = options.inBackground === true && options.background ? { background: true } : {};
-      return outcomeOf(await options.spawn({ ...placed, ...toRequest(value), callId }, { signal }));
+      const request = toRequest(value);
+      const background = request.background ?? ((options.inBackground && options.background) || undefined);
+      return outcomeOf(await options.spawn({ ...request, background, callId }, { signal }));
     },
   });
 }

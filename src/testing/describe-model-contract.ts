@@ -14,7 +14,7 @@ export interface TestRunner {
 export interface ContractSubject {
   readonly model: Model;
   /** How many requests are still being answered on the other side; absent where there is no other side. */
-  readonly openRequests?: () => number;
+  readonly openRequests?: (() => number) | undefined;
   dispose(): Promise<void>;
 }
 
@@ -28,9 +28,9 @@ export type CreateSubject = (steps: readonly Step[], options: ContractOptions) =
 
 export interface ContractTraits {
   /** Errors this model cannot meet, such as a stall it leaves to its caller. */
-  readonly exceptErrors?: readonly StepError[];
+  readonly exceptErrors?: readonly StepError[] | undefined;
   /** False where the protocol has no thinking. */
-  readonly hasThinking?: boolean;
+  readonly hasThinking?: boolean | undefined;
 }
 
 /** Functions of a test runner, some of which have parts of their own. */

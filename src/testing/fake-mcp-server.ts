@@ -3,9 +3,9 @@ import type { ProgramServer } from "../mcp/mcp-connections.ts";
 
 export interface FakeMcpTool {
   readonly name: string;
-  readonly description?: string;
-  readonly inputSchema?: Readonly<Record<string, unknown>>;
-  readonly annotations?: Readonly<Record<string, unknown>>;
+  readonly description?: string | undefined;
+  readonly inputSchema?: Readonly<Record<string, unknown>> | undefined;
+  readonly annotations?: Readonly<Record<string, unknown>> | undefined;
   /** A text, or a whole result as the protocol has it; what it throws is a result that is an error. */
   readonly call: (input: Readonly<Record<string, unknown>>) => unknown;
 }

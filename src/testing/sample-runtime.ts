@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { defined } from "../foundation/defined.ts";
 import type { ModelRequest } from "../model/model.ts";
 import { createRuntime, type Runtime } from "../runtime/create-runtime.ts";
 import type { RuntimeOptions } from "../runtime/options/runtime-options.ts";
@@ -108,8 +109,8 @@ export async function createSampleRuntime(
       model,
       settingSources: ["user", "project", "local"],
       transcripts: true,
-      ...shared,
-      ...changes,
+      ...defined(shared),
+      ...defined(changes),
     });
     runtimes.push(runtime);
     return { runtime, requests: model.requests };

@@ -1,4 +1,5 @@
 import { abortable } from "../../foundation/abortable.ts";
+import { defined } from "../../foundation/defined.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { type AgentTree, openTree, type TreeOptions } from "../../kernel/agent-tree.ts";
 import type { LiveControls } from "../../runtime/agent/open-agent.ts";
@@ -26,13 +27,13 @@ export function createPrintRuntime(
   const whole: RuntimeOptions = {
     // The command obeys settings files in full, unless it is called with fewer of them.
     settingSources: ["user", "project", "local"],
-    ...given,
+    ...defined(given),
     entrypoint: "cli",
     transcripts: true,
     onWarning: createNotice(host),
     telemetry: "environment",
-    ...runtimeOptionsOf(options, host.environment),
-    ...more,
+    ...defined(runtimeOptionsOf(options, host.environment)),
+    ...defined(more),
   };
   return createHostedRuntime(whole, live);
 }

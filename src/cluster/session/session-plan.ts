@@ -1,5 +1,6 @@
 import type { AgentDefinition } from "../../definitions/agent-definition.ts";
 import { readSessionAgents } from "../../definitions/read-definition-object.ts";
+import { defined } from "../../foundation/defined.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { parseJsonDocument } from "../../foundation/parse-json-document.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
@@ -33,7 +34,8 @@ export const planFormat = "plan-format:2";
 
 /** What a worker must know to carry out a session, so that one of an earlier version leaves it to others. */
 export function formatNeeds(plan: SessionPlan): readonly string[] {
-  const isLater = laterFields.some((name) => name in plan || name in plan.options);
+  const given = { ...defined(plan.options), ...defined(plan) };
+  const isLater = laterFields.some((name) => name in given);
   return isLater ? [planFormat] : [];
 }
 

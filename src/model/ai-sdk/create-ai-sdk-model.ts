@@ -1,3 +1,4 @@
+import { defined } from "../../foundation/defined.ts";
 import { isRecord } from "../../foundation/json-record.ts";
 import { nearestName } from "../../foundation/nearest-name.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
@@ -53,7 +54,7 @@ export async function createAiSdkModel(options: AiSdkModelOptions): Promise<Mode
     takesResultFiles: entry.takesResultFiles,
     takesEffort: entry.takesEffort,
     ...(entry.requestOptions === undefined ? {} : { requestOptions: entry.requestOptions }),
-    facts: { ...claudeFacts(modelId), ...facts },
+    facts: { ...claudeFacts(modelId), ...defined(facts ?? {}) },
     ...(timeouts === undefined ? {} : { timeouts }),
   });
 }

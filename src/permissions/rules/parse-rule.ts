@@ -14,7 +14,7 @@ export type { PermissionRule, RuleList, RuleReading, RuleSpecifier } from "./per
 
 export interface RuleOptions {
   /** The list the rule is in; some forms only restrict, and are invalid in `allow`. */
-  readonly list?: RuleList;
+  readonly list?: RuleList | undefined;
 }
 
 const ruleShape = checks.shape({ list: checks.oneOf(["allow", "ask", "deny"]) });

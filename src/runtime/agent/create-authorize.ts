@@ -36,7 +36,7 @@ export type CanUseTool = (
     readonly toolUseID: string;
     readonly reason: string;
     /** Whose tool it is, where it is one of an MCP server. */
-    readonly server?: { readonly name: string; readonly source: string };
+    readonly server?: { readonly name: string; readonly source: string } | undefined;
     /** Rules that together would have allowed this call; none where no rule can. */
     readonly suggestedRules: () => readonly string[];
     /** Paths of the call that lie outside of the working directories. */
@@ -47,12 +47,16 @@ export type CanUseTool = (
 type ProgramAnswer =
   | {
       readonly behavior: "allow";
-      readonly updatedInput?: Readonly<Record<string, unknown>>;
+      readonly updatedInput?: Readonly<Record<string, unknown>> | undefined;
       /** Rules that hold for this agent until the session ends: `{ type: "addRules", destination: "session", … }`. */
-      readonly updatedPermissions?: readonly object[];
+      readonly updatedPermissions?: readonly object[] | undefined;
     }
   /** `interrupt`: the run is to end after this turn. */
-  | { readonly behavior: "deny"; readonly message?: string; readonly interrupt?: boolean }
+  | {
+      readonly behavior: "deny";
+      readonly message?: string | undefined;
+      readonly interrupt?: boolean | undefined;
+    }
   /** Leaves it to the approver; without one the call is refused. */
   | { readonly behavior: "ask" };
 

@@ -62,7 +62,7 @@ export function normalizeRuntimeOptions(options: RuntimeOptions): NormalizedRunt
   } = options;
   const given = readTools(tools);
   const isDefault = (key: string): boolean => sessionDefaults.some((name) => name === key);
-  const entries = Object.entries(others);
+  const entries = Object.entries(others).filter(([, value]) => value !== undefined);
   // Which keys there are is what tells the two apart.
   const defaults = Object.fromEntries(entries.filter(([key]) => isDefault(key))) as SessionDefaults;
   const same = Object.fromEntries(entries.filter(([key]) => !isDefault(key))) as Omit<

@@ -1,5 +1,6 @@
 import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { Price } from "../../conversation/usage.ts";
+import { defined } from "../../foundation/defined.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "../../foundation/retinue-error.ts";
 import { readEarlierPlans } from "../../journal/journaled-plan.ts";
@@ -49,7 +50,7 @@ export function createAgentsNow({ recording, open, changes = {} }: AgentsNowOpti
   const decisions = new Map<RecordedRun, Promise<Decided | undefined>>();
 
   function sessionFor(run: RecordedRun, isMain: boolean): Promise<Session> {
-    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? changes : {}) };
+    const asked: SessionOptions = { ...optionsOf(run), ...(isMain ? defined(changes) : {}) };
     const key = JSON.stringify([asked, decidedText(run.plan?.model)]);
     const session = sessions.get(key) ?? open(asked);
     sessions.set(key, session);

@@ -15,22 +15,22 @@ export { findGaps } from "../../replay/replay-recording.ts";
 
 export interface ReplaySessionOptions {
   /** `recorded`, the default: tools give what they gave then, and nothing is run. `real`: tools run again. */
-  readonly tools?: "recorded" | "real";
+  readonly tools?: "recorded" | "real" | undefined;
   /**
    * From this message on the model is asked anew: the number of an answer of the main agent, or the beginning of the id of
    * a prompt or answer. Absent: no model is asked at all.
    */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** What is to be different: the main agent, its model, its prompt. */
-  readonly agent?: string;
-  readonly model?: SessionOptions["model"];
-  readonly systemPrompt?: string;
-  readonly appendSystemPrompt?: string;
+  readonly agent?: string | undefined;
+  readonly model?: SessionOptions["model"] | undefined;
+  readonly systemPrompt?: string | undefined;
+  readonly appendSystemPrompt?: string | undefined;
   /** In place of the prompt of the run that `from` is in. */
-  readonly prompt?: string;
-  readonly signal?: AbortSignal;
+  readonly prompt?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
   /** Sees each request as it would be sent; only where tools are recorded and no model is asked. */
-  readonly onRequest?: (request: ModelRequest, agentId: string) => void;
+  readonly onRequest?: ((request: ModelRequest, agentId: string) => void) | undefined;
 }
 
 export interface SessionReplay extends ReplayReport {

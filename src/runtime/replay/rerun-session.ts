@@ -1,7 +1,9 @@
 // @io
+
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { type Message, textOf, type UserMessage } from "../../conversation/message.ts";
+import { defined } from "../../foundation/defined.ts";
 import { isRecord, type JsonRecord } from "../../foundation/json-record.ts";
 import { RetinueError } from "../../foundation/retinue-error.ts";
 import { forkLines } from "../../journal/fork-session.ts";
@@ -60,7 +62,7 @@ export async function rerunSession(options: RerunOptions): Promise<string> {
       ...(isForked ? { resume: sessionId } : { sessionId }),
       slashCommands: false,
       ...(from === undefined ? { model: player.standIn } : {}),
-      ...changes,
+      ...defined(changes),
     },
     player.add,
   );

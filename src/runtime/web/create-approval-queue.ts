@@ -18,7 +18,7 @@ export interface ApprovalQueue extends Approver {
    * Answers a question. Throws where it was answered before, its run has ended, or it is one of another session than the person's who
    * answers: give `sessionId` wherever the id comes from a page.
    */
-  answer(id: string, answer: ApprovalAnswer, options?: { readonly sessionId?: string }): void;
+  answer(id: string, answer: ApprovalAnswer, options?: { readonly sessionId?: string | undefined }): void;
   /** Calls back when a question is put and when it is settled; the returned function ends it. */
   onChange(listener: (change: ApprovalChange) => void): () => void;
 }
