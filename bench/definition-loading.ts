@@ -1,10 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createRegistry } from "@retinue/config/agents/agent-definition.ts";
+import { createAgentFileLoader } from "@retinue/config/agents/find-agent-files.ts";
 import fastGlob from "fast-glob";
 import matter from "gray-matter";
-import { createRegistry } from "../src/definitions/agent-definition.ts";
-import { createAgentFileLoader } from "../src/definitions/find-agent-files.ts";
 import { measureInTurn, printTable } from "./measure.ts";
 
 const count = 5000;

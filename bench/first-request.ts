@@ -1,4 +1,4 @@
-import { startFakeProvider } from "../src/testing/fake-provider.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { median, printTable } from "./measure.ts";
 import { programFile, runSubject, subjectFile } from "./run-subject.ts";
 import { createWorkplace } from "./workplace.ts";

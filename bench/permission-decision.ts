@@ -1,9 +1,9 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { decide, type PermissionPolicy } from "../src/permissions/decide.ts";
-import { gatherCallFacts } from "../src/permissions/gather-call-facts.ts";
-import { parseRule, type RuleList } from "../src/permissions/rules/parse-rule.ts";
+import { decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
+import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import { parseRule, type RuleList } from "@retinue/gate/rules/parse-rule.ts";
 import { median } from "./measure.ts";
 
 /** The most that one decision about a shell call may take at the median, in milliseconds. */

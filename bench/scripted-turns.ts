@@ -1,6 +1,6 @@
-import { type Message, textOf } from "../src/conversation/message.ts";
-import type { ModelRequest } from "../src/model/model.ts";
-import type { StepAnswer } from "../src/testing/script.ts";
+import { type Message, textOf } from "@retinue/core/conversation/message.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { StepAnswer } from "@retinue/testing/script.ts";
 
 /** How many files a measured agent reads in turn; they are in its working folder. */
 export const fileCount = 64;

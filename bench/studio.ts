@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import { createLiveText, liveFiles } from "@retinue/core/kernel/live/live-text.ts";
+import { startStudio } from "@retinue/hosts/studio/start-studio.ts";
 import type { Browser, Page } from "playwright-core";
-import { startStudio } from "../src/apps/studio/start-studio.ts";
-import { createLiveText, liveFiles } from "../src/runtime/live/live-text.ts";
-import { takeOwnerLock } from "../src/storage/owner-lock.ts";
 import {
   answer,
   ending,

@@ -1,6 +1,6 @@
-import type { ModelRequest } from "../src/model/model.ts";
-import { startFakeProvider } from "../src/testing/fake-provider.ts";
-import type { StepAnswer } from "../src/testing/script.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { StepAnswer } from "@retinue/testing/script.ts";
 import { median, printTable } from "./measure.ts";
 import { programFile, runSubject } from "./run-subject.ts";
 import { createWorkplace } from "./workplace.ts";

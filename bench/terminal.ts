@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { type IPty, spawn } from "@lydell/node-pty";
-import { type FakeProvider, startFakeProvider } from "../src/testing/fake-provider.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { median } from "./measure.ts";
 
 const bin = fileURLToPath(new URL("../bin/retinue.js", import.meta.url));

@@ -16,12 +16,12 @@ const entries = [
   { subpath: "retinue/mcp", file: "src/mcp.ts" },
   {
     subpath: "retinue/cluster",
-    file: "src/cluster/index.ts",
+    file: "packages/cluster/src/index.ts",
     about: "Agents that run on many machines over a shared store.",
   },
   {
     subpath: "retinue/testing",
-    file: "src/testing/index.ts",
+    file: "packages/testing/src/index.ts",
     about: "Scripted models, a fake provider and a fake MCP server for tests without a network.",
   },
 ] as const;

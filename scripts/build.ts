@@ -94,7 +94,7 @@ const plainHeaders: Plugin = {
   setup({ onLoad }) {
     onLoad({ filter: /@anthropic-ai\/sdk\/.*\.mjs$/ }, ({ path }) => {
       const source = readFileSync(path, "utf8");
-      const from = JSON.stringify(`${root}/src/model/plain-headers.ts`);
+      const from = JSON.stringify(`${root}/packages/core/src/models/plain-headers.ts`);
       const lines = [
         ...(/\bHeaders\b/.test(source) ? [`import { PlainHeaders as Headers } from ${from};`] : []),
         // Requests to models are JSON: nothing is ever a form.
@@ -159,27 +159,30 @@ function buildWall(): void {
 
 /** What the first run of a runtime loads. */
 const firstRun = [
-  "src/runtime/runtime-context.ts",
-  "src/runtime/servers/gather-mcp-servers.ts",
-  "src/skills/skill-catalog.ts",
-  "src/tasks/cleanup.ts",
+  "packages/core/src/kernel/runtime-context.ts",
+  "packages/core/src/kernel/servers/gather-mcp-servers.ts",
+  "packages/config/src/skills/skill-catalog.ts",
+  "packages/core/src/tasks/cleanup.ts",
 ];
 const libraryGroups: readonly ChunkGroup[] = [
   { name: "index", roots: ["src/index.ts"] },
   { name: "run", roots: firstRun },
 ];
-const printing = ["src/apps/print/run-print.ts", ...firstRun];
+const printing = ["packages/hosts/src/print/run-print.ts", ...firstRun];
 /** Every start needs the first, every command that reads definitions or settings the second, every run the third. */
 const commandGroups: readonly ChunkGroup[] = [
-  { name: "main", roots: ["src/apps/cli/main.ts", "src/apps/cli/program/run-program.ts"] },
+  {
+    name: "main",
+    roots: ["packages/hosts/src/cli/main.ts", "packages/hosts/src/cli/program/run-program.ts"],
+  },
   {
     name: "core",
     roots: printing,
     sharedWith: [
-      "src/apps/commands/agents/agents-list.ts",
-      "src/apps/commands/mcp/mcp-list.ts",
-      "src/apps/commands/tasks/tasks.ts",
-      "src/runtime/project/project-teams.ts",
+      "packages/hosts/src/commands/agents/agents-list.ts",
+      "packages/hosts/src/commands/mcp/mcp-list.ts",
+      "packages/hosts/src/commands/tasks/tasks.ts",
+      "packages/core/src/kernel/project/project-teams.ts",
     ],
   },
   { name: "run", roots: printing },
@@ -195,8 +198,8 @@ const built = await Promise.all([
       permissions: "src/permissions.ts",
       model: "src/model.ts",
       mcp: "src/mcp.ts",
-      cluster: "src/cluster/index.ts",
-      testing: "src/testing/index.ts",
+      cluster: "packages/cluster/src/index.ts",
+      testing: "packages/testing/src/index.ts",
     },
     outdir: "dist/lib-chunks",
     legalComments: "inline",
@@ -210,7 +213,7 @@ const built = await Promise.all([
   }),
   build({
     ...shared,
-    entryPoints: ["src/apps/cli/main.ts"],
+    entryPoints: ["packages/hosts/src/cli/main.ts"],
     outdir: "dist/cli-chunks",
     legalComments: "inline",
     minifySyntax: true,
@@ -226,7 +229,7 @@ const built = await Promise.all([
   // The page of the studio, which only browsers load.
   build({
     absWorkingDir: root,
-    entryPoints: ["src/apps/studio/page/page.ts", "src/apps/studio/page/page.css"],
+    entryPoints: ["packages/hosts/src/studio/page/page.ts", "packages/hosts/src/studio/page/page.css"],
     outdir: "dist/studio",
     bundle: true,
     minify: true,

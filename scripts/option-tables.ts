@@ -1,4 +1,4 @@
-import { commandFlags, type Flag, programFlags, runFlags } from "../src/apps/shared/flags.ts";
+import { commandFlags, type Flag, programFlags, runFlags } from "@retinue/hosts/shared/flags.ts";
 
 type Row = Pick<Flag<never>, "flags" | "description" | "docs" | "group">;
 

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { spawn } from "@lydell/node-pty";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import xterm from "@xterm/headless";
-import { startFakeProvider } from "../src/testing/fake-provider.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const colours = ["#181818", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d0d0d0"];

@@ -3,8 +3,8 @@
  * `npm run replay:check -- 50` takes another number of sessions.
  */
 import { Socket } from "node:net";
-import { describeReplay } from "../src/replay/describe-replay.ts";
-import { createSampleRuntime } from "../src/testing/sample-runtime.ts";
+import { describeReplay } from "@retinue/core/replay/describe-replay.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { makeScenario, recordScenario, scenarios } from "../test/replay/scenarios.ts";
 
 const count = Number(process.argv[2] ?? 200);

@@ -2,10 +2,10 @@
 import { mkdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import { createLiveText, liveFiles } from "@retinue/core/kernel/live/live-text.ts";
+import { renderEvalPage, summarize } from "@retinue/hosts/commands/eval/eval-results.ts";
 import type { Page } from "playwright-core";
-import { renderEvalPage, summarize } from "../src/apps/commands/eval/eval-results.ts";
-import { createLiveText, liveFiles } from "../src/runtime/live/live-text.ts";
-import { takeOwnerLock } from "../src/storage/owner-lock.ts";
 import {
   answer,
   clock,

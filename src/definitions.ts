@@ -1,4 +1,13 @@
 /** `retinue/definitions`: reading, checking and finding agents and skills without running them. */
+
+export type {
+  Diagnostic,
+  DocumentPath,
+  Issue,
+  Locate,
+  Place,
+  Severity,
+} from "@retinue/base/foundation/diagnostic.ts";
 export type {
   AgentBehaviour,
   AgentDefinition,
@@ -9,7 +18,7 @@ export type {
   MemoryScope,
   PromptContext,
   WrittenField,
-} from "./definitions/agent-definition.ts";
+} from "@retinue/config/agents/agent-definition.ts";
 export {
   type AgentDenial,
   type AgentInput,
@@ -19,31 +28,30 @@ export {
   defineAgent,
   type RegisteredAgent,
   type RegistryInput,
-} from "./definitions/agent-definition.ts";
-export type { AgentLimits } from "./definitions/agent-limits.ts";
-export { type BuiltinAgentsOptions, builtinAgents } from "./definitions/builtin/builtin-agents.ts";
+} from "@retinue/config/agents/agent-definition.ts";
+export type { AgentLimits } from "@retinue/config/agents/agent-limits.ts";
+export { type BuiltinAgentsOptions, builtinAgents } from "@retinue/config/agents/builtin/builtin-agents.ts";
 export {
   type AgentsDescription,
   type DescribeAgentsOptions,
   describeAgents,
-} from "./definitions/describe-agents.ts";
+} from "@retinue/config/agents/describe-agents.ts";
 export {
   type AgentCatalog,
   createAgentCatalog,
   type DiscoveredAgents,
   type DiscoverOptions,
   discoverAgents,
-} from "./definitions/discover-agents.ts";
-export type { AgentPlace } from "./definitions/find-agent-files.ts";
-export { type LintFacts, lintDefinition } from "./definitions/lint-definition.ts";
+} from "@retinue/config/agents/discover-agents.ts";
+export type { AgentPlace } from "@retinue/config/agents/find-agent-files.ts";
+export { type LintFacts, lintDefinition } from "@retinue/config/agents/lint-definition.ts";
 export {
   type ParseAgentOptions,
   type ParsedAgent,
   parseAgentDefinition,
-} from "./definitions/parse-agent-definition.ts";
-export { type DescriptionRating, rateDescription } from "./definitions/rate-description.ts";
-export { readSessionAgents, type SessionAgents } from "./definitions/read-definition-object.ts";
-export type { Diagnostic, DocumentPath, Issue, Locate, Place, Severity } from "./foundation/diagnostic.ts";
-export type { Plugin, PluginOrigin } from "./plugins/plugin.ts";
-export type { Skill, SkillScope, SkillSource } from "./skills/skill.ts";
-export type { SkillCatalog, SkillSearch } from "./skills/skill-catalog.ts";
+} from "@retinue/config/agents/parse-agent-definition.ts";
+export { type DescriptionRating, rateDescription } from "@retinue/config/agents/rate-description.ts";
+export { readSessionAgents, type SessionAgents } from "@retinue/config/agents/read-definition-object.ts";
+export type { Plugin, PluginOrigin } from "@retinue/config/plugins/plugin.ts";
+export type { Skill, SkillScope, SkillSource } from "@retinue/config/skills/skill.ts";
+export type { SkillCatalog, SkillSearch } from "@retinue/config/skills/skill-catalog.ts";

@@ -1,11 +1,19 @@
+export type { WaitClock } from "@retinue/base/foundation/abortable.ts";
+export type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
+export { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+export type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
+export { type AgentInput, defineAgent } from "@retinue/config/agents/agent-definition.ts";
+export type { HookInput, HookOutput } from "@retinue/config/hooks/hook-input.ts";
+export type { SettingsInput } from "@retinue/config/settings/settings.ts";
+export type { ToolEffect } from "@retinue/config/tools/builtin-tools.ts";
 export type {
   AgentDenial,
   AgentEvent,
   AgentTotals,
   EventSource,
   ModelTotals,
-} from "./conversation/agent-event.ts";
-export type { InterruptedAgent } from "./conversation/interrupted-agent.ts";
+} from "@retinue/core/conversation/agent-event.ts";
+export type { InterruptedAgent } from "@retinue/core/conversation/interrupted-agent.ts";
 export type {
   AssistantBlock,
   AssistantMessage,
@@ -18,26 +26,19 @@ export type {
   ToolUseBlock,
   UserBlock,
   UserMessage,
-} from "./conversation/message.ts";
-export type { PermissionDenial, RunEnding, RunEvent, RunTotals } from "./conversation/run-event.ts";
-export type { Usage } from "./conversation/usage.ts";
-export type { AgentDefinition } from "./definitions/agent-definition.ts";
-export { type AgentInput, defineAgent } from "./definitions/agent-definition.ts";
-export type { WaitClock } from "./foundation/abortable.ts";
-export type { Diagnostic } from "./foundation/diagnostic.ts";
-export { isRetinueError, RetinueError } from "./foundation/retinue-error.ts";
-export type { HookInput, HookOutput } from "./hooks/hook-input.ts";
-export type { HookFunction } from "./hooks/run-handler.ts";
-export type { Inspection } from "./inspection/inspection.ts";
-export type { LanguageModel } from "./model/language-model.ts";
-export type { Model, ModelFacts } from "./model/model.ts";
-export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "./permissions/approver.ts";
-export type { PermissionMode } from "./permissions/permission-policy.ts";
-export type { SessionLimitOptions } from "./planning/limit-plan.ts";
-export type { RunPlan } from "./planning/plan-tools.ts";
-export type { CanUseTool } from "./runtime/agent/create-authorize.ts";
-export { createRuntime, type Runtime } from "./runtime/create-runtime.ts";
-export type { LoopTool } from "./runtime/loop-tools/tools-for-loops.ts";
+} from "@retinue/core/conversation/message.ts";
+export type {
+  PermissionDenial,
+  RunEnding,
+  RunEvent,
+  RunTotals,
+} from "@retinue/core/conversation/run-event.ts";
+export type { Usage } from "@retinue/core/conversation/usage.ts";
+export type { HookFunction } from "@retinue/core/hooks/run-handler.ts";
+export type { Inspection } from "@retinue/core/inspection/inspection.ts";
+export type { CanUseTool } from "@retinue/core/kernel/agent/create-authorize.ts";
+export { createRuntime, type Runtime } from "@retinue/core/kernel/create-runtime.ts";
+export type { LoopTool } from "@retinue/core/kernel/loop-tools/tools-for-loops.ts";
 export type {
   AgentsInput,
   ForeignTool,
@@ -49,31 +50,35 @@ export type {
   RuntimeOptions,
   SessionOptions,
   ToolsInput,
-} from "./runtime/options/runtime-options.ts";
-export type { ChildOptions, SpawnOptions } from "./runtime/options/spawn-options.ts";
-export type { OutputSchema } from "./runtime/options/typed-output.ts";
-export type { AgentHandle, AgentResult, RunHandle, RunResult } from "./runtime/run-handle.ts";
-export type { SessionServer } from "./runtime/servers/session-servers.ts";
-export type { Session } from "./runtime/session.ts";
-export type { SessionTasks } from "./runtime/session-tasks.ts";
+} from "@retinue/core/kernel/options/runtime-options.ts";
+export type { ChildOptions, SpawnOptions } from "@retinue/core/kernel/options/spawn-options.ts";
+export type { OutputSchema } from "@retinue/core/kernel/options/typed-output.ts";
+export type { AgentHandle, AgentResult, RunHandle, RunResult } from "@retinue/core/kernel/run-handle.ts";
+export type { SessionServer } from "@retinue/core/kernel/servers/session-servers.ts";
+export type { Session } from "@retinue/core/kernel/session.ts";
+export type { SessionTasks } from "@retinue/core/kernel/session-tasks.ts";
 export {
   type ApprovalChange,
   type ApprovalQueue,
   createApprovalQueue,
   type PendingApproval,
-} from "./runtime/web/create-approval-queue.ts";
-export { promptFromUiMessages } from "./runtime/web/prompt-from-ui-messages.ts";
+} from "@retinue/core/kernel/web/create-approval-queue.ts";
+export { promptFromUiMessages } from "@retinue/core/kernel/web/prompt-from-ui-messages.ts";
 export type {
   AgentPart,
   ApprovalPart,
   ResponseOptions,
   UiMetadata,
   UiParts,
-} from "./runtime/web/to-response.ts";
-export type { SettingsInput } from "./settings/settings.ts";
-export type { TaskState } from "./tasks/drive-task.ts";
-export type { Interrupted } from "./tasks/find-interrupted.ts";
-export type { TaskEvent } from "./tasks/task-manager.ts";
-export type { ToolEffect } from "./tools/grants/builtin-tools.ts";
-export type { HostQuestion, ToolHost } from "./tools/tool.ts";
-export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "./tools/tool.ts";
+} from "@retinue/core/kernel/web/to-response.ts";
+export type { LanguageModel } from "@retinue/core/models/language-model.ts";
+export type { Model, ModelFacts } from "@retinue/core/models/model.ts";
+export type { SessionLimitOptions } from "@retinue/core/planning/limit-plan.ts";
+export type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+export type { TaskState } from "@retinue/core/tasks/drive-task.ts";
+export type { Interrupted } from "@retinue/core/tasks/find-interrupted.ts";
+export type { TaskEvent } from "@retinue/core/tasks/task-manager.ts";
+export type { HostQuestion, ToolHost } from "@retinue/core/tools/tool.ts";
+export { defineTool, type Tool, type ToolContext, type ToolOutcome } from "@retinue/core/tools/tool.ts";
+export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "@retinue/gate/approver.ts";
+export type { PermissionMode } from "@retinue/gate/permission-policy.ts";

@@ -1,19 +1,12 @@
 /** `retinue/permissions`: rules, tool grants, settings and trust. */
-export type { HookHandler, HookHandlerType, HookRule } from "./hooks/read-hooks.ts";
-export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "./permissions/approver.ts";
-export type { PermissionMode } from "./permissions/permission-policy.ts";
+export type { HookHandler, HookHandlerType, HookRule } from "@retinue/config/hooks/read-hooks.ts";
 export {
-  formatRule,
-  type PermissionRule,
-  parseRule,
-  type RuleList,
-  type RuleOptions,
-  type RuleReading,
-  type RuleSpecifier,
-} from "./permissions/rules/parse-rule.ts";
-export { type LoadedSettings, type LoadSettingsOptions, loadSettings } from "./settings/load-settings.ts";
-export { createPaths, type Paths, type PathsInput } from "./settings/paths.ts";
-export type { SettingsScope } from "./settings/settings.ts";
+  type LoadedSettings,
+  type LoadSettingsOptions,
+  loadSettings,
+} from "@retinue/config/settings/load-settings.ts";
+export { createPaths, type Paths, type PathsInput } from "@retinue/config/settings/paths.ts";
+export type { SettingsScope } from "@retinue/config/settings/settings.ts";
 export type {
   HeldBack,
   MergedPermissions,
@@ -22,20 +15,31 @@ export type {
   SettingsSource,
   SourcedHook,
   SourcedRule,
-} from "./settings/settings-layer.ts";
+} from "@retinue/config/settings/settings-layer.ts";
 export {
   createTrustStore,
   type TrustAnswer,
   type TrustOutcome,
   type TrustStore,
   type TrustStoreOptions,
-} from "./settings/trust-store.ts";
-export type { ToolEffect } from "./tools/grants/builtin-tools.ts";
-export type { AvailableTool } from "./tools/grants/match-tools.ts";
+} from "@retinue/config/settings/trust-store.ts";
+export type { ToolEffect } from "@retinue/config/tools/builtin-tools.ts";
+export type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 export {
   type GrantedTool,
   type GrantRequest,
   grantTools,
   type SpawnRule,
   type ToolGrant,
-} from "./tools/grants/tool-grants.ts";
+} from "@retinue/config/tools/tool-grants.ts";
+export type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "@retinue/gate/approver.ts";
+export type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+export {
+  formatRule,
+  type PermissionRule,
+  parseRule,
+  type RuleList,
+  type RuleOptions,
+  type RuleReading,
+  type RuleSpecifier,
+} from "@retinue/gate/rules/parse-rule.ts";

@@ -49,9 +49,9 @@ describe("folders import only what is below them", () => {
   test("programs ask the runtime, apart from exceptions that are in use", () => {
     expect(
       product.flatMap((file) => forbiddenAppImports(file)),
-      "Ask a group of the project (src/runtime/project), or add to one what is missing.",
+      "Ask a group of the project (packages/core/src/kernel/project), or add to one what is missing.",
     ).toEqual([]);
-    const apps = product.filter(({ path }) => path.startsWith("src/apps/"));
+    const apps = product.filter(({ path }) => path.startsWith("packages/hosts/src/"));
     expect(unusedAppExceptions(apps), "Take these out of appExceptions in test/import-table.ts.").toEqual([]);
   });
 
@@ -87,7 +87,7 @@ test("processes are started in one place, where somebody listens to their errors
   expect(
     starters.map(({ path }) => path),
     "Use spawnProcess: a process that cannot be started ends the whole program where no one listens.",
-  ).toEqual(["src/foundation/spawn-process.ts"]);
+  ).toEqual(["packages/base/src/foundation/spawn-process.ts"]);
 });
 
 test("every relative import of src names a file that is there", () => {
@@ -156,7 +156,10 @@ describe("files stay small and well named", () => {
     const found = programs
       .map(({ path }) => path)
       // Where package.json's exports begin.
-      .filter((path) => !["src/index.ts", "src/cluster/index.ts", "src/testing/index.ts"].includes(path))
+      .filter(
+        (path) =>
+          !["src/index.ts", "packages/cluster/src/index.ts", "packages/testing/src/index.ts"].includes(path),
+      )
       .filter((path) => heaps.includes(posix.basename(path).split(".")[0] ?? ""));
     expect(found, "Name each file after the one idea it holds.").toEqual([]);
   });

@@ -14,14 +14,14 @@ import {
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join, posix } from "node:path";
 import { text } from "node:stream/consumers";
+import { toolAliases } from "@retinue/base/foundation/tool-table.ts";
+import { builtinTools } from "@retinue/config/tools/builtin-tools.ts";
+import { projectCommands } from "@retinue/hosts/cli/program/project-commands.ts";
+import { sessionCommands } from "@retinue/hosts/cli/program/session-commands.ts";
+import { commandFlags, runFlags } from "@retinue/hosts/shared/flags.ts";
+import { longName } from "@retinue/hosts/shared/option-entry.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { withOptionTables } from "../scripts/option-tables.ts";
-import { projectCommands } from "../src/apps/cli/program/project-commands.ts";
-import { sessionCommands } from "../src/apps/cli/program/session-commands.ts";
-import { commandFlags, runFlags } from "../src/apps/shared/flags.ts";
-import { longName } from "../src/apps/shared/option-entry.ts";
-import { toolAliases } from "../src/foundation/tool-table.ts";
-import { builtinTools } from "../src/tools/grants/builtin-tools.ts";
 import { type ProjectFile, projectRoot, readProjectFile, readProjectFiles } from "./project-files.ts";
 import { type Ended, runPrograms } from "./run-programs.ts";
 import type { AtEnd } from "./scenarios/run-command.ts";
@@ -140,7 +140,7 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every key of the settings", () => {
-    const keys = readProjectFile("src/settings/plain-settings.ts")
+    const keys = readProjectFile("packages/config/src/settings/plain-settings.ts")
       .split("const plainReaders")[1]
       ?.split("} as const")[0];
     expectNamed(keys, /^ {2}(\w+): /gm, "docs/settings.md");
@@ -148,14 +148,14 @@ describe("the pages name all that the source has", () => {
 
   test("every environment variable", () => {
     expectNamed(
-      readProjectFile("src/settings/read-environment.ts"),
+      readProjectFile("packages/config/src/settings/read-environment.ts"),
       /: \["([A-Z_]+)", /g,
       "docs/settings.md",
     );
   });
 
   test("every field of a definition", () => {
-    const keys = readProjectFile("src/definitions/definition-keys.ts").split("] as const")[0];
+    const keys = readProjectFile("packages/config/src/agents/definition-keys.ts").split("] as const")[0];
     expectNamed(keys, /^ {2}"(\w+)",$/gm, "docs/definitions.md");
   });
 
@@ -197,7 +197,7 @@ describe("the pages name all that the source has", () => {
   });
 
   test("every option of createRuntime and of a session", () => {
-    const source = readProjectFile("src/runtime/options/runtime-options.ts");
+    const source = readProjectFile("packages/core/src/kernel/options/runtime-options.ts");
     const hidden = ["childrenOnly", "leadsTeam", "offlineDemo", "resumeAt", "resumeDrops"];
     for (const name of ["RuntimeOptions", "SessionOptions"]) {
       const body = new RegExp(`export interface ${name}[^{]*\\{([\\s\\S]*?)\\n\\}`).exec(source)?.[1] ?? "";

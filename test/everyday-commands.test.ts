@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
+import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
+import { suggestRules } from "@retinue/gate/rules/suggest-rules.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { decide, type PermissionPolicy } from "../src/permissions/decide.ts";
-import { gatherCallFacts } from "../src/permissions/gather-call-facts.ts";
-import { parseRule } from "../src/permissions/rules/parse-rule.ts";
-import { suggestRules } from "../src/permissions/rules/suggest-rules.ts";
 import { asks, denies, everydaySettings, runs } from "./everyday-commands.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "everyday-")));

@@ -1,9 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { lintDefinition } from "@retinue/config/agents/lint-definition.ts";
+import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
 import { afterAll, describe, expect, test } from "vitest";
-import { lintDefinition } from "../src/definitions/lint-definition.ts";
-import { parseAgentDefinition } from "../src/definitions/parse-agent-definition.ts";
 import { projectRoot } from "./project-files.ts";
 import { type Ended, runPrograms } from "./run-programs.ts";
 

@@ -3,26 +3,26 @@ import { forbiddenImports } from "./import-rules.ts";
 import { importTable, readTable } from "./import-table.ts";
 
 test.each([
-  ["src/definitions/a.ts", 'import { b } from "../settings/b.ts";'],
-  ["src/definitions/builtin/a.ts", 'import { b } from "../../foundation/b.ts";'],
-  ["src/definitions/builtin/a.ts", 'import { b } from "../b.ts";'],
-  ["src/apps/cli/a.ts", 'import { b } from "../../definitions/b.ts";'],
+  ["packages/config/src/agents/a.ts", 'import { b } from "../settings/b.ts";'],
+  ["packages/config/src/agents/builtin/a.ts", 'import { b } from "../../foundation/b.ts";'],
+  ["packages/config/src/agents/builtin/a.ts", 'import { b } from "../b.ts";'],
+  ["packages/hosts/src/cli/a.ts", 'import { b } from "../../definitions/b.ts";'],
   ["src/index.ts", 'export { b } from "./definitions/b.ts";'],
-  ["src/foundation/a.ts", 'import yaml from "js-yaml";'],
+  ["packages/base/src/foundation/a.ts", 'import yaml from "js-yaml";'],
 ])("%s may hold %j", (path, text) => {
   expect(forbiddenImports({ path, text })).toEqual([]);
 });
 
 test.each([
-  ["src/settings/a.ts", 'import { b } from "../definitions/b.ts";', "definitions"],
-  ["src/settings/a.ts", 'import type { B } from "../definitions/b.ts";', "definitions"],
-  ["src/settings/a.ts", 'const b = await import("../definitions/b.ts");', "definitions"],
+  ["packages/config/src/settings/a.ts", 'import { b } from "../definitions/b.ts";', "definitions"],
+  ["packages/config/src/settings/a.ts", 'import type { B } from "../definitions/b.ts";', "definitions"],
+  ["packages/config/src/settings/a.ts", 'const b = await import("../definitions/b.ts");', "definitions"],
   ["src/hooks/a.ts", 'import { b } from "../permissions/b.ts";', "permissions"],
   ["src/loop/a.ts", 'import { b } from "../planning/b.ts";', "planning"],
-  ["src/runtime/a.ts", 'import { b } from "../apps/b.ts";', "apps"],
-  ["src/testing/a.ts", 'import { b } from "../apps/b.ts";', "apps"],
+  ["packages/core/src/kernel/a.ts", 'import { b } from "../apps/b.ts";', "apps"],
+  ["packages/testing/src/a.ts", 'import { b } from "../apps/b.ts";', "apps"],
   ["src/index.ts", 'export { b } from "./apps/cli/b.ts";', "apps"],
-  ["src/foundation/a.ts", 'import { b } from "../../test/b.ts";', "test"],
+  ["packages/base/src/foundation/a.ts", 'import { b } from "../../test/b.ts";', "test"],
 ])("%s may not hold %j", (path, text, named) => {
   const [found = "", ...others] = forbiddenImports({ path, text });
   expect(others).toEqual([]);

@@ -23,7 +23,7 @@ export function forbiddenImports(file: ProjectFile, besides: readonly string[] =
     .map(({ line, specifier }) => `${file.path}:${line} ${folder} may not import ${specifier}`);
 }
 
-const appFolder = "src/apps/";
+const appFolder = "packages/hosts/src/";
 
 /** What a file of a program imports beyond the runtime and its own exception. */
 export function forbiddenAppImports(file: ProjectFile): string[] {

@@ -32,7 +32,7 @@ export const importTable = readTable(`
   testing      | all of cluster, cluster
 `);
 
-/** What programs of src/apps may import besides each other: they are users of the runtime and of what the package exports (`entry`). */
+/** What programs of packages/hosts/src may import besides each other: they are users of the runtime and of what the package exports (`entry`). */
 export const appImports: readonly string[] = [
   "foundation",
   "conversation",
@@ -44,7 +44,7 @@ export const appImports: readonly string[] = [
   "apps",
 ];
 
-/** Files and folders of src/apps that import more until the runtime answers what they ask; this list only shrinks. */
+/** Files and folders of packages/hosts/src that import more until the runtime answers what they ask; this list only shrinks. */
 export const appExceptions = readTable(`
   agent-sdk/host-hooks.ts               | hooks
   agent-sdk/observed-hooks.ts           | hooks

@@ -2,7 +2,12 @@ import { readImports } from "./read-imports.ts";
 import { readCode } from "./source-tokens.ts";
 
 /** Folders that exist to do I/O. */
-const ioFolders = ["src/apps/", "src/storage/", "src/tools/builtin/", "src/testing/"];
+const ioFolders = [
+  "packages/hosts/src/",
+  "packages/base/src/storage/",
+  "packages/core/src/tools/builtin/",
+  "packages/testing/src/",
+];
 
 /** The first line of every other file that does I/O by itself. */
 export const ioMark = "// @io";

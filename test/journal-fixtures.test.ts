@@ -1,12 +1,12 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createPaths } from "@retinue/config/settings/paths.ts";
+import type { AgentEvent } from "@retinue/core/conversation/agent-event.ts";
+import type { Session } from "@retinue/core/kernel/session.ts";
+import { readChildPlan, readMainPlan } from "@retinue/core/planning/read-child-plan.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { expect, it } from "vitest";
-import type { AgentEvent } from "../src/conversation/agent-event.ts";
-import { readChildPlan, readMainPlan } from "../src/planning/read-child-plan.ts";
-import type { Session } from "../src/runtime/session.ts";
-import { createPaths } from "../src/settings/paths.ts";
-import { createSampleRuntime, type SampleRuntime } from "../src/testing/sample-runtime.ts";
-import type { Step } from "../src/testing/script.ts";
 
 // Written by version 1 of the journal: two runs of a main agent, a child that ended, and one that was cut off by a crash.
 const fixtures = join(import.meta.dirname, "fixtures", "journal-1");

@@ -1,13 +1,13 @@
+import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import * as cluster from "@retinue/cluster/index.ts";
+import * as testing from "@retinue/testing/index.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import * as cluster from "../src/cluster/index.ts";
 import * as definitions from "../src/definitions.ts";
-import { isRetinueError } from "../src/foundation/retinue-error.ts";
 import * as root from "../src/index.ts";
 import * as mcp from "../src/mcp.ts";
 import * as model from "../src/model.ts";
 import * as permissions from "../src/permissions.ts";
-import * as testing from "../src/testing/index.ts";
-import { createSampleRuntime, type SampleRuntime } from "../src/testing/sample-runtime.ts";
 
 /** Values of every kind that JavaScript may pass by mistake: a result not awaited, a wrong order, a missing variable. */
 const kinds = {

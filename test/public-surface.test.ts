@@ -5,11 +5,11 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as cluster from "@retinue/cluster/index.ts";
+import * as testing from "@retinue/testing/index.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../package.json" with { type: "json" };
-import * as cluster from "../src/cluster/index.ts";
 import * as surface from "../src/index.ts";
-import * as testing from "../src/testing/index.ts";
 import { ownImports } from "./import-rules.ts";
 import { projectRoot, readProjectFile } from "./project-files.ts";
 import { packageOf, readImports } from "./read-imports.ts";
@@ -146,18 +146,21 @@ describe("loading stays light", () => {
   });
 
   test("the testing entry pulls in no package, a test runner least of all", () => {
-    expect(packagesLoadedBy("src/testing/index.ts")).toEqual([]);
+    expect(packagesLoadedBy("packages/testing/src/index.ts")).toEqual([]);
   });
 
   test("without a store nothing of it is loaded, and naming one loads its client only then [CLU-1]", () => {
     for (const entry of [
       "src/index.ts",
-      "src/apps/cli/main.ts",
-      "src/apps/cli/program/run-program.ts",
-      "src/runtime/open-session.ts",
+      "packages/hosts/src/cli/main.ts",
+      "packages/hosts/src/cli/program/run-program.ts",
+      "packages/core/src/kernel/open-session.ts",
     ])
-      expect(filesLoadedBy(entry).filter((path) => path.startsWith("src/cluster/"))).toEqual([]);
-    for (const entry of ["src/cluster/index.ts", "src/cluster/postgres/open-postgres-store.ts"]) {
+      expect(filesLoadedBy(entry).filter((path) => path.startsWith("packages/cluster/src/"))).toEqual([]);
+    for (const entry of [
+      "packages/cluster/src/index.ts",
+      "packages/cluster/src/postgres/open-postgres-store.ts",
+    ]) {
       const packages = packagesLoadedBy(entry);
       expect(packages.filter((name) => name === "pg" || name.startsWith("@dbos-inc"))).toEqual([]);
     }
@@ -169,7 +172,7 @@ describe("loading stays light", () => {
   });
 
   test("running brings the schema library, which is loaded with the first session", () => {
-    expect(packagesLoadedBy("src/runtime/open-session.ts")).toContain("zod");
+    expect(packagesLoadedBy("packages/core/src/kernel/open-session.ts")).toContain("zod");
   });
 
   test("the root entry never pulls in the command line or a terminal", () => {
@@ -178,7 +181,7 @@ describe("loading stays light", () => {
   });
 
   test("the walk sees packages behind own files", () => {
-    expect(packagesLoadedBy("src/foundation/parse-json-document.ts")).toEqual(["jsonc-parser"]);
+    expect(packagesLoadedBy("packages/base/src/foundation/parse-json-document.ts")).toEqual(["jsonc-parser"]);
   });
 
   test("the command's own file loads nothing before it knows what is wanted, and then only the program", () => {

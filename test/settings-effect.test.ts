@@ -1,7 +1,7 @@
+import { switchesWithoutEffect } from "@retinue/config/settings/permission-settings.ts";
+import { keysWithoutEffect } from "@retinue/config/settings/plain-settings.ts";
+import { readSettings } from "@retinue/config/settings/settings.ts";
 import { describe, expect, test } from "vitest";
-import { switchesWithoutEffect } from "../src/settings/permission-settings.ts";
-import { keysWithoutEffect } from "../src/settings/plain-settings.ts";
-import { readSettings } from "../src/settings/settings.ts";
 import { readProjectFile, readProjectFiles } from "./project-files.ts";
 
 describe("settings that are read", () => {
@@ -14,8 +14,8 @@ describe("settings that are read", () => {
     const block = readProjectFile(file).split(`const ${name} = {`)[1]?.split("} as const")[0] ?? "";
     return [...block.matchAll(/^ {2}(\w+):/gm)].flatMap(([, key]) => key ?? []);
   };
-  const switches = readers("src/settings/permission-settings.ts", "switchReaders");
-  const keys = readers("src/settings/plain-settings.ts", "plainReaders");
+  const switches = readers("packages/config/src/settings/permission-settings.ts", "switchReaders");
+  const keys = readers("packages/config/src/settings/plain-settings.ts", "plainReaders");
   // `auto` asks like `default`: there is nothing that these two could switch off.
   const trivially = ["disableAutoMode"];
 

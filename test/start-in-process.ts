@@ -1,12 +1,12 @@
 import { PassThrough, Writable } from "node:stream";
-import { allowsColour, readAll } from "../src/apps/cli/create-real-host.ts";
-import { main } from "../src/apps/cli/main.ts";
-import type { CliHost, CliOutput } from "../src/apps/shared/cli-host.ts";
-import { type EndSignal, interruptedBy } from "../src/apps/shared/end-signal.ts";
-import { RetinueError } from "../src/foundation/retinue-error.ts";
-import { streamLines } from "../src/foundation/stream-lines.ts";
-import { version } from "../src/foundation/version.ts";
-import { findHome, withHome } from "../src/settings/paths.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { streamLines } from "@retinue/base/foundation/stream-lines.ts";
+import { version } from "@retinue/base/foundation/version.ts";
+import { findHome, withHome } from "@retinue/config/settings/paths.ts";
+import { allowsColour, readAll } from "@retinue/hosts/cli/create-real-host.ts";
+import { main } from "@retinue/hosts/cli/main.ts";
+import type { CliHost, CliOutput } from "@retinue/hosts/shared/cli-host.ts";
+import { type EndSignal, interruptedBy } from "@retinue/hosts/shared/end-signal.ts";
 
 export interface InProcessStart {
   readonly cwd: string;

@@ -3,13 +3,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { getRequestListener } from "@hono/node-server";
+import { createApprovalQueue } from "@retinue/core/kernel/web/create-approval-queue.ts";
+import type { UiMetadata, UiParts } from "@retinue/core/kernel/web/to-response.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import type { UIMessage } from "ai";
 import { parseJsonEventStream, readUIMessageStream, uiMessageChunkSchema } from "ai";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createApprovalQueue } from "../src/runtime/web/create-approval-queue.ts";
-import type { UiMetadata, UiParts } from "../src/runtime/web/to-response.ts";
-import { createSampleRuntime } from "../src/testing/sample-runtime.ts";
 import { projectRoot } from "./project-files.ts";
 import { launchBrowser, missingBrowser } from "./studio/sample-sessions.ts";
 

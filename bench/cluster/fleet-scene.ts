@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
-import { startAgent, waitForEnd } from "../../src/cluster/start-agent.ts";
-import type { JsonValue, Store } from "../../src/cluster/store.ts";
+import { agentLog, toAgentRecord } from "@retinue/cluster/agent-records.ts";
+import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
+import { setUpPostgres } from "@retinue/cluster/postgres/set-up-postgres.ts";
+import { startAgent, waitForEnd } from "@retinue/cluster/start-agent.ts";
+import type { JsonValue, Store } from "@retinue/cluster/store.ts";
 import { emptyStore } from "../../test/cluster/test-database.ts";
 import { startTestPostgres, type TestPostgres } from "../../test/cluster/test-postgres.ts";
 import type { TestPlan } from "../../test/cluster/test-program.ts";

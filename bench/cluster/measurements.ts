@@ -2,18 +2,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
-import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { serveAgents } from "../../src/cluster/serve-agents.ts";
+import { agentLog, toAgentRecord } from "@retinue/cluster/agent-records.ts";
+import { openFileStore } from "@retinue/cluster/files/open-file-store.ts";
+import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
+import { serveAgents } from "@retinue/cluster/serve-agents.ts";
 import {
   inspectAgent,
   sendMessage,
   startAgent,
   stopAgent,
   waitForEnd,
-} from "../../src/cluster/start-agent.ts";
-import type { Store } from "../../src/cluster/store.ts";
+} from "@retinue/cluster/start-agent.ts";
+import type { Store } from "@retinue/cluster/store.ts";
 import type { TestPostgres } from "../../test/cluster/test-postgres.ts";
 import { createTestProgram, readAborts, readEffects } from "../../test/cluster/test-program.ts";
 import {

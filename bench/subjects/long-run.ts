@@ -1,5 +1,5 @@
 /** One long run of an agent that compacts its conversation again and again; says how long each turn took, and its heap. */
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 
 const [prompt = "", early = "300"] = process.argv.slice(2);
 await using runtime = createRuntime({ settingSources: ["user", "project", "local"], transcripts: true });

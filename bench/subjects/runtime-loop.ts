@@ -1,5 +1,5 @@
 /** A whole run as a program makes it: settings, agents, prompt, rules, tools, transcript and events. */
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 
 await using runtime = createRuntime({ settingSources: ["user", "project", "local"], transcripts: true });
 const starts: number[] = [];

@@ -6,10 +6,10 @@ import {
   type SDKMessage,
   type SDKUserMessage,
 } from "@anthropic-ai/claude-agent-sdk";
+import { textOf } from "@retinue/core/conversation/message.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { onTestFinished } from "vitest";
-import { textOf } from "../../src/conversation/message.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Place } from "../scenarios/run-command.ts";
 import { spawnInside } from "./run-inside.ts";

@@ -1,5 +1,5 @@
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { Step } from "../../src/testing/script.ts";
 import { readJsonLines } from "../scenarios/run-command.ts";
 import { runInside } from "./run-inside.ts";
 import { bash, callHelper, createSdkStage, free, type SdkStage, type StageOptions } from "./sdk-stage.ts";

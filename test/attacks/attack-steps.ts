@@ -1,5 +1,5 @@
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ScriptedCall, ScriptedStep, Step } from "../../src/testing/script.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { ScriptedCall, ScriptedStep, Step } from "@retinue/testing/script.ts";
 import type { AttackCall, PlannedAttack } from "./attack.ts";
 
 export interface StepOptions {

@@ -1,4 +1,4 @@
-import type { Step } from "../../src/testing/script.ts";
+import type { Step } from "@retinue/testing/script.ts";
 
 /**
  * One way around the gate. Texts may hold tokens: `{{W}}` the folder of everything, `{{P}}` the project, `{{H}}` the home,

@@ -1,4 +1,4 @@
-import type { Step } from "../../src/testing/script.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import type { Policy } from "./attack.ts";
 import { createStock, fillTokens, type Place, type Stock } from "./fixture.ts";
 import { runBash } from "./run-bash.ts";

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { isRecord, type JsonRecord } from "../../src/foundation/json-record.ts";
-import { type ProviderRequest, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { type ProviderRequest, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import type { Mode, Policy } from "./attack.ts";
 import { fillTokens, type Place } from "./fixture.ts";

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
+import { followedVersion } from "@retinue/hosts/agent-sdk/init-message.ts";
 import { expect, onTestFinished, test } from "vitest";
-import { followedVersion } from "../../src/apps/agent-sdk/init-message.ts";
 import { projectRoot } from "../project-files.ts";
 
 const script = join(projectRoot, "bin/retinue.js");

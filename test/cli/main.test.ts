@@ -13,10 +13,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { digestOf } from "@retinue/gate/grants/approval-record.ts";
+import type { CliHost } from "@retinue/hosts/shared/cli-host.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { CliHost } from "../../src/apps/shared/cli-host.ts";
-import { digestOf } from "../../src/permissions/grants/approval-record.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { type Finished, runInProcess } from "../scenarios/run-command.ts";
 
 const good = "Reviews SQL migrations for locks. Use when a migration changes. Not for tuning queries.";

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { takeMcpConfigs } from "@retinue/hosts/cli/program/run-program.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { takeMcpConfigs } from "../../src/apps/cli/program/run-program.ts";
 import { runInProcess } from "../scenarios/run-command.ts";
 
 function createFixture(files: Readonly<Record<string, unknown>> = {}) {

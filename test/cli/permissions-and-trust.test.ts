@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { CliHost } from "@retinue/hosts/shared/cli-host.ts";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { CliHost } from "../../src/apps/shared/cli-host.ts";
 import { runInProcess } from "../scenarios/run-command.ts";
 
 function createFixture() {

@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { expect, onTestFinished, test } from "vitest";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createPlace, runInProcess } from "../scenarios/run-command.ts";
 
 type Kind = "text" | "object" | "list" | "lines" | "nothing";

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { createWorkspace } from "@retinue/testing/sample-runtime.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createWorkspace } from "../../src/testing/sample-runtime.ts";
 import { runInProcess } from "../scenarios/run-command.ts";
 
 /** The command line in a project with the given files; nothing is written to the terminal. */

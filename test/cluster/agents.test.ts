@@ -1,15 +1,15 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, inject, onTestFinished, test } from "vitest";
-import type { AgentProgram } from "../../src/cluster/agent-program.ts";
-import { agentLog, toAgentRecord } from "../../src/cluster/agent-records.ts";
-import { openFileStore } from "../../src/cluster/files/open-file-store.ts";
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { pruneAgents } from "../../src/cluster/prune-agents.ts";
-import { createReconciler } from "../../src/cluster/reconcile-agents.ts";
-import { serveAgents } from "../../src/cluster/serve-agents.ts";
-import { storeApprovals } from "../../src/cluster/session/store-approvals.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { AgentProgram } from "@retinue/cluster/agent-program.ts";
+import { agentLog, toAgentRecord } from "@retinue/cluster/agent-records.ts";
+import { openFileStore } from "@retinue/cluster/files/open-file-store.ts";
+import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
+import { pruneAgents } from "@retinue/cluster/prune-agents.ts";
+import { createReconciler } from "@retinue/cluster/reconcile-agents.ts";
+import { serveAgents } from "@retinue/cluster/serve-agents.ts";
+import { storeApprovals } from "@retinue/cluster/session/store-approvals.ts";
 import {
   glanceAtAgent,
   inspectAgent,
@@ -20,10 +20,10 @@ import {
   stopAgent,
   waitForEnd,
   watchAgent,
-} from "../../src/cluster/start-agent.ts";
-import type { JsonValue, Store } from "../../src/cluster/store.ts";
-import { RetinueError } from "../../src/foundation/retinue-error.ts";
-import { becomes } from "../../src/testing/becomes.ts";
+} from "@retinue/cluster/start-agent.ts";
+import type { JsonValue, Store } from "@retinue/cluster/store.ts";
+import { becomes } from "@retinue/testing/becomes.ts";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { createTestDatabase } from "./test-database.ts";
 import { createTestProgram, readEffects, type TestPlan } from "./test-program.ts";
 

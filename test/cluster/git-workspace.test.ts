@@ -3,17 +3,16 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { findWorkspace } from "../../src/cluster/workspace/find-workspace.ts";
-import { openWorkspace } from "../../src/cluster/workspace/open-workspace.ts";
+import { findWorkspace } from "@retinue/cluster/workspace/find-workspace.ts";
+import { openWorkspace } from "@retinue/cluster/workspace/open-workspace.ts";
 import {
   describeWorkspace,
   readWorkspacePlan,
   type WorkspacePlan,
   workspaceNeeds,
-} from "../../src/cluster/workspace/workspace-plan.ts";
-
-import { makeWorkspaceRoot } from "../../src/cluster/workspace/workspace-root.ts";
+} from "@retinue/cluster/workspace/workspace-plan.ts";
+import { makeWorkspaceRoot } from "@retinue/cluster/workspace/workspace-root.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 const { signal } = new AbortController();
 

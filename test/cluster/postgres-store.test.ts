@@ -1,6 +1,6 @@
+import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
+import { describeStoreContract } from "@retinue/testing/describe-store-contract.ts";
 import { describe, expect, inject, test } from "vitest";
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { describeStoreContract } from "../../src/testing/describe-store-contract.ts";
 import { createTestDatabase } from "./test-database.ts";
 
 const postgres = inject("postgres");

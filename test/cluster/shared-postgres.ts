@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setUpPostgres } from "@retinue/cluster/postgres/set-up-postgres.ts";
 import type { TestProject } from "vitest/node";
-import { setUpPostgres } from "../../src/cluster/postgres/set-up-postgres.ts";
 import { createCertificate, startTestPostgres, whyNoPostgres } from "./test-postgres.ts";
 
 /** The server that all test files share. */

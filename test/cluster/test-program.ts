@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
-import type { AgentContext, AgentProgram, ProgramOutcome } from "../../src/cluster/agent-program.ts";
-import { toAgentRecord } from "../../src/cluster/agent-records.ts";
-import type { JsonValue } from "../../src/cluster/store.ts";
+import type { AgentContext, AgentProgram, ProgramOutcome } from "@retinue/cluster/agent-program.ts";
+import { toAgentRecord } from "@retinue/cluster/agent-records.ts";
+import type { JsonValue } from "@retinue/cluster/store.ts";
 
 /** What a test agent does. */
 export interface TestPlan {

@@ -1,6 +1,6 @@
 /** A worker of its own process for the tests: serves a store until SIGTERM. Settings come as one JSON argument. */
-import { openPostgresStore } from "../../src/cluster/postgres/open-postgres-store.ts";
-import { serveAgents } from "../../src/cluster/serve-agents.ts";
+import { openPostgresStore } from "@retinue/cluster/postgres/open-postgres-store.ts";
+import { serveAgents } from "@retinue/cluster/serve-agents.ts";
 import { createTestProgram } from "./test-program.ts";
 
 export interface WorkerSettings {

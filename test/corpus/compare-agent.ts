@@ -1,6 +1,6 @@
-import type { AgentDefinition, AgentScope } from "../../src/definitions/agent-definition.ts";
-import { readAgentFile } from "../../src/definitions/parse-agent-definition.ts";
-import type { HookRule } from "../../src/hooks/read-hooks.ts";
+import type { AgentDefinition, AgentScope } from "@retinue/config/agents/agent-definition.ts";
+import { readAgentFile } from "@retinue/config/agents/parse-agent-definition.ts";
+import type { HookRule } from "@retinue/config/hooks/read-hooks.ts";
 import { type CorpusEntry, compareFields, type Expectation, type Mismatch } from "./corpus-manifest.ts";
 
 const softNames = {

@@ -1,9 +1,9 @@
-import { parseJsonDocument } from "../../src/foundation/parse-json-document.ts";
-import { readHooksFile } from "../../src/hooks/read-hooks.ts";
-import { readRule } from "../../src/permissions/rules/parse-rule.ts";
-import { readMarketplace } from "../../src/plugins/marketplace.ts";
-import { type PluginManifest, readPluginManifest } from "../../src/plugins/plugin.ts";
-import { readSettings } from "../../src/settings/settings.ts";
+import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
+import { readHooksFile } from "@retinue/config/hooks/read-hooks.ts";
+import { readMarketplace } from "@retinue/config/plugins/marketplace.ts";
+import { type PluginManifest, readPluginManifest } from "@retinue/config/plugins/plugin.ts";
+import { readSettings } from "@retinue/config/settings/settings.ts";
+import { readRule } from "@retinue/gate/rules/parse-rule.ts";
 import { summariseHooks } from "./compare-agent.ts";
 import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifest.ts";
 

@@ -1,5 +1,5 @@
-import { parseJsonDocument } from "../../src/foundation/parse-json-document.ts";
-import { readMcpServers } from "../../src/mcp/mcp-server-config.ts";
+import { parseJsonDocument } from "@retinue/base/foundation/parse-json-document.ts";
+import { readMcpServers } from "@retinue/config/mcp/mcp-server-config.ts";
 import { type CorpusEntry, compareFields, type Mismatch } from "./corpus-manifest.ts";
 
 /** Compares an MCP file by its servers: how each is reached, and whether it could be used at all. */

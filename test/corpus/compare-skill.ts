@@ -1,5 +1,5 @@
-import { readSkillFile } from "../../src/skills/read-skill-file.ts";
-import type { Skill } from "../../src/skills/skill.ts";
+import { readSkillFile } from "@retinue/config/skills/read-skill-file.ts";
+import type { Skill } from "@retinue/config/skills/skill.ts";
 import { type CorpusEntry, compareFields, type Expectation, type Mismatch } from "./corpus-manifest.ts";
 
 type Reading = ReturnType<typeof readSkillFile>;

@@ -1,20 +1,20 @@
 import { existsSync } from "node:fs";
 import { appendFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 import {
   cellsOf,
   type EvalResult,
   renderEvalPage,
   summarize,
-} from "../../src/apps/commands/eval/eval-results.ts";
-import { readEvalFile } from "../../src/apps/commands/eval/read-eval-file.ts";
-import { runEval } from "../../src/apps/commands/eval/run-eval.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
-import { createScriptedModel } from "../../src/testing/scripted-model.ts";
+} from "@retinue/hosts/commands/eval/eval-results.ts";
+import { readEvalFile } from "@retinue/hosts/commands/eval/read-eval-file.ts";
+import { runEval } from "@retinue/hosts/commands/eval/run-eval.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createWorkspace, type Workspace } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
+import { createScriptedModel } from "@retinue/testing/scripted-model.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { call } from "../replay/scenarios.ts";
 import { createPlace, runCommand, runInProcess } from "../scenarios/run-command.ts";
 

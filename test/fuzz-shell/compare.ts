@@ -1,5 +1,5 @@
-import { loadAnalysis } from "../../src/permissions/shell/load-analysis.ts";
-import type { ShellAnalysis } from "../../src/permissions/shell/model.ts";
+import { loadAnalysis } from "@retinue/gate/shell/load-analysis.ts";
+import type { ShellAnalysis } from "@retinue/gate/shell/model.ts";
 import type { Laboratory, Started } from "./run-program.ts";
 import { generateProgram, markers } from "./shell-program.ts";
 

@@ -2,16 +2,11 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type Decision,
-  decide,
-  type PermissionPolicy,
-  type PolicyRule,
-} from "../../src/permissions/decide.ts";
-import { type CallToJudge, gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
-import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
-import { suggestRules } from "../../src/permissions/rules/suggest-rules.ts";
-import { sealCall } from "../../src/permissions/seal-call.ts";
+import { type Decision, decide, type PermissionPolicy, type PolicyRule } from "@retinue/gate/decide.ts";
+import { type CallToJudge, gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
+import { suggestRules } from "@retinue/gate/rules/suggest-rules.ts";
+import { sealCall } from "@retinue/gate/seal-call.ts";
 
 export interface LongJudgement {
   readonly decision: Decision;

@@ -1,7 +1,7 @@
+import { analyzeWith } from "@retinue/gate/shell/shell-analysis.ts";
+import { maxSteps } from "@retinue/gate/shell/walk.ts";
 import * as grammar from "unbash";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { analyzeWith } from "../../src/permissions/shell/shell-analysis.ts";
-import { maxSteps } from "../../src/permissions/shell/walk.ts";
 import { type LongJudge, openLongJudge } from "./judge-long.ts";
 import { generateLong, longCommands } from "./long-command.ts";
 import { createChoices } from "./random.ts";

@@ -1,5 +1,5 @@
 import { relative } from "node:path";
-import { loadAnalysis } from "../../src/permissions/shell/load-analysis.ts";
+import { loadAnalysis } from "@retinue/gate/shell/load-analysis.ts";
 import { actingCalls, type GrammarRow, readingCalls } from "./grammar-calls.ts";
 import { type Laboratory, type Outcome, quote } from "./laboratory.ts";
 

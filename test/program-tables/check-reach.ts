@@ -1,6 +1,6 @@
 import { basename, join, relative } from "node:path";
-import { loadAnalysis } from "../../src/permissions/shell/load-analysis.ts";
-import type { PathOperand } from "../../src/permissions/shell/model.ts";
+import { loadAnalysis } from "@retinue/gate/shell/load-analysis.ts";
+import type { PathOperand } from "@retinue/gate/shell/model.ts";
 import { type Laboratory, quote } from "./laboratory.ts";
 import type { Touched } from "./read-trace.ts";
 import { sceneCalls } from "./scenes.ts";

@@ -1,4 +1,4 @@
-import { loadAnalysis } from "../../src/permissions/shell/load-analysis.ts";
+import { loadAnalysis } from "@retinue/gate/shell/load-analysis.ts";
 import { findProgram, type Laboratory, type Outcome, quote } from "./laboratory.ts";
 import { operandsOf, rowWords, sampleValue } from "./row-samples.ts";
 import { isHarmless, type ProgramTable, rowsOf, type TableRow } from "./table-rows.ts";

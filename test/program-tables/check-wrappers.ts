@@ -1,6 +1,6 @@
-import { loadAnalysis } from "../../src/permissions/shell/load-analysis.ts";
-import type { ShellWord } from "../../src/permissions/shell/model.ts";
-import { wrapperSpecs } from "../../src/permissions/shell/wrapper-specs.ts";
+import { loadAnalysis } from "@retinue/gate/shell/load-analysis.ts";
+import type { ShellWord } from "@retinue/gate/shell/model.ts";
+import { wrapperSpecs } from "@retinue/gate/shell/wrapper-specs.ts";
 import { findProgram, type Laboratory, quote } from "./laboratory.ts";
 import { plainTable, rowsOf, type TableRow } from "./table-rows.ts";
 

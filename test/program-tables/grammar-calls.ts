@@ -1,6 +1,6 @@
-import { awkFunctions, awkVariables } from "../../src/permissions/shell/programs/judge-command.ts";
-import { findTests } from "../../src/permissions/shell/programs/judge-find.ts";
-import { jqFormats, jqFunctions } from "../../src/permissions/shell/programs/judge-jq.ts";
+import { awkFunctions, awkVariables } from "@retinue/gate/shell/programs/judge-command.ts";
+import { findTests } from "@retinue/gate/shell/programs/judge-find.ts";
+import { jqFormats, jqFunctions } from "@retinue/gate/shell/programs/judge-jq.ts";
 
 /** One word of a language that a program reads, and calls with it: at least one of them must work. */
 export interface GrammarRow {

@@ -1,20 +1,16 @@
-import { gitChangingCommands } from "../../src/permissions/shell/programs/git-changing-commands.ts";
-import { diffOptions, logOptions } from "../../src/permissions/shell/programs/git-command.ts";
-import { gitReadingCommands } from "../../src/permissions/shell/programs/git-reading-commands.ts";
-import { awkOptions, tarOptions } from "../../src/permissions/shell/programs/judge-command.ts";
-import { gitGlobals } from "../../src/permissions/shell/programs/judge-git.ts";
-import { jqOptions } from "../../src/permissions/shell/programs/judge-jq.ts";
-import { sedOptions } from "../../src/permissions/shell/programs/judge-sed.ts";
-import type { ProgramSpec } from "../../src/permissions/shell/programs/judgement.ts";
-import {
-  curlOptions,
-  networkPrograms,
-  wgetOptions,
-} from "../../src/permissions/shell/programs/network-programs.ts";
-import { readingPrograms } from "../../src/permissions/shell/programs/reading-programs.ts";
-import { writingPrograms } from "../../src/permissions/shell/programs/writing-programs.ts";
-import { type OptionTable, optionTable } from "../../src/permissions/shell/word.ts";
-import { wrapperSpecs } from "../../src/permissions/shell/wrapper-specs.ts";
+import { gitChangingCommands } from "@retinue/gate/shell/programs/git-changing-commands.ts";
+import { diffOptions, logOptions } from "@retinue/gate/shell/programs/git-command.ts";
+import { gitReadingCommands } from "@retinue/gate/shell/programs/git-reading-commands.ts";
+import { awkOptions, tarOptions } from "@retinue/gate/shell/programs/judge-command.ts";
+import { gitGlobals } from "@retinue/gate/shell/programs/judge-git.ts";
+import { jqOptions } from "@retinue/gate/shell/programs/judge-jq.ts";
+import { sedOptions } from "@retinue/gate/shell/programs/judge-sed.ts";
+import type { ProgramSpec } from "@retinue/gate/shell/programs/judgement.ts";
+import { curlOptions, networkPrograms, wgetOptions } from "@retinue/gate/shell/programs/network-programs.ts";
+import { readingPrograms } from "@retinue/gate/shell/programs/reading-programs.ts";
+import { writingPrograms } from "@retinue/gate/shell/programs/writing-programs.ts";
+import { type OptionTable, optionTable } from "@retinue/gate/shell/word.ts";
+import { wrapperSpecs } from "@retinue/gate/shell/wrapper-specs.ts";
 
 /** One table of options, and the words its options follow. */
 export interface ProgramTable {

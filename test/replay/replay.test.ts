@@ -1,13 +1,13 @@
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { Socket } from "node:net";
 import { join } from "node:path";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
+import { saveRecording } from "@retinue/core/kernel/replay/save-recording.ts";
+import { describeReplay } from "@retinue/core/replay/describe-replay.ts";
+import { loadRecording } from "@retinue/core/replay/load-recording.ts";
+import { assertReplay } from "@retinue/testing/assert-replay.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { describeReplay } from "../../src/replay/describe-replay.ts";
-import { loadRecording } from "../../src/replay/load-recording.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import { saveRecording } from "../../src/runtime/replay/save-recording.ts";
-import { assertReplay } from "../../src/testing/assert-replay.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import { call, makeScenario, recordScenario, type Scenario, scenarios } from "./scenarios.ts";
 
 afterEach(() => vi.restoreAllMocks());

@@ -1,7 +1,7 @@
-import type { RuntimeOptions, SessionOptions } from "../../src/runtime/options/runtime-options.ts";
-import type { SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import type { ScriptedModelOptions } from "../../src/testing/scripted-model.ts";
+import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
+import type { ScriptedModelOptions } from "@retinue/testing/scripted-model.ts";
 
 /** A session that is recorded with a scripted model, to be replayed. */
 export interface Scenario {

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { chmod, mkdir } from "node:fs/promises";
+import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { describe, expect, test } from "vitest";
-import type { RunEvent } from "../../src/conversation/run-event.ts";
 import type { ApprovalAnswer, ApprovalRequest, RuntimeOptions } from "../../src/index.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
 const write = (file_path: string, content = "{}\n") => ({ name: "Write", input: { file_path, content } });
 const bash = (command: string) => ({ name: "Bash", input: { command } });

@@ -2,17 +2,17 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
 import {
   readSignedAnswer,
   sign,
   signatureHeader,
   timestampHeader,
-} from "../../src/runtime/approvals/webhook.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
+} from "@retinue/core/kernel/approvals/webhook.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 
 const bash = (command: string): Step => ({ calls: [{ name: "Bash", input: { command } }] });

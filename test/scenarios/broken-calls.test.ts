@@ -1,6 +1,6 @@
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { claude, createErrorStage, foreign } from "./errors-stage.ts";
 
 /** A child whose provider says what the steps say; each request is one that would be billed. */

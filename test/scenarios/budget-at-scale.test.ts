@@ -1,12 +1,15 @@
 import { join } from "node:path";
+import {
+  estimateRequestTokens,
+  estimateTextTokens,
+} from "@retinue/core/conversation/estimate-request-tokens.ts";
+import { costOf, noUsage, type Usage } from "@retinue/core/conversation/usage.ts";
+import { findInspected } from "@retinue/core/inspection/find-named-inspected.ts";
+import { createInspectionSource } from "@retinue/core/inspection/inspection-source.ts";
+import { lookUpModel } from "@retinue/core/models/look-up-model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { StepFunction } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { estimateRequestTokens, estimateTextTokens } from "../../src/conversation/estimate-request-tokens.ts";
-import { costOf, noUsage, type Usage } from "../../src/conversation/usage.ts";
-import { findInspected } from "../../src/inspection/find-named-inspected.ts";
-import { createInspectionSource } from "../../src/inspection/inspection-source.ts";
-import { lookUpModel } from "../../src/model/look-up-model.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepFunction } from "../../src/testing/script.ts";
 import { claude, createErrorStage, foreign, noteCall, promptOf, taskOf } from "./errors-stage.ts";
 import type { Place } from "./run-command.ts";
 

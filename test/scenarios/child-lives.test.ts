@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 const stall: Step = { text: "Half", failure: "stall", after: 1 };
 const glob: Step = { text: "I look.", calls: [{ name: "Glob", input: { pattern: "*" } }] };

@@ -1,9 +1,9 @@
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { createFakeHost } from "@retinue/testing/fake-host.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createFakeHost } from "../../src/testing/fake-host.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 
 const calling = (...calls: ScriptedCall[]): Step => ({ calls });
 const bash = (command: string): ScriptedCall => ({ name: "Bash", input: { command } });

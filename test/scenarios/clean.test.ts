@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import { thisProcess } from "@retinue/base/storage/process-identity.ts";
 import { describe, expect, test } from "vitest";
-import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
-import { thisProcess } from "../../src/storage/process-identity.ts";
 import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;

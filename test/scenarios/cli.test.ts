@@ -12,9 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { estimateRequestTokens } from "@retinue/core/conversation/estimate-request-tokens.ts";
+import { type Message, textOf } from "@retinue/core/conversation/message.ts";
+import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { type FakeProviderOptions, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { StepAnswer, StepFunction } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { estimateRequestTokens } from "../../src/conversation/estimate-request-tokens.ts";
-import { type Message, textOf } from "../../src/conversation/message.ts";
-import type { RunEvent } from "../../src/conversation/run-event.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { type FakeProviderOptions, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { createPlace, readJsonLines, runCommand } from "./run-command.ts";
 
 const small = 30_000;

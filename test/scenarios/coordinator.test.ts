@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { ScriptedCall, Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 const lead = (fields: string) => `---\nname: lead\ndescription: Leads.\n${fields}\n---\nLEAD PROMPT\n`;

@@ -1,10 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { AgentInput } from "@retinue/config/agents/agent-definition.ts";
+import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { describe, expect, test } from "vitest";
-import type { AgentInput } from "../../src/definitions/agent-definition.ts";
-import type { PermissionMode } from "../../src/permissions/permission-policy.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
 interface Attempt {
   readonly agent: string | AgentInput;

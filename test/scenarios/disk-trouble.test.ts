@@ -3,11 +3,11 @@ import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import {
   createPlace,

@@ -1,8 +1,8 @@
+import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { RunEnding } from "../../src/conversation/run-event.ts";
 import type { SpawnOptions } from "../../src/index.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 const look: Step = { text: "I look.", calls: [{ name: "Glob", input: { pattern: "*" } }] };
 

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
+import type { Session } from "@retinue/core/kernel/session.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { StepAnswer, StepError, StepFunction } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { RunEnding } from "../../src/conversation/run-event.ts";
-import type { Session } from "../../src/runtime/session.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepAnswer, StepError, StepFunction } from "../../src/testing/script.ts";
 import {
   claude,
   createErrorStage,

@@ -1,10 +1,10 @@
 import { join } from "node:path";
+import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
+import { sleep } from "@retinue/base/foundation/abortable.ts";
+import type { Message } from "@retinue/core/conversation/message.ts";
+import { createRuntime, type Runtime } from "@retinue/core/kernel/create-runtime.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
 import { onTestFinished } from "vitest";
-import type { Message } from "../../src/conversation/message.ts";
-import type { WaitClock } from "../../src/foundation/abortable.ts";
-import { sleep } from "../../src/foundation/abortable.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { createRuntime, type Runtime } from "../../src/runtime/create-runtime.ts";
 import { createPlace, type Place } from "./run-command.ts";
 
 export const claude = "claude-haiku-4-5";

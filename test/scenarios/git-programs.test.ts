@@ -14,13 +14,13 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { readOnlyEnvironment } from "@retinue/gate/command-environment.ts";
+import { type Decision, decide } from "@retinue/gate/decide.ts";
+import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
+import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { rgPath } from "@vscode/ripgrep";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Decision, decide } from "../../src/permissions/decide.ts";
-import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
-import type { PermissionPolicy } from "../../src/permissions/permission-policy.ts";
-import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
-import { readOnlyEnvironment } from "../../src/tools/command/command-environment.ts";
 
 let root: string;
 let project: string;

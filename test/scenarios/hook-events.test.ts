@@ -1,7 +1,7 @@
+import { type FiredEvent, firedHookEvents } from "@retinue/config/hooks/hook-input.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { expect, test, vi } from "vitest";
-import { type FiredEvent, firedHookEvents } from "../../src/hooks/hook-input.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
 /** One session in which everything happens that hooks can react to; a new event needs a step here. */
 test("every event that can be fired is seen to fire [HKS-1]", async () => {

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Inspection } from "@retinue/core/inspection/inspection.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { parseHTML } from "linkedom";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Inspection } from "../../src/inspection/inspection.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import {
   type CommandOptions,
   createPlace,

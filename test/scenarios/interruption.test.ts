@@ -2,10 +2,10 @@ import { type ChildProcess, execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import { createPlace, type Finished, type Place, runCommand, runInProcess } from "./run-command.ts";
 
 const main = (step: ScriptedStep): Step => ({ match: "You are an engineer at a terminal", ...step });

@@ -1,16 +1,16 @@
 import { join } from "node:path";
+import { costOf } from "@retinue/core/conversation/usage.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { AgentHandle } from "@retinue/core/kernel/run-handle.ts";
+import type { Session } from "@retinue/core/kernel/session.ts";
+import { lookUpModel } from "@retinue/core/models/look-up-model.ts";
+import { defineTool } from "@retinue/core/tools/tool.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createManualClock } from "@retinue/testing/manual-clock.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step, StepFunction } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { costOf } from "../../src/conversation/usage.ts";
-import { lookUpModel } from "../../src/model/look-up-model.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import type { AgentHandle } from "../../src/runtime/run-handle.ts";
-import type { Session } from "../../src/runtime/session.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createManualClock } from "../../src/testing/manual-clock.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step, StepFunction } from "../../src/testing/script.ts";
-import { defineTool } from "../../src/tools/tool.ts";
 import { createPlace, runCommand } from "./run-command.ts";
 
 const model = "claude-haiku-4-5";

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
+import { type Message, textOf } from "@retinue/core/conversation/message.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Message, textOf } from "../../src/conversation/message.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
 
 const all = 200;
 const limitMs = 60_000;

@@ -1,10 +1,10 @@
 import { join } from "node:path";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { createFakeMcpServer } from "@retinue/testing/fake-mcp-server.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { countedServer, processesWith } from "./counted-server.ts";
 

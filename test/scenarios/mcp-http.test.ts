@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import {
   call,
   connectHttp,

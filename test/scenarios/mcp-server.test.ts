@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync } from "node:fs";
 import type { Client } from "@modelcontextprotocol/client";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import {
   type ConnectOptions,
   call,

@@ -2,12 +2,12 @@ import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { createFakeMcpServer } from "@retinue/testing/fake-mcp-server.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createFakeMcpServer } from "../../src/testing/fake-mcp-server.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { countedServer, processesWith } from "./counted-server.ts";
 import { createPlace } from "./run-command.ts";
@@ -69,7 +69,7 @@ console.log(JSON.stringify(found));
 describe("servers of a session", () => {
   test("[MCP-1] without servers nothing of the protocol is loaded", async () => {
     const place = createPlace();
-    const entries = ["src/index.ts", "src/testing/index.ts"].map(
+    const entries = ["src/index.ts", "packages/testing/src/index.ts"].map(
       (file) => pathToFileURL(join(projectRoot, file)).href,
     );
     const given = ["--input-type=module", "-e", loading, ...entries, place.cwd];

@@ -9,10 +9,10 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step, StepAnswer, StepFunction } from "@retinue/testing/script.ts";
 import { onTestFinished } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step, StepAnswer, StepFunction } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { type InProcessCommand, startInProcess } from "../start-in-process.ts";
 import { type AtEnd, createPlace, type Place } from "./run-command.ts";

@@ -1,14 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { RunEvent } from "../../src/conversation/run-event.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { createPlace } from "./run-command.ts";
 
 const calling = (...calls: ScriptedCall[]): Step => ({ calls });

@@ -1,9 +1,9 @@
 import { join } from "node:path";
+import { createRuntime, type Runtime } from "@retinue/core/kernel/create-runtime.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createWorkspace } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedStep } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRuntime, type Runtime } from "../../src/runtime/create-runtime.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createWorkspace } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedStep } from "../../src/testing/script.ts";
 
 const wires = {
   anthropic: { model: "claude-sonnet-5", path: "/v1/messages" },

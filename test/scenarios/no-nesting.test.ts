@@ -1,9 +1,9 @@
+import { readSessionAgents } from "@retinue/config/agents/read-definition-object.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import { readSessionAgents } from "../../src/definitions/read-definition-object.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 const wish = { description: "help me", prompt: "NESTED", subagent_type: "general-purpose" };
 const isChild = ({ messages }: ModelRequest) => JSON.stringify(messages[0]).includes("TASK-ONE");

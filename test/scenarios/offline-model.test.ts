@@ -1,16 +1,16 @@
 import { execFileSync } from "node:child_process";
+import { type ToolUseBlock, toolCallsOf } from "@retinue/core/conversation/message.ts";
+import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
+import type { LoopPorts } from "@retinue/core/loop/loop-ports.ts";
+import { runAgentLoop } from "@retinue/core/loop/run-agent-loop.ts";
+import { createOfflineModel } from "@retinue/core/models/offline/create-offline-model.ts";
+import { offlineLabel } from "@retinue/core/models/offline/offline-answer.ts";
+import { globTool } from "@retinue/core/tools/builtin/glob-tool.ts";
+import { grepTool } from "@retinue/core/tools/builtin/grep-tool.ts";
+import { readTool } from "@retinue/core/tools/builtin/read-tool.ts";
+import { defineTool, type Tool } from "@retinue/core/tools/tool.ts";
+import { createWorkspace, type Workspace } from "@retinue/testing/sample-runtime.ts";
 import { expect, test } from "vitest";
-import { type ToolUseBlock, toolCallsOf } from "../../src/conversation/message.ts";
-import type { RunEnding } from "../../src/conversation/run-event.ts";
-import type { LoopPorts } from "../../src/loop/loop-ports.ts";
-import { runAgentLoop } from "../../src/loop/run-agent-loop.ts";
-import { createOfflineModel } from "../../src/model/offline/create-offline-model.ts";
-import { offlineLabel } from "../../src/model/offline/offline-answer.ts";
-import { createWorkspace, type Workspace } from "../../src/testing/sample-runtime.ts";
-import { globTool } from "../../src/tools/builtin/glob-tool.ts";
-import { grepTool } from "../../src/tools/builtin/grep-tool.ts";
-import { readTool } from "../../src/tools/builtin/read-tool.ts";
-import { defineTool, type Tool } from "../../src/tools/tool.ts";
 
 const readers = [globTool, grepTool, readTool];
 

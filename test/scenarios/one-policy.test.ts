@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { toolFacts } from "@retinue/base/foundation/tool-table.ts";
+import { decide } from "@retinue/gate/decide.ts";
+import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { toolFacts } from "../../src/foundation/tool-table.ts";
-import { decide } from "../../src/permissions/decide.ts";
-import { gatherCallFacts } from "../../src/permissions/gather-call-facts.ts";
-import type { PermissionMode } from "../../src/permissions/permission-policy.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
 import { runInProcess } from "./run-command.ts";
 
 type Call = readonly [tool: string, input: Readonly<Record<string, unknown>>];

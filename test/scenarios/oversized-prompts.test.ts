@@ -1,8 +1,8 @@
+import type { UserMessage } from "@retinue/core/conversation/message.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { expect, test } from "vitest";
-import type { UserMessage } from "../../src/conversation/message.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 const texts = (request: ModelRequest | undefined): string => JSON.stringify(request?.messages);
 const tooLong: Step = { failure: "context-too-long" };

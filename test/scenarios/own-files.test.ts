@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, globSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { describe, expect, test } from "vitest";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 /** A call each, all in one answer, and what the model is told of them. */

@@ -1,8 +1,8 @@
 import { renameSync, symlinkSync } from "node:fs";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { createPlace, type Place, runInProcess } from "./run-command.ts";
 
 const lines = (word: string) => Array.from({ length: 6_000 }, (_, at) => `${word} ${at}`).join("\n");

@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Place, runCommand, runInProcess } from "./run-command.ts";
 

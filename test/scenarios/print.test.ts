@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { textOf } from "@retinue/core/conversation/message.ts";
+import { offlineLabel } from "@retinue/core/models/offline/offline-answer.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { textOf } from "../../src/conversation/message.ts";
-import { offlineLabel } from "../../src/model/offline/offline-answer.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import {
   type CommandOptions,

@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
-import { createRuntime } from "../../src/index.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
 import {
   type FakeProvider,
   type ProviderRequest,
   startFakeProvider,
-} from "../../src/testing/fake-provider.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
+} from "@retinue/testing/fake-provider.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createRuntime } from "../../src/index.ts";
 import {
   createPlace,
   type Finished,

@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { createManualClock, type ManualClock } from "@retinue/testing/manual-clock.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { RunEnding } from "../../src/conversation/run-event.ts";
 import type { AgentHandle } from "../../src/index.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createManualClock, type ManualClock } from "../../src/testing/manual-clock.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 interface Case {
   readonly steps: readonly Step[];

@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gatherGitState } from "@retinue/core/context/gather-git-state.ts";
+import { askRepository } from "@retinue/gate/git/ask-repository.ts";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { gatherGitState } from "../../src/context/gather-git-state.ts";
-import { askRepository } from "../../src/permissions/git/ask-repository.ts";
 
 let root: string;
 let project: string;

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { thisProcess } from "@retinue/base/storage/process-identity.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { thisProcess } from "../../src/storage/process-identity.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Finished, type Place, runCommand, runInProcess } from "./run-command.ts";
 

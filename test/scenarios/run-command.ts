@@ -10,9 +10,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import type { CliHost } from "@retinue/hosts/shared/cli-host.ts";
+import type { EndSignal } from "@retinue/hosts/shared/end-signal.ts";
 import { onTestFinished } from "vitest";
-import type { CliHost } from "../../src/apps/shared/cli-host.ts";
-import type { EndSignal } from "../../src/apps/shared/end-signal.ts";
 import { projectRoot } from "../project-files.ts";
 import { startInProcess } from "../start-in-process.ts";
 

@@ -1,12 +1,12 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { defineTool } from "@retinue/core/tools/tool.ts";
+import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
-import { defineTool } from "../../src/tools/tool.ts";
 import { createPlace, type Place, runCommand, runInProcess } from "./run-command.ts";
 
 const task = "Read notes.txt and say what it says.";

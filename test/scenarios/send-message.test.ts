@@ -1,8 +1,8 @@
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, ScriptedStep, Step } from "../../src/testing/script.ts";
 import { createPlace, runCommand } from "./run-command.ts";
 
 const isChild = ({ messages }: ModelRequest) => JSON.stringify(messages[0]).includes("TASK");

@@ -1,12 +1,12 @@
 import { mkdir, realpath, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { AgentEvent } from "@retinue/core/conversation/agent-event.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { defineTool } from "@retinue/core/tools/tool.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { AgentEvent } from "../../src/conversation/agent-event.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
-import { defineTool } from "../../src/tools/tool.ts";
 
 type Answer = Omit<ScriptedStep, "match">;
 

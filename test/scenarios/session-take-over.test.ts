@@ -1,9 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { textOf } from "@retinue/core/conversation/message.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { StepFunction } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { textOf } from "../../src/conversation/message.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { StepFunction } from "../../src/testing/script.ts";
 import { createPlace, type Place, readJsonLines, runCommand } from "./run-command.ts";
 
 const streaming = ["--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];

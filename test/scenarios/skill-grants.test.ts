@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import type { Session } from "@retinue/core/kernel/session.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { Session } from "../../src/runtime/session.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 const files = {
   ".claude/skills/ship/SKILL.md":

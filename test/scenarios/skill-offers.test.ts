@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 
 async function open(
   steps: readonly Step[],

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 /** A runtime with files of the project, of the home (`~/`), and of the organisation (`managed/`). */
 async function open(

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
 import { defineTool, type Model } from "../../src/index.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 // What hangs, hangs for ever; on a busy machine ending it takes a while.
 const limitMs = 15_000;

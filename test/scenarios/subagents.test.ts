@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type RunEvent, spawnSteps } from "@retinue/core/conversation/run-event.ts";
+import type { RuntimeOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import { type RunEvent, spawnSteps } from "../../src/conversation/run-event.ts";
-import type { RuntimeOptions } from "../../src/runtime/options/runtime-options.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 
 /** Steps of the main agent match its own prompt; a child's match the words of its task. */
 const main = (step: Exclude<Step, string | ((...args: never[]) => unknown)>): Step => ({

@@ -1,10 +1,10 @@
 import type { ChildProcess } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { type FakeProvider, startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { type FakeProvider, startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { ScriptedStep, Step } from "../../src/testing/script.ts";
 import {
   type CommandOptions,
   createPlace,

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { ScriptedCall } from "@retinue/testing/script.ts";
 import { expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { ScriptedCall } from "../../src/testing/script.ts";
 import { createPlace, runCommand, runInProcess } from "./run-command.ts";
 
 const isAda = ({ system }: ModelRequest): boolean => system.join("\n").includes('You are "ada", a teammate');

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { ScriptedCall, ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ScriptedCall, ScriptedStep, Step } from "../../src/testing/script.ts";
 import { call, connectProcess, createMcpStage } from "./mcp-stage.ts";
 
 const last = (request: ModelRequest): string => JSON.stringify(request.messages.at(-1));

@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, ScriptedStep, Step } from "../../src/testing/script.ts";
 import { answerTeam } from "../torture/team-script.ts";
 import { type TeamVictim, torturedTeam } from "../torture/tortured-team.ts";
 import { countedServer } from "./counted-server.ts";

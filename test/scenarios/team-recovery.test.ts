@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { ScriptedCall, Step } from "@retinue/testing/script.ts";
 import { expect, onTestFinished, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { ScriptedCall, Step } from "../../src/testing/script.ts";
 import { createPlace, type Place, runCommand } from "./run-command.ts";
 
 const isAda = ({ system }: ModelRequest): boolean => system.join("\n").includes('You are "ada", a teammate');

@@ -10,9 +10,9 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { mailMessage } from "@retinue/core/teams/mail.ts";
+import { openTeamStore } from "@retinue/core/teams/team-store.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { mailMessage } from "../../src/teams/mail.ts";
-import { openTeamStore } from "../../src/teams/team-store.ts";
 import { projectRoot } from "../project-files.ts";
 
 function place() {

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { openTeamStore } from "@retinue/core/teams/team-store.ts";
+import type { ApprovalRequest } from "@retinue/gate/approver.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { ScriptedCall, ScriptedStep, Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ApprovalRequest } from "../../src/permissions/approver.ts";
-import { openTeamStore } from "../../src/teams/team-store.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { ScriptedCall, ScriptedStep, Step } from "../../src/testing/script.ts";
 import { resultsOf } from "../torture/torture-script.ts";
 
 const isMember =

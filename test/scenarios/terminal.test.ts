@@ -2,9 +2,9 @@ import { spawn, spawnSync } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import type { WriteStream } from "node:tty";
+import { outputOf } from "@retinue/hosts/cli/create-real-host.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { outputOf } from "../../src/apps/cli/create-real-host.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Place, runInProcess } from "./run-command.ts";
 

@@ -1,6 +1,6 @@
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { createPlace, runInProcess } from "./run-command.ts";
 
 const agent = (fields: string) => `---\nname: finder\ndescription: Finds.\n${fields}\n---\nFINDER PROMPT\n`;

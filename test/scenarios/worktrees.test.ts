@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createSampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import { describe, expect, test } from "vitest";
-import { createSampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
 import { projectRoot } from "../project-files.ts";
 
 function git(directory: string, ...words: readonly string[]): string {

@@ -1,11 +1,11 @@
-import { findMemory } from "../../src/context/load-memory.ts";
 import {
   type AgentDefinition,
   type AgentScope,
   agentScopes,
-} from "../../src/definitions/agent-definition.ts";
-import { parseAgentDefinition } from "../../src/definitions/parse-agent-definition.ts";
-import { createPaths } from "../../src/settings/paths.ts";
+} from "@retinue/config/agents/agent-definition.ts";
+import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
+import { findMemory } from "@retinue/config/instructions/load-memory.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
 import type { Fields, Roots } from "./security-case.ts";
 
 /** A definition as its file would be read: every field of the case is in the frontmatter. */

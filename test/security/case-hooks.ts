@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { SourcedHookRule } from "../../src/hooks/hook-rule.ts";
-import { createHookRunner, type HookRunner } from "../../src/hooks/hook-runner.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
+import type { SourcedHookRule } from "@retinue/config/hooks/hook-rule.ts";
+import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
+import { createHookRunner, type HookRunner } from "@retinue/core/hooks/hook-runner.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf } from "./case-settings.ts";
 import { type Fields, isFields, type Roots, type ScopeRules, type SecurityCase } from "./security-case.ts";
 

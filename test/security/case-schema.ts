@@ -1,6 +1,6 @@
-import { definitionKeys } from "../../src/definitions/definition-keys.ts";
-import { permissionModes } from "../../src/permissions/permission-policy.ts";
-import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
+import { definitionKeys } from "@retinue/config/agents/definition-keys.ts";
+import { readSettings, type SettingsScope } from "@retinue/config/settings/settings.ts";
+import { permissionModes } from "@retinue/gate/permission-policy.ts";
 import { asSettings, fieldsOf } from "./case-settings.ts";
 import {
   anything,

@@ -1,8 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readSettings } from "../../src/settings/settings.ts";
-import { type MergedSettings, mergeSettings, type SettingsLayer } from "../../src/settings/settings-layer.ts";
-import { createTrustStore } from "../../src/settings/trust-store.ts";
+import { readSettings } from "@retinue/config/settings/settings.ts";
+import {
+  type MergedSettings,
+  mergeSettings,
+  type SettingsLayer,
+} from "@retinue/config/settings/settings-layer.ts";
+import { createTrustStore } from "@retinue/config/settings/trust-store.ts";
 import { type Fields, isFields, type Roots, type ScopeRules, type SecurityCase } from "./security-case.ts";
 
 /** One settings file of a case. */

@@ -1,4 +1,4 @@
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { startInProcess } from "../start-in-process.ts";
 import { isTrusted, texts, trustStore } from "./case-settings.ts";
 import { writeCaseSettings } from "./run-case-session.ts";

@@ -1,6 +1,6 @@
-import { readSettings, settingsScopes } from "../../src/settings/settings.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
-import { commandEnvironment } from "../../src/tools/command/command-environment.ts";
+import { readSettings, settingsScopes } from "@retinue/config/settings/settings.ts";
+import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
+import { commandEnvironment } from "@retinue/gate/command-environment.ts";
 import { fieldsOf, isTrusted } from "./case-settings.ts";
 import { type Fields, NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 

@@ -1,7 +1,7 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { HookFunction } from "../../src/hooks/run-handler.ts";
-import type { ScriptedCall } from "../../src/testing/script.ts";
+import type { HookFunction } from "@retinue/core/hooks/run-handler.ts";
+import type { ScriptedCall } from "@retinue/testing/script.ts";
 import { fieldsOf } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import {

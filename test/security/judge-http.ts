@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { listenHttp } from "../../src/apps/mcp-server/listen-http.ts";
+import { listenHttp } from "@retinue/hosts/mcp-server/listen-http.ts";
 import { fieldsOf } from "./case-settings.ts";
 import type { Answer, Fields, SecurityCase } from "./security-case.ts";
 

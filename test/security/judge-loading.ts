@@ -1,15 +1,15 @@
 import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { loadMemory } from "../../src/context/load-memory.ts";
-import { createRegistry } from "../../src/definitions/agent-definition.ts";
-import { parseAgentDefinition } from "../../src/definitions/parse-agent-definition.ts";
-import { matchSubject } from "../../src/hooks/match-subject.ts";
-import { isAgentId } from "../../src/journal/session-files.ts";
-import { createMayLoad } from "../../src/permissions/may-load.ts";
-import { parseRule } from "../../src/permissions/rules/parse-rule.ts";
-import { createPaths } from "../../src/settings/paths.ts";
-import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
+import { createRegistry } from "@retinue/config/agents/agent-definition.ts";
+import { parseAgentDefinition } from "@retinue/config/agents/parse-agent-definition.ts";
+import { matchSubject } from "@retinue/config/hooks/match-subject.ts";
+import { loadMemory } from "@retinue/config/instructions/load-memory.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
+import { readSettings, type SettingsScope } from "@retinue/config/settings/settings.ts";
+import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
+import { isAgentId } from "@retinue/core/journal/session-files.ts";
+import { createMayLoad } from "@retinue/gate/may-load.ts";
+import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { agentScopeOf, caseAgent } from "./case-agent.ts";
 import {
   caseFiles,

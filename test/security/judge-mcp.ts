@@ -1,15 +1,15 @@
-import { mcpDefinitionHash } from "../../src/mcp/mcp-definition-hash.ts";
-import { readServer } from "../../src/mcp/mcp-server-config.ts";
-import type { McpScope } from "../../src/mcp/mcp-transport.ts";
-import { refuseAddress } from "../../src/mcp/read-transport.ts";
-import { findSameSpelling, refuseServerName } from "../../src/mcp/refuse-server-name.ts";
+import { mcpDefinitionHash } from "@retinue/config/mcp/mcp-definition-hash.ts";
+import { readServer } from "@retinue/config/mcp/mcp-server-config.ts";
+import type { McpScope } from "@retinue/config/mcp/mcp-transport.ts";
+import { refuseAddress } from "@retinue/config/mcp/read-transport.ts";
+import { findSameSpelling, refuseServerName } from "@retinue/config/mcp/refuse-server-name.ts";
 import {
   chooseMcpServers,
   type McpEntry,
   readApprovalSettings,
-} from "../../src/settings/choose-mcp-servers.ts";
-import { readMcpPolicy } from "../../src/settings/load-mcp-entries.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
+} from "@retinue/config/settings/choose-mcp-servers.ts";
+import { readMcpPolicy } from "@retinue/config/settings/load-mcp-entries.ts";
+import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
 import { caseFiles, fieldsOf, isTrusted, layerOf, texts } from "./case-settings.ts";
 import { type Answer, type Fields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";
 

@@ -1,9 +1,9 @@
-import { textOf } from "../../src/conversation/message.ts";
-import type { RunEnding } from "../../src/conversation/run-event.ts";
-import { noUsage } from "../../src/conversation/usage.ts";
-import { foldTask, startedTask } from "../../src/tasks/drive-task.ts";
-import { endNotice } from "../../src/tasks/end-notice.ts";
-import { resultText } from "../../src/tasks/result-text.ts";
+import { textOf } from "@retinue/core/conversation/message.ts";
+import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
+import { noUsage } from "@retinue/core/conversation/usage.ts";
+import { foldTask, startedTask } from "@retinue/core/tasks/drive-task.ts";
+import { endNotice } from "@retinue/core/tasks/end-notice.ts";
+import { resultText } from "@retinue/core/tasks/result-text.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import {
   firstText,

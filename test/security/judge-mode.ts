@@ -1,8 +1,8 @@
-import { childMode } from "../../src/permissions/build-policy.ts";
-import { type PermissionMode, parsePermissionMode } from "../../src/permissions/permission-policy.ts";
-import { decideMode } from "../../src/planning/plan-session.ts";
-import { readSettings } from "../../src/settings/settings.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
+import { readSettings } from "@retinue/config/settings/settings.ts";
+import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
+import { decideMode } from "@retinue/core/planning/plan-session.ts";
+import { childMode } from "@retinue/gate/build-policy.ts";
+import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
 import { caseAgent } from "./case-agent.ts";
 import { caseFiles, isTrusted, layerOf, mergeCaseSettings } from "./case-settings.ts";
 import type { Answer, Roots, ScopeRules, SecurityCase } from "./security-case.ts";

@@ -1,7 +1,7 @@
 import { lstat, mkdir, readFile, rm, stat, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { sessionFiles } from "../../src/journal/session-files.ts";
-import { openAgentOutput } from "../../src/tasks/open-agent-output.ts";
+import { sessionFiles } from "@retinue/core/journal/session-files.ts";
+import { openAgentOutput } from "@retinue/core/tasks/open-agent-output.ts";
 import { fieldsOf } from "./case-settings.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import { firstText, NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";

@@ -1,5 +1,5 @@
-import { harmlessLines } from "../../src/apps/shared/strip-control-characters.ts";
-import { terminalText } from "../../src/apps/shared/terminal-text.ts";
+import { harmlessLines } from "@retinue/hosts/shared/strip-control-characters.ts";
+import { terminalText } from "@retinue/hosts/shared/terminal-text.ts";
 import { firstText, NotHonoured, type SecurityCase, textFields, type Verdict } from "./security-case.ts";
 
 /** Fields that hold what a person is shown besides what somebody says. */

@@ -1,8 +1,12 @@
 import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { runProcess } from "../../src/foundation/run-process.ts";
-import { createSandbox, readSandboxSettings, type SandboxSettings } from "../../src/tools/sandbox/sandbox.ts";
-import { createSandboxRuntime } from "../../src/tools/sandbox/sandbox-runtime.ts";
+import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import {
+  createSandbox,
+  readSandboxSettings,
+  type SandboxSettings,
+} from "@retinue/core/tools/sandbox/sandbox.ts";
+import { createSandboxRuntime } from "@retinue/core/tools/sandbox/sandbox-runtime.ts";
 import { fieldsOf, mergeCaseSettings, sandboxSettings } from "./case-settings.ts";
 import { NotHonoured, type Roots, type SecurityCase, type Verdict } from "./security-case.ts";
 

@@ -1,5 +1,5 @@
+import { defineTool } from "@retinue/core/tools/tool.ts";
 import * as z from "zod";
-import { defineTool } from "../../src/tools/tool.ts";
 import { operate } from "./fixture.ts";
 import { runCaseSession, writeCaseSettings } from "./run-case-session.ts";
 import {

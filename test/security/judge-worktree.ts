@@ -1,10 +1,10 @@
 import { realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { readSettings, type SettingsScope } from "../../src/settings/settings.ts";
-import { mergeSettings } from "../../src/settings/settings-layer.ts";
-import { makeWorktree } from "../../src/tasks/worktree/make-worktree.ts";
-import { readWorktreeSettings } from "../../src/tasks/worktree/read-worktree-settings.ts";
-import { contains, planWorktree } from "../../src/tasks/worktree/worktree-plan.ts";
+import { readSettings, type SettingsScope } from "@retinue/config/settings/settings.ts";
+import { mergeSettings } from "@retinue/config/settings/settings-layer.ts";
+import { makeWorktree } from "@retinue/core/tasks/worktree/make-worktree.ts";
+import { readWorktreeSettings } from "@retinue/core/tasks/worktree/read-worktree-settings.ts";
+import { contains, planWorktree } from "@retinue/core/tasks/worktree/worktree-plan.ts";
 import { caseFiles, isTrusted, layerOf } from "./case-settings.ts";
 import {
   type Fields,

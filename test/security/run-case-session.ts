@@ -1,11 +1,11 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { ModelRequest } from "../../src/model/model.ts";
-import { parsePermissionMode } from "../../src/permissions/permission-policy.ts";
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
-import type { RuntimeOptions, SessionOptions } from "../../src/runtime/options/runtime-options.ts";
-import type { ScriptedCall } from "../../src/testing/script.ts";
-import { createScriptedModel } from "../../src/testing/scripted-model.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
+import type { RuntimeOptions, SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import { parsePermissionMode } from "@retinue/gate/permission-policy.ts";
+import type { ScriptedCall } from "@retinue/testing/script.ts";
+import { createScriptedModel } from "@retinue/testing/scripted-model.ts";
 import { caseFiles, texts, trustStore, writeTrustedRoots } from "./case-settings.ts";
 import { type Fields, isFields, NotHonoured, type Roots, type SecurityCase } from "./security-case.ts";
 

@@ -2,15 +2,15 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { takeOwnerLock } from "@retinue/base/storage/owner-lock.ts";
+import { createInspectionSource } from "@retinue/core/inspection/inspection-source.ts";
+import { collectExport } from "@retinue/core/kernel/live/collect-export.ts";
+import { createLiveText, liveFiles } from "@retinue/core/kernel/live/live-text.ts";
+import { withTeam } from "@retinue/core/kernel/teams/mail-of-team.ts";
+import { openTeamStore } from "@retinue/core/teams/team-store.ts";
+import { exportPage, loadPage } from "@retinue/hosts/studio/export-page.ts";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { exportPage, loadPage } from "../../src/apps/studio/export-page.ts";
-import { createInspectionSource } from "../../src/inspection/inspection-source.ts";
-import { collectExport } from "../../src/runtime/live/collect-export.ts";
-import { createLiveText, liveFiles } from "../../src/runtime/live/live-text.ts";
-import { withTeam } from "../../src/runtime/teams/mail-of-team.ts";
-import { takeOwnerLock } from "../../src/storage/owner-lock.ts";
-import { openTeamStore } from "../../src/teams/team-store.ts";
 import {
   ending,
   launchBrowser,

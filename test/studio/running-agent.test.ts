@@ -1,8 +1,8 @@
+import type { SessionUpdate } from "@retinue/core/kernel/live/session-update.ts";
+import { startStudio } from "@retinue/hosts/studio/start-studio.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { createParser } from "eventsource-parser";
 import { expect, onTestFinished, test } from "vitest";
-import { startStudio } from "../../src/apps/studio/start-studio.ts";
-import type { SessionUpdate } from "../../src/runtime/live/session-update.ts";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createPlace, runCommand } from "../scenarios/run-command.ts";
 
 const token = "0123456789abcdef0123";

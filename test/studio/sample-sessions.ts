@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type SessionFiles, sessionFiles } from "@retinue/core/journal/session-files.ts";
+import { openInboxFiles } from "@retinue/core/kernel/approvals/inbox-files.ts";
+import { openTeamStore, type TeamPlaces } from "@retinue/core/teams/team-store.ts";
+import { digestOf } from "@retinue/gate/grants/approval-record.ts";
+import { type Studio, startStudio } from "@retinue/hosts/studio/start-studio.ts";
 import { type Browser, chromium } from "playwright-core";
-import { type Studio, startStudio } from "../../src/apps/studio/start-studio.ts";
-import { type SessionFiles, sessionFiles } from "../../src/journal/session-files.ts";
-import { digestOf } from "../../src/permissions/grants/approval-record.ts";
-import { openInboxFiles } from "../../src/runtime/approvals/inbox-files.ts";
-import { openTeamStore, type TeamPlaces } from "../../src/teams/team-store.ts";
 
 /** Sessions on disk, a studio that serves them, and a browser: for tests, screenshots and figures. */
 

@@ -1,13 +1,13 @@
 import { readFile } from "node:fs/promises";
 import { metrics, trace } from "@opentelemetry/api";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   readTelemetrySettings,
   readTraceParent,
   writeTraceParent,
-} from "../../src/runtime/telemetry/telemetry-settings.ts";
-import { createSampleRuntime, type SampleRuntime } from "../../src/testing/sample-runtime.ts";
-import type { Step } from "../../src/testing/script.ts";
+} from "@retinue/core/kernel/telemetry/telemetry-settings.ts";
+import { createSampleRuntime, type SampleRuntime } from "@retinue/testing/sample-runtime.ts";
+import type { Step } from "@retinue/testing/script.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { call } from "../replay/scenarios.ts";
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from "./otlp-receiver.ts";
 

@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { ScriptedStep } from "@retinue/testing/script.ts";
 import { expect, test } from "vitest";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ScriptedStep } from "../../src/testing/script.ts";
 import { afterGuard, keys, openConversation, userTexts } from "./pty-stage.ts";
 
 const agentCall = (description: string, prompt: string, more: object = {}) => ({

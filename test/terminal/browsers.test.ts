@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { expect, onTestFinished, test } from "vitest";
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
 import { createPlace, runCommand } from "../scenarios/run-command.ts";
 import { keys, openPty } from "./pty-stage.ts";
 

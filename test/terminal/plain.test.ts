@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { ScriptedStep } from "@retinue/testing/script.ts";
 import { expect, test } from "vitest";
-import type { ScriptedStep } from "../../src/testing/script.ts";
 import { afterGuard, keys, openConversation } from "./pty-stage.ts";
 
 test("with --plain the conversation is lines alone, and questions are answered by name [CLI-4]", async () => {

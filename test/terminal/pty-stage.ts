@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { spawn } from "@lydell/node-pty";
-import xterm from "@xterm/headless";
-import { onTestFinished } from "vitest";
 import {
   type FakeProvider,
   type FakeProviderOptions,
   startFakeProvider,
-} from "../../src/testing/fake-provider.ts";
+} from "@retinue/testing/fake-provider.ts";
+import xterm from "@xterm/headless";
+import { onTestFinished } from "vitest";
 import { projectRoot } from "../project-files.ts";
 import { createPlace, type Place } from "../scenarios/run-command.ts";
 

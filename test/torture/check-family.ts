@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { Message } from "../../src/conversation/message.ts";
-import { rebuildConversation } from "../../src/journal/rebuild-conversation.ts";
+import type { Message } from "@retinue/core/conversation/message.ts";
+import { rebuildConversation } from "@retinue/core/journal/rebuild-conversation.ts";
 import { checkConversation } from "./check-session.ts";
 import { childCount, childOfConversation, childPlan } from "./children-script.ts";
 import { listTranscripts, readTranscript } from "./kept-files.ts";

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import type { JsonRecord } from "../../src/foundation/json-record.ts";
+import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
 
 /** The events that hooks were about to hear of a child, in order. */
 export function marksOf(records: readonly JsonRecord[]): readonly string[] {

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Message } from "../../src/conversation/message.ts";
-import { loadSession } from "../../src/journal/session-choices.ts";
-import { findAnthropicFlaw } from "../../src/testing/anthropic-wire.ts";
+import type { Message } from "@retinue/core/conversation/message.ts";
+import { loadSession } from "@retinue/core/journal/session-choices.ts";
+import { findAnthropicFlaw } from "@retinue/testing/anthropic-wire.ts";
 import { callIdsOf, deedOf, doneDeeds, plan, resultsOf } from "./torture-script.ts";
 
 export interface SessionState {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isRecord } from "../../src/foundation/json-record.ts";
-import { rebuildConversation } from "../../src/journal/rebuild-conversation.ts";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { rebuildConversation } from "@retinue/core/journal/rebuild-conversation.ts";
 import { type FamilyMember, memberOf } from "./check-family.ts";
 import { checkConversation } from "./check-session.ts";
 import { childCount } from "./children-script.ts";

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { isRecord, type JsonRecord } from "../../src/foundation/json-record.ts";
-import { sessionFiles } from "../../src/journal/session-files.ts";
-import { createPaths } from "../../src/settings/paths.ts";
-import { deliveredMail } from "../../src/teams/mailbox.ts";
-import { leadName } from "../../src/teams/team-config.ts";
-import { loadMailHistory, openTeamStore, type TeamStore } from "../../src/teams/team-store.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
+import { sessionFiles } from "@retinue/core/journal/session-files.ts";
+import { deliveredMail } from "@retinue/core/teams/mailbox.ts";
+import { leadName } from "@retinue/core/teams/team-config.ts";
+import { loadMailHistory, openTeamStore, type TeamStore } from "@retinue/core/teams/team-store.ts";
 import { readTranscript } from "./kept-files.ts";
 import type { TeamSize } from "./team-script.ts";
 

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createPaths } from "../../src/settings/paths.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
 import { checkSession } from "./check-session.ts";
 import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import type { TortureProvider } from "./torture-provider.ts";

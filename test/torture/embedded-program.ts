@@ -1,5 +1,5 @@
 /** A program that embeds the library: it must outlive whatever its agents run into. Started by descriptors.ts. */
-import { createRuntime } from "../../src/runtime/create-runtime.ts";
+import { createRuntime } from "@retinue/core/kernel/create-runtime.ts";
 
 let beats = 0;
 const heart = setInterval(() => {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { isRecord, type JsonRecord } from "../../src/foundation/json-record.ts";
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 
 /** The transcripts of a session and its children, as files. */
 export function listTranscripts(main: string): readonly string[] {

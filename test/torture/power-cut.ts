@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { createPaths } from "../../src/settings/paths.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
 import { listTranscripts } from "./kept-files.ts";
 import { createPowerCutDisk, type PowerCutDisk } from "./power-cut-disk.ts";
 import { type RunningProgram, startProgram } from "./start-program.ts";

@@ -1,5 +1,5 @@
 /** The fake provider of the torture in a process of its own, which outlives every kill. Started by torture-provider.ts. */
-import { startFakeProvider } from "../../src/testing/fake-provider.ts";
+import { startFakeProvider } from "@retinue/testing/fake-provider.ts";
 import { answerFamily } from "./children-script.ts";
 import { answerStorm } from "./storm-script.ts";
 import { answerTeam } from "./team-script.ts";

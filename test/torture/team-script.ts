@@ -1,6 +1,6 @@
-import type { Message, ToolResultBlock } from "../../src/conversation/message.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ScriptedCall, StepAnswer } from "../../src/testing/script.ts";
+import type { Message, ToolResultBlock } from "@retinue/core/conversation/message.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { ScriptedCall, StepAnswer } from "@retinue/testing/script.ts";
 import { resultsOf } from "./torture-script.ts";
 
 export interface TeamSize {

@@ -2,8 +2,8 @@
  * `node team-worker.ts WORK TEAMS TASKS NAME COUNT`: one member of a team in a process of its own. `claim` claims tasks until
  * none is left and prints each that it holds; `send` puts so many messages into the inbox of `ada`.
  */
-import { claimableTasks } from "../../src/teams/board.ts";
-import { openTeamStore } from "../../src/teams/team-store.ts";
+import { claimableTasks } from "@retinue/core/teams/board.ts";
+import { openTeamStore } from "@retinue/core/teams/team-store.ts";
 
 const [work, teams = "", tasks = "", name = "", count = "0"] = process.argv.slice(2);
 const store = openTeamStore({ teams, tasks }, "squad");

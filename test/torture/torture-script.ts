@@ -1,6 +1,6 @@
-import { type Message, type ToolResultBlock, toolCallsOf } from "../../src/conversation/message.ts";
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { ScriptedCall, StepAnswer } from "../../src/testing/script.ts";
+import { type Message, type ToolResultBlock, toolCallsOf } from "@retinue/core/conversation/message.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { ScriptedCall, StepAnswer } from "@retinue/testing/script.ts";
 
 /** One deed of the run. It counts as done when a call of it has a result that is no error. */
 export interface Deed {

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { createPaths } from "../../src/settings/paths.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
 import { checkFamily, checkFinished, type FamilyPlace, type FamilyState } from "./check-family.ts";
 import { checkHooks, type HookCount, openMark } from "./check-hooks.ts";
 import { createKeeper, listLeftovers, listTranscripts, newestOf } from "./kept-files.ts";

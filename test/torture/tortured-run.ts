@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { createPaths } from "../../src/settings/paths.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
 import { type CheckedPlace, checkSession, type SessionState } from "./check-session.ts";
 import { growth, type RunningProgram, startProgram } from "./start-program.ts";
 import { tearLastLine } from "./tear-last-line.ts";

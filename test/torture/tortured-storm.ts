@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { createPaths } from "../../src/settings/paths.ts";
-import { findInterrupted } from "../../src/tasks/find-interrupted.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
+import { findInterrupted } from "@retinue/core/tasks/find-interrupted.ts";
 import { checkStorm, checkStormOver, endingOf, type StormPlace, type StormState } from "./check-storm.ts";
 import { createKeeper, listTranscripts } from "./kept-files.ts";
 import { findMarked, isAlive, type MarkedProcess, markVariable } from "./marked-processes.ts";

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { createPaths } from "../../src/settings/paths.ts";
+import { createPaths } from "@retinue/config/settings/paths.ts";
 import { checkTeam, openTeamOf, type TeamCount, type TeamPlace } from "./check-team.ts";
 import { findMarked, markVariable } from "./marked-processes.ts";
 import { startProgram } from "./start-program.ts";

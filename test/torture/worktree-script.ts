@@ -1,5 +1,5 @@
-import type { ModelRequest } from "../../src/model/model.ts";
-import type { StepAnswer } from "../../src/testing/script.ts";
+import type { ModelRequest } from "@retinue/core/models/model.ts";
+import type { StepAnswer } from "@retinue/testing/script.ts";
 import { childOfConversation, knownChildren } from "./children-script.ts";
 
 /** How many children with a worktree of their own are started. */

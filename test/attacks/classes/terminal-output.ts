@@ -1,4 +1,4 @@
-import type { Step } from "../../../src/testing/script.ts";
+import type { Step } from "@retinue/testing/script.ts";
 import type { Attack, AttackClass } from "../attack.ts";
 
 const sequences: readonly (readonly [id: string, text: string, title: string])[] = [

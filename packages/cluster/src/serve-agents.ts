@@ -1,0 +1,103 @@
+// @io
+
+import { sleep } from "@retinue/base/foundation/abortable.ts";
+import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
+import { version } from "@retinue/base/foundation/version.ts";
+import { activateAgent } from "./activate-agent.ts";
+import type { AgentProgram } from "./agent-program.ts";
+import { createReconciler } from "./reconcile-agents.ts";
+import { isStore, type ServeOptions, type Store, type Worker } from "./store.ts";
+import { createWorkerHealth, type WorkerHealthOptions } from "./worker-health.ts";
+
+export interface ServeAgentsOptions extends Omit<ServeOptions, "ailment"> {
+  /** Queues this worker serves besides the one for everybody. */
+  readonly queues?: readonly string[] | undefined;
+  /** The machine's own name, for agents that are pinned to it. */
+  readonly machine?: string | undefined;
+  /** Recorded with each claim. */
+  readonly codeVersion?: string | undefined;
+  /**
+   * Finds out what is wrong with this machine, at the start and after an error; undefined where nothing is. While there is something,
+   * the worker takes no agents.
+   */
+  readonly probe?: WorkerHealthOptions["probe"] | undefined;
+  /** How long an agent waits after its first failure, twice as long after each further one; 1000 when absent. */
+  readonly pauseMs?: number | undefined;
+}
+
+export const serveShape = checks.shape(
+  {
+    slots: checks.count,
+    has: checks.texts,
+    queues: checks.texts,
+    machine: checks.filled,
+    codeVersion: checks.filled,
+    onError: checks.call,
+    probe: checks.call,
+    pauseMs: checks.anything,
+  },
+  ["slots"],
+);
+
+/** Makes this process a worker that runs agents by a program. */
+export async function serveAgents(
+  store: Store,
+  program: AgentProgram,
+  options: ServeAgentsOptions,
+): Promise<Worker> {
+  checkArgument("The first argument of serveAgents()", isStore, store);
+  checkArgument("The second argument of serveAgents()", checks.call, program);
+  checkArgument("The third argument of serveAgents()", serveShape, options);
+  const { queues = [], machine, has = [], pauseMs, codeVersion = version } = options;
+  const probe = options.probe ?? (async () => undefined);
+  const pinned = machine === undefined ? [] : [machineNeed(machine)];
+  const all = [...has, ...queues.map(queueNeed), ...pinned];
+  const onError = options.onError ?? (() => undefined);
+  const health = createWorkerHealth({ probe, say: (text) => onError(new Error(text)) });
+  await health.check();
+  const worker = await store.engine.serve(
+    (activation) =>
+      activateAgent(store, activation, { program, version: codeVersion, has: all, health, pauseMs }),
+    { ...options, has: all, ailment: () => health.ailment },
+  );
+  const stopping = new AbortController();
+  const reconciling = keepReconciling(store, onError, stopping.signal);
+  const drain = async (graceMs?: number): Promise<void> => {
+    stopping.abort();
+    await reconciling;
+    await worker.drain(graceMs);
+    health[Symbol.dispose]();
+  };
+  return { id: worker.id, drain, [Symbol.asyncDispose]: () => drain() };
+}
+
+/** Between the two looks at the start, and between all others. */
+const soonMs = 3_000;
+const reconcileMs = 30_000;
+
+/** Looks for agents that everybody takes for working and no one runs. */
+async function keepReconciling(
+  store: Store,
+  onError: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const reconciler = createReconciler(store);
+  for (let looks = 0; !signal.aborted; looks += 1) {
+    try {
+      for (const agent of await reconciler.run())
+        onError(new Error(`${agent} had work and was not scheduled; it is now.`));
+    } catch (error) {
+      if (!signal.aborted) onError(error);
+    }
+    const pause = looks === 0 ? soonMs : reconcileMs * (0.75 + Math.random() / 2);
+    await sleep(pause, signal).catch(() => undefined);
+  }
+}
+
+export function queueNeed(queue: string): string {
+  return `queue:${queue}`;
+}
+
+export function machineNeed(machine: string): string {
+  return `machine:${machine}`;
+}

@@ -1,0 +1,234 @@
+// @io
+
+import { planWithin } from "@retinue/core/kernel/plan-within.ts";
+import { treeLimitsOf } from "@retinue/core/planning/limit-plan.ts";
+import type { ChildPlan } from "@retinue/core/planning/plan-run.ts";
+import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import {
+  type AcceptedRight,
+  acceptableRights,
+  narrowDefinition,
+} from "@retinue/core/planning/within-own-rights.ts";
+import { resultText } from "@retinue/core/tasks/result-text.ts";
+import type { ApprovalAnswer } from "@retinue/gate/approver.ts";
+import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+import type { AgentProgram, ProgramOutcome } from "../agent-program.ts";
+import type { Message } from "../agent-records.ts";
+import { openWorkspace } from "../workspace/open-workspace.ts";
+import { refuseWorkspace } from "../workspace/refuse-workspace.ts";
+import { createStoreExecutor } from "./create-store-executor.ts";
+import {
+  type PlannedChild,
+  readPlanAgents,
+  readTravellingPlan,
+  type SessionPlan,
+  type TravellingOptions,
+} from "./session-plan.ts";
+import {
+  type Question,
+  readSessionMessage,
+  readSessionProgress,
+  type SessionProgress,
+} from "./session-progress.ts";
+import {
+  endingOf,
+  type Prompt,
+  parkedFor,
+  parkedForChildren,
+  publishOpened,
+  runEndingOf,
+  runInRuntime,
+  type SessionProgramOptions,
+  type SessionWork,
+} from "./session-work.ts";
+import { inWorkspace, withinWorker } from "./within-worker.ts";
+
+/** Runs sessions and plans of children as agents of a store. Only this file and `session-work.ts` know the runtime. */
+export function createSessionProgram(options: SessionProgramOptions): AgentProgram {
+  return async (context) => {
+    const plan = readTravellingPlan(context.plan);
+    await context.receive();
+    const progress = readSessionProgress(await context.readHistory(), plan.type);
+    const prompt = nextPrompt(firstPrompt(plan), progress);
+    if (prompt === undefined) return restingOutcome(progress);
+    await refuseWorkspace(plan.workspace, options.folders ?? []);
+    const workspace = await openWorkspace({
+      plan: plan.workspace,
+      agent: context.agent,
+      saved: progress.workspace,
+      root: options.workspaces,
+      environment: options.runtime.env ?? process.env,
+      signal: context.signal,
+      confirm: context.confirm,
+    });
+    const accepts = acceptedOf(options, context.agent);
+    const work: SessionWork = { options, context, progress, workspace, prompt, accepts };
+    try {
+      return await (plan.type === "session" ? runSession(plan, work) : runChild(plan, work));
+    } finally {
+      await workspace.close();
+    }
+  };
+}
+
+function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcome> {
+  const { sessionId, agents, remoteChildren, partialMessages, approvals, workspace } = plan;
+  const { accepts } = work;
+  const decided = plan.plan === undefined ? undefined : inWorkspace(plan.plan, workspace, work.workspace);
+  const { options, ...wish } = withinAccepted(plan.options, decided, accepts);
+  const definitions = agents === undefined ? [] : readPlanAgents(agents);
+  const narrowed = definitions.map((definition) => narrowDefinition(definition, undefined, accepts));
+  const cut = [...wish.cut, ...narrowed.flatMap((one) => one.cut)];
+  return runInRuntime(work, {
+    sessionId,
+    wrapPlan(own) {
+      const wanted = decided ?? { ...own, policy: { ...own.policy, mode: wish.mode ?? own.policy.mode } };
+      const made = withinWorker(wanted, own, accepts);
+      const all = { ...made, notes: [...new Set([...made.notes, ...cut])] };
+      sayCut(
+        work,
+        all.notes.filter((note) => !wanted.notes.includes(note) && !own.notes.includes(note)),
+      );
+      return all;
+    },
+    ...(partialMessages === true ? { partialMessages } : {}),
+    ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
+    ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
+    maxBudgetUsd: options.maxBudgetUsd,
+    ...(agents === undefined ? {} : { agents: narrowed.map(({ value }) => value) }),
+    async start(runtime, signal) {
+      const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
+      const session = await runtime.open({ ...options, ...own, takeOver });
+      publishOpened(work.context, session);
+      return session.stream(work.prompt.text, signal);
+    },
+  });
+}
+
+/** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
+function withinAccepted(
+  given: TravellingOptions,
+  decided: RunPlan | undefined,
+  accepts: readonly AcceptedRight[],
+): { readonly options: TravellingOptions; readonly mode?: PermissionMode; readonly cut: readonly string[] } {
+  const { permissionMode, skipPermissions, allowedTools = [], ...rest } = given;
+  // The mode was decided with the plan; whether it is allowed here is decided here.
+  const mode = decided?.policy.mode ?? (skipPermissions === true ? "bypassPermissions" : permissionMode);
+  const takesMode = mode !== undefined && accepts.includes(mode === "bypassPermissions" ? "bypass" : "mode");
+  const takesRules = accepts.includes("rules");
+  return {
+    options: {
+      ...rest,
+      ...(takesMode ? { permissionMode: mode } : {}),
+      ...(takesRules && allowedTools.length > 0 ? { allowedTools } : {}),
+    },
+    ...(mode === undefined ? {} : { mode }),
+    // With a plan they are among its rules, and said there.
+    cut:
+      takesRules || decided !== undefined || allowedTools.length === 0
+        ? []
+        : [`Allow rules of the plan do not count here: ${allowedTools.join(", ")}.`],
+  };
+}
+
+/** What was asked for and does not hold on this worker is said to its operator as well. */
+function sayCut({ options, context }: SessionWork, notes: readonly string[]): void {
+  if (notes.length === 0) return;
+  const advice = "`--accept-rights` says what a worker accepts of plans.";
+  options.runtime.onWarning?.(`${context.agent}: ${notes.join(" ")} ${advice}`);
+}
+
+/** The plan of a child, decided elsewhere, as `retinue run-plan` carries it out. */
+function runChild({ sessionId, plan, workspace }: PlannedChild, work: SessionWork): Promise<ProgramOutcome> {
+  const tree = treeLimitsOf(plan);
+  return runInRuntime(work, {
+    sessionId,
+    maxBudgetUsd: tree.usd,
+    async start(runtime, signal) {
+      const session = await runtime.open({ sessionId, childrenOnly: true, limits: { tree }, takeOver });
+      const placed = inWorkspace(plan, workspace, work.workspace);
+      const narrowed = await planWithin(withPrompt(placed, work), session, work.accepts);
+      sayCut(
+        work,
+        narrowed.notes.filter((note) => !placed.notes.includes(note)),
+      );
+      const handle = session.runPlan({ ...narrowed, sessionId });
+      // Not as if somebody had stopped the agent itself: another worker continues it.
+      const close = (): void => void session.close().catch(() => undefined);
+      if (signal.aborted) close();
+      else signal.addEventListener("abort", close, { once: true });
+      return handle.events;
+    },
+  });
+}
+
+/** Who runs an agent is decided by its log, so files that another worker of this machine holds, frozen perhaps, are taken. */
+const takeOver = true;
+
+function withPrompt(plan: ChildPlan, { progress, prompt }: SessionWork): ChildPlan {
+  if (!progress.hasTranscript) return plan;
+  return { ...plan, task: { ...plan.task, resumed: true, prompt: prompt.text } };
+}
+
+/**
+ * A worker that is kept to folders serves other people, so it accepts nothing wider unless its operator says so. One that works in
+ * every folder a plan names serves those who share its store, and takes their plans as they are.
+ */
+function acceptedOf(
+  { accepts, folders = [] }: SessionProgramOptions,
+  agent: string,
+): readonly AcceptedRight[] {
+  if (accepts === undefined) return folders.length === 0 ? acceptableRights : [];
+  return typeof accepts === "function" ? accepts(agent) : accepts;
+}
+
+function firstPrompt(plan: SessionPlan | PlannedChild): string {
+  return plan.type === "session" ? plan.prompt : plan.plan.task.prompt;
+}
+
+/** The next prompt of the agent; undefined when it has to wait. */
+function nextPrompt(first: string, progress: SessionProgress): Prompt | undefined {
+  const { hasBegun, hasTranscript, isRunning, openQuestion, answers, waiting, results, children } = progress;
+  if (!hasBegun || (isRunning && !hasTranscript)) return { text: first, entry: { type: "prompted" } };
+  if (isRunning) {
+    const answer = openQuestion === undefined ? undefined : answers.get(openQuestion.id);
+    if (openQuestion !== undefined && answer === undefined) return undefined;
+    return { text: openQuestion === undefined ? continueText : answeredText(openQuestion, answer) };
+  }
+  const [message] = waiting;
+  if (message === undefined && results.length > 0 && children.length === 0) return resultsPrompt(results);
+  const said = message === undefined ? undefined : readSessionMessage(message.body);
+  if (message === undefined || said?.type !== "prompt") return undefined;
+  return { text: said.prompt, entry: { type: "prompted", message: message.id } };
+}
+
+/** What the children have handed in, as data, each with one line of facts. */
+function resultsPrompt(results: readonly Message[]): Prompt {
+  const texts = results.flatMap(({ body }) => {
+    const said = readSessionMessage(body);
+    if (said?.type !== "child-ended") return [];
+    const agentId = said.agent.slice(said.agent.lastIndexOf("/") + 1);
+    const text = resultText({ agentId, description: agentId, ending: runEndingOf(said) });
+    return [`The agent ${agentId} that worked elsewhere has ended:\n\n${text}`];
+  });
+  return {
+    text: texts.join("\n\n"),
+    entry: { type: "prompted", results: results.map(({ id }) => id) },
+  };
+}
+
+const continueText =
+  "The process that ran you has ended and another one has taken over. Calls that were under way are reported as interrupted; files may be back at the state of your last finished turn. Check what was done where it matters, then continue.";
+
+function answeredText({ tool }: Question, answer: ApprovalAnswer | undefined): string {
+  if (answer?.type === "allow")
+    return `You waited for a person to decide about your call of ${tool}. It was allowed: make the same call again now, then continue.`;
+  const said = answer?.message === undefined ? "" : ` The person says: ${JSON.stringify(answer.message)}.`;
+  return `You waited for a person to decide about your call of ${tool}. It was refused.${said} Continue without it.`;
+}
+
+function restingOutcome({ isRunning, openQuestion, lastEnding, children }: SessionProgress): ProgramOutcome {
+  if (isRunning && openQuestion !== undefined) return parkedFor(openQuestion);
+  if (children.length > 0) return parkedForChildren(children);
+  return { type: "ended", ending: endingOf(lastEnding) };
+}

@@ -1,0 +1,320 @@
+// @io
+
+import { dirname, join, resolve } from "node:path";
+import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
+import { type Footprint, keepReading } from "@retinue/base/foundation/footprint.ts";
+import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
+import { formatRule, type PermissionRule, parseRule } from "@retinue/gate/rules/parse-rule.ts";
+import { discoverPluginAgents } from "../plugins/discover-plugin-agents.ts";
+import { discoverPlugins } from "../plugins/discover-plugins.ts";
+import { type Plugin, pluginAgentId } from "../plugins/plugin.ts";
+import {
+  findForeignWriters,
+  type LoadedSettings,
+  loadSettings,
+  unsafeManagedDiagnostic,
+} from "../settings/load-settings.ts";
+import { createPaths, type Paths } from "../settings/paths.ts";
+import { findRepositoryRoot, findUntrustedFolders, realFolder } from "../settings/trust-store.ts";
+import {
+  type AgentDefinition,
+  type AgentDenial,
+  type AgentRegistry,
+  createRegistry,
+} from "./agent-definition.ts";
+import { builtinAgents, type GuideFacts } from "./builtin/builtin-agents.ts";
+import {
+  type AgentFileLoader,
+  type AgentPlace,
+  createAgentFileLoader,
+  type LoadedAgents,
+} from "./find-agent-files.ts";
+
+export interface DiscoverOptions {
+  readonly cwd: string;
+  readonly home: string;
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly platform?: NodeJS.Platform | undefined;
+  /** Definitions of this session, from `--agents` or from a program. */
+  readonly agents?: readonly AgentDefinition[] | undefined;
+  readonly pluginDirectories?: readonly string[] | undefined;
+  readonly additionalDirectories?: readonly string[] | undefined;
+  /** Which of a person's files count; the organisation's always do. All, when absent. */
+  readonly settingSources?: readonly ("user" | "project" | "local")[] | undefined;
+  /** JSON, or the path of a file, that counts like a settings file of this session. */
+  readonly settings?: string | undefined;
+  /** Rules such as `Task(Explore)` that hide agents from this session. */
+  readonly disallowedTools?: readonly string[] | undefined;
+  readonly trusted?: boolean | undefined;
+  /** Where the organisation's files are, when not in the system's place. */
+  readonly managedDirectory?: string | undefined;
+  /** What else the guide among the built-in agents should know of the user; asked when that agent is started. */
+  readonly guide?:
+    | ((
+        found: Pick<DiscoveredAgents, "paths" | "settings" | "plugins">,
+      ) => Promise<Partial<Pick<GuideFacts, "skills" | "mcpServers">>>)
+    | undefined;
+}
+
+export interface DiscoveredAgents {
+  readonly registry: AgentRegistry;
+  readonly diagnostics: readonly Diagnostic[];
+  readonly files: readonly string[];
+  readonly settings: LoadedSettings;
+  readonly plugins: readonly Plugin[];
+  readonly places: readonly AgentPlace[];
+  readonly paths: Paths;
+}
+
+/** Agents that are looked up again at each use, so that a changed file or a new registration counts immediately. */
+export interface AgentCatalog {
+  read(): Promise<DiscoveredAgents>;
+  /** Adds a session definition, or replaces the one of the same name. */
+  register(definition: AgentDefinition): void;
+  unregister(name: string): void;
+}
+
+const discoverShape = checks.shape(
+  {
+    cwd: checks.filled,
+    home: checks.filled,
+    environment: checks.variables,
+    agents: checks.listOf(checks.thing, "agents"),
+    pluginDirectories: checks.texts,
+    additionalDirectories: checks.texts,
+    settingSources: checks.texts,
+    settings: checks.text,
+    disallowedTools: checks.texts,
+  },
+  ["cwd", "home"],
+);
+
+/** Reads every place that can define agents, once. */
+export async function discoverAgents(options: DiscoverOptions): Promise<DiscoveredAgents> {
+  checkArgument("The options of discoverAgents()", discoverShape, options);
+  return createAgentCatalog(options).read();
+}
+
+/** What was found is kept until a file, a folder or a registration is different; `now` is the clock of the file system. */
+export function createAgentCatalog(options: DiscoverOptions, now: () => number = Date.now): AgentCatalog {
+  checkArgument("The options of createAgentCatalog()", discoverShape, options);
+  const loader = createAgentFileLoader();
+  const session = new Map((options.agents ?? []).map((definition) => [definition.name, definition]));
+  // Children that are spawned together need not each read the same files.
+  const { read, forget } = keepReading(
+    (footprint) => findAgents(options, { agents: [...session.values()], footprint, loader }),
+    now,
+  );
+  return {
+    read,
+    register(definition) {
+      if (session.get(definition.name) === definition) return;
+      session.set(definition.name, definition);
+      forget();
+    },
+    unregister(name) {
+      if (session.delete(name)) forget();
+    },
+  };
+}
+
+interface Search {
+  /** Those of the session. */
+  readonly agents: readonly AgentDefinition[];
+  /** Gets everything that the result depends on. */
+  readonly footprint: Footprint;
+  readonly loader: AgentFileLoader;
+}
+
+async function findAgents(
+  options: DiscoverOptions,
+  { agents, footprint, loader }: Search,
+): Promise<DiscoveredAgents> {
+  const paths = await findPaths(options, footprint);
+  const settings = await readSettings(options, paths, footprint);
+  const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
+    configDirectory: paths.configDirectory,
+    projectDirectory: paths.projectRoot,
+    ...(options.pluginDirectories === undefined
+      ? {}
+      : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+    enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
+    footprint,
+  });
+  const pluginPlaces = await Promise.all(
+    plugins.filter(({ enabled }) => enabled).map((plugin) => placesOfPlugin(plugin, footprint)),
+  );
+  const own = ownPlaces(options, paths);
+  const places = [
+    ...(await withTrust(own, paths, footprint)),
+    ...pluginPlaces.flatMap((found) => found.places),
+  ];
+  const loaded = await withoutForeign(await loader.load(places, footprint), footprint);
+  const definitions = [...agents, ...loaded.definitions];
+  const flags = readFlagRules(options);
+  const registry = createRegistry({
+    definitions: [...definitions, ...builtins(definitions, options, { paths, settings, plugins })],
+    denials: denialsOf([...settings.settings.permissions.deny.map(({ rule }) => rule), ...flags.rules]),
+  });
+  const diagnostics = [
+    ...flags.diagnostics,
+    ...settings.diagnostics,
+    ...pluginDiagnostics,
+    ...pluginPlaces.flatMap((found) => found.diagnostics),
+    ...loaded.diagnostics,
+  ];
+  return { registry, diagnostics, files: loaded.files, settings, plugins, places, paths };
+}
+
+/** Agents of the organisation whose files others can write are no one's word. */
+async function withoutForeign(loaded: LoadedAgents, footprint: Footprint): Promise<LoadedAgents> {
+  const diagnostics: Diagnostic[] = [];
+  const definitions: AgentDefinition[] = [];
+  for (const definition of loaded.definitions) {
+    const { scope, file } = definition.source;
+    const why =
+      scope === "managed" && file !== undefined ? await findForeignWriters(file, { footprint }) : undefined;
+    if (why === undefined || file === undefined) definitions.push(definition);
+    else diagnostics.push(unsafeManagedDiagnostic(file, why, "is not used"));
+  }
+  return { ...loaded, definitions, diagnostics: [...loaded.diagnostics, ...diagnostics] };
+}
+
+async function findPaths(options: DiscoverOptions, footprint: Footprint): Promise<Paths> {
+  const { home, environment = {}, platform = process.platform, managedDirectory } = options;
+  footprint.add([options.cwd], "place");
+  const cwd = await realFolder(options.cwd);
+  footprint.add(
+    foldersUp(cwd).map((folder) => join(folder, ".git")),
+    "kind",
+  );
+  const repositoryRoot = await findRepositoryRoot(cwd);
+  return createPaths({
+    home,
+    cwd,
+    environment,
+    platform,
+    ...(repositoryRoot === undefined ? {} : { repositoryRoot }),
+    ...(managedDirectory === undefined ? {} : { managedDirectory }),
+  });
+}
+
+function foldersUp(folder: string): readonly string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...foldersUp(parent)];
+}
+
+function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footprint): Promise<LoadedSettings> {
+  return loadSettings({
+    paths,
+    footprint,
+    trusted: options.trusted ?? false,
+    ...(options.settingSources === undefined ? {} : { sources: options.settingSources }),
+    ...(options.settings === undefined ? {} : { flagSettings: options.settings }),
+  });
+}
+
+/** Managed, project (nearer first), added directories, user: the order of precedence within each scope. */
+function ownPlaces(options: DiscoverOptions, paths: Paths): AgentPlace[] {
+  const wants = (source: "user" | "project"): boolean => options.settingSources?.includes(source) ?? true;
+  const added = (options.additionalDirectories ?? []).map((folder) =>
+    join(resolve(options.cwd, folder), ".claude", "agents"),
+  );
+  const project = wants("project") ? [...paths.agents.project, ...added] : [];
+  return [
+    { scope: "managed", path: paths.agents.managed },
+    ...project.map((path): AgentPlace => ({ scope: "project", path })),
+    ...(wants("user") ? [{ scope: "user", path: paths.agents.user } as const] : []),
+  ];
+}
+
+/** A folder that was added is judged by its own trust, not by that of the working folder. */
+async function withTrust(
+  places: readonly AgentPlace[],
+  paths: Paths,
+  footprint: Footprint,
+): Promise<readonly AgentPlace[]> {
+  const folderOf = ({ path }: AgentPlace): string => dirname(dirname(path));
+  const added = places.filter(
+    ({ scope, path }) => scope === "project" && !paths.agents.project.includes(path),
+  );
+  if (added.length === 0) return places;
+  const findUntrusted = async () =>
+    JSON.stringify([...(await findUntrustedFolders(added.map(folderOf), paths))]);
+  const untrusted = new Set<string>(JSON.parse(await footprint.ask(findUntrusted)));
+  return places.map((place) =>
+    added.includes(place) && untrusted.has(folderOf(place)) ? { ...place, untrusted: true } : place,
+  );
+}
+
+async function placesOfPlugin(
+  plugin: Plugin,
+  footprint: Footprint,
+): Promise<{ places: AgentPlace[]; diagnostics: readonly Diagnostic[] }> {
+  const { files, diagnostics } = await discoverPluginAgents(plugin, footprint);
+  const places = files.map(
+    ({ file, relativeFile }): AgentPlace => ({
+      scope: "plugin",
+      path: file,
+      plugin: plugin.name,
+      idOf: (_file, name) => pluginAgentId(plugin, relativeFile, name),
+    }),
+  );
+  return { places, diagnostics };
+}
+
+function builtins(
+  definitions: readonly AgentDefinition[],
+  { environment = {}, guide }: DiscoverOptions,
+  found: Pick<DiscoveredAgents, "paths" | "settings" | "plugins">,
+): AgentDefinition[] {
+  const entrypoint = environment["CLAUDE_CODE_ENTRYPOINT"];
+  const isOn = (name: string): boolean => environment[name] === "1" || environment[name] === "true";
+  return builtinAgents({
+    ...(entrypoint === undefined ? {} : { entrypoint }),
+    disableBuiltins: isOn("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS"),
+    disableExplorePlan: isOn("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS"),
+    guide: {
+      agents: definitions,
+      skills: [],
+      mcpServers: [],
+      ...(guide === undefined ? {} : { findMore: () => guide(found) }),
+    },
+  });
+}
+
+/** A deny rule that cannot be understood must not vanish: it is an error of the call. */
+function readFlagRules(options: DiscoverOptions): { rules: PermissionRule[]; diagnostics: Diagnostic[] } {
+  const rules: PermissionRule[] = [];
+  const diagnostics: Diagnostic[] = [];
+  for (const text of options.disallowedTools ?? []) {
+    const reading = parseRule(text, { list: "deny" });
+    if (reading.type === "rule") rules.push(reading.rule);
+    else {
+      const message = `--disallowedTools holds a rule that cannot be understood: ${reading.reason}.`;
+      diagnostics.push({
+        severity: "error",
+        code: "invalid-permission-rule",
+        message,
+        advice: reading.advice,
+      });
+    }
+  }
+  return { rules, diagnostics };
+}
+
+/** The agents that deny rules speak of: `Task(name)`, `Agent(subagent_type:name)`, the whole tool, or all tools. */
+export function denialsOf(rules: readonly PermissionRule[]): AgentDenial[] {
+  return rules.flatMap((rule) => patternsOf(rule).map((pattern) => ({ pattern, rule: formatRule(rule) })));
+}
+
+/** Denying the tool denies every agent; a rule on a field such as `model:opus` is decided per call, not here. */
+function patternsOf({ tool, canonicalTool, specifier }: PermissionRule): readonly string[] {
+  if (specifier.type === "toolGlob")
+    return ["agent", "task"].some((name) => matchesPattern(tool.toLowerCase(), name)) ? ["*"] : [];
+  if (canonicalTool !== "Agent") return [];
+  if (specifier.type === "agent") return specifier.names;
+  if (specifier.type === "parameter" && specifier.name === "subagent_type") return [specifier.value];
+  return specifier.type === "whole" || specifier.type === "text" ? ["*"] : [];
+}

@@ -1,0 +1,201 @@
+import type { DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts";
+import { isRecord, type JsonRecord, kindOf, quote } from "@retinue/base/foundation/json-record.ts";
+import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
+import type { HookHandler, HookHandlerType } from "./hook-rule.ts";
+
+export interface HandlerReading {
+  /** Absent when the handler cannot be run as it was meant. */
+  readonly handler?: HookHandler;
+  readonly issues: readonly Issue[];
+}
+
+const hookHandlerTypes: readonly HookHandlerType[] = ["command", "http", "prompt", "agent", "mcp_tool"];
+
+/** Reads one handler. What decides what runs, or when, must be right; a wrong detail is only left out. */
+export function readHookHandler(value: unknown, path: DocumentPath): HandlerReading {
+  if (!isRecord(value)) return refused(path, `A hook must be an object, but here it is ${kindOf(value)}`);
+  const type = readType(value);
+  if (type === undefined) return refused(path, typeComplaint(value), typeAdvice(value));
+  const broken = brokenField(value, type);
+  if (broken !== undefined) return refused([...path, broken.name], broken.message, broken.advice);
+  return readFields(value, type, path);
+}
+
+const neededFields: Readonly<Record<HookHandlerType, readonly string[]>> = {
+  command: ["command"],
+  http: ["url"],
+  prompt: ["prompt"],
+  agent: ["prompt"],
+  mcp_tool: ["server", "tool"],
+};
+
+/** Without a `type`, the field that only one type has shows which it is. */
+function readType(value: JsonRecord): HookHandlerType | undefined {
+  const written = value["type"];
+  if (written !== undefined && written !== null) return hookHandlerTypes.find((type) => type === written);
+  return inferenceOrder.find((type) => neededFields[type].every((field) => Object.hasOwn(value, field)));
+}
+
+const inferenceOrder: readonly HookHandlerType[] = ["command", "http", "mcp_tool", "prompt"];
+
+function typeComplaint(value: JsonRecord): string {
+  const written = value["type"];
+  return written === undefined || written === null
+    ? "This hook has no type and none of the fields command, url, prompt or server and tool"
+    : `There is no hook type ${quote(written)}`;
+}
+
+function typeAdvice(value: JsonRecord): string {
+  const nearest =
+    typeof value["type"] === "string" ? nearestName(value["type"], hookHandlerTypes) : undefined;
+  return nearest === undefined
+    ? `The types are ${hookHandlerTypes.join(", ")}.`
+    : `Did you mean "${nearest}"?`;
+}
+
+interface BrokenField {
+  readonly name: string;
+  readonly message: string;
+  readonly advice: string;
+}
+
+/** A field without which the hook would run something else, or at another time, than its writer meant. */
+function brokenField(value: JsonRecord, type: HookHandlerType): BrokenField | undefined {
+  const missing = neededFields[type].find((field) => !isText(value[field]));
+  if (missing !== undefined) {
+    const message = Object.hasOwn(value, missing)
+      ? `The field "${missing}" of a ${type} hook must be a text that is not empty, but here it is ${kindOf(value[missing])}`
+      : `A hook of type ${type} needs the field "${missing}"`;
+    return { name: missing, message, advice: `Add "${missing}" with what the hook is to do.` };
+  }
+  const condition = value["if"];
+  if (condition !== undefined && condition !== null && !isText(condition)) {
+    const message = `The field "if" must be one permission rule, but here it is ${kindOf(condition)}`;
+    return { name: "if", message, advice: 'Write a rule, as in "Bash(git *)", or leave "if" out.' };
+  }
+  const args = value["args"];
+  if (type === "command" && args !== undefined && args !== null && !isTextList(args)) {
+    const message = `The field "args" must be a list of texts, but here it is ${kindOf(args)}`;
+    return {
+      name: "args",
+      message,
+      advice: 'Write "args": ["first", "second"], or put the arguments into "command".',
+    };
+  }
+  return undefined;
+}
+
+function refused(path: DocumentPath, complaint: string, advice?: string): HandlerReading {
+  return {
+    issues: [
+      {
+        severity: "warning",
+        code: "hook-handler-invalid",
+        message: `${complaint}; the hook was left out.`,
+        advice: advice ?? 'Write {"type": "command", "command": "…"}.',
+        path,
+      },
+    ],
+  };
+}
+
+type FieldReader = (value: unknown) => unknown;
+
+interface FieldRule {
+  readonly read: FieldReader;
+  readonly expected: string;
+  readonly types?: readonly HookHandlerType[];
+}
+
+const fields: ReadonlyMap<string, FieldRule> = new Map<string, FieldRule>([
+  ["command", { read: textOrNothing, expected: "a text", types: ["command"] }],
+  ["args", { read: textListOrNothing, expected: "a list of texts", types: ["command"] }],
+  ["url", { read: textOrNothing, expected: "a text", types: ["http"] }],
+  ["headers", { read: headersOrNothing, expected: "an object of texts", types: ["http"] }],
+  ["allowedEnvVars", { read: textListOrNothing, expected: "a list of texts", types: ["http"] }],
+  ["prompt", { read: textOrNothing, expected: "a text", types: ["prompt", "agent"] }],
+  ["model", { read: textOrNothing, expected: "a text", types: ["prompt", "agent"] }],
+  ["server", { read: textOrNothing, expected: "a text", types: ["mcp_tool"] }],
+  ["tool", { read: textOrNothing, expected: "a text", types: ["mcp_tool"] }],
+  ["input", { read: recordOrNothing, expected: "an object", types: ["mcp_tool"] }],
+  ["if", { read: textOrNothing, expected: "a text" }],
+  ["timeout", { read: secondsOrNothing, expected: "a number of seconds above 0" }],
+  ["async", { read: flagOrNothing, expected: "true or false", types: ["command"] }],
+  ["asyncRewake", { read: flagOrNothing, expected: "true or false", types: ["command"] }],
+  ["shell", { read: oneOf(["bash", "powershell"]), expected: '"bash" or "powershell"', types: ["command"] }],
+  [
+    "onFailure",
+    { read: oneOf(["continue", "block"]), expected: '"continue" or "block"', types: ["command", "http"] },
+  ],
+  ["statusMessage", { read: textOrNothing, expected: "a text" }],
+  ["once", { read: flagOrNothing, expected: "true or false" }],
+]);
+
+function readFields(value: JsonRecord, type: HookHandlerType, path: DocumentPath): HandlerReading {
+  const issues: Issue[] = [];
+  const entries: [string, unknown][] = [["type", type]];
+  for (const [name, rule] of fields) {
+    if (!Object.hasOwn(value, name) || (value[name] ?? null) === null) continue;
+    if (rule.types !== undefined && !rule.types.includes(type)) continue;
+    const read = rule.read(value[name]);
+    if (read !== undefined) entries.push([name, read]);
+    else issues.push(wrongDetail(name, rule.expected, value[name], [...path, name]));
+  }
+  // Each reader in the table gives the type that HookHandler has for its field.
+  return { handler: Object.fromEntries(entries) as unknown as HookHandler, issues };
+}
+
+function wrongDetail(name: string, expected: string, value: unknown, path: DocumentPath): Issue {
+  return {
+    severity: "warning",
+    code: "hook-field-invalid",
+    message: `The field "${name}" must be ${expected}, but here it is ${quote(value)}; it was left out.`,
+    advice: `Write ${expected}, or remove "${name}".`,
+    path,
+  };
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}
+
+function textOrNothing(value: unknown): string | undefined {
+  return isText(value) ? value : undefined;
+}
+
+function isTextList(value: unknown): value is (string | number)[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === "string" || Number.isFinite(entry));
+}
+
+function textListOrNothing(value: unknown): string[] | undefined {
+  return isTextList(value) ? value.map(String) : undefined;
+}
+
+function recordOrNothing(value: unknown): JsonRecord | undefined {
+  return isRecord(value) ? value : undefined;
+}
+
+function headersOrNothing(value: unknown): Readonly<Record<string, string>> | undefined {
+  if (!isRecord(value)) return undefined;
+  const entries = Object.entries(value).map(
+    ([name, text]) => [name, typeof text === "number" ? String(text) : text] as const,
+  );
+  return entries.every((entry): entry is readonly [string, string] => typeof entry[1] === "string")
+    ? Object.fromEntries(entries)
+    : undefined;
+}
+
+function secondsOrNothing(value: unknown): number | undefined {
+  const seconds = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  return typeof seconds === "number" && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
+}
+
+function flagOrNothing(value: unknown): boolean | undefined {
+  if (value === "true") return true;
+  if (value === "false") return false;
+  return typeof value === "boolean" ? value : undefined;
+}
+
+function oneOf(choices: readonly string[]): FieldReader {
+  return (value) => choices.find((choice) => choice === value);
+}

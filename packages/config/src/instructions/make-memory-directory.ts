@@ -1,0 +1,27 @@
+// @io
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { findRealPath } from "@retinue/base/foundation/find-real-path.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { MemoryPlace } from "./memory-place.ts";
+
+/** Makes an agent's memory directory where there is none. A person's own is for them alone, a local one out of git. */
+export async function makeMemoryDirectory({ scope, directory }: MemoryPlace): Promise<void> {
+  if ((await findRealPath(directory)) !== directory) {
+    throw new RetinueError(
+      "memory-moved",
+      `The memory directory ${directory} leads elsewhere now, so it is not used.`,
+    );
+  }
+  await mkdir(directory, { recursive: true, ...(scope === "user" ? { mode: 0o700 } : {}) });
+  if (scope === "local") await ignoreAll(dirname(directory));
+}
+
+/** The file ignores itself too; one that is there already is somebody's and stays as it is. */
+async function ignoreAll(folder: string): Promise<void> {
+  try {
+    await writeFile(join(folder, ".gitignore"), "*\n", { flag: "wx" });
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+  }
+}

@@ -1,0 +1,348 @@
+// @io
+import { readdir, realpath } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
+import type { Footprint } from "@retinue/base/foundation/footprint.ts";
+import { isDirectory, isFile, loadJson, loadPlugin, type PluginCandidate } from "./load-plugin.ts";
+import {
+  type InstalledPlugin,
+  type Marketplace,
+  type MarketplacePlugin,
+  type PluginId,
+  parsePluginId,
+  readInstalledPlugins,
+  readKnownMarketplaces,
+  readMarketplace,
+} from "./marketplace.ts";
+import { type EnabledPlugins, isSafeName, isWithin, type Plugin, settingFor } from "./plugin.ts";
+
+export interface DiscoverPluginsOptions {
+  /** `~/.claude`, or where it was moved to. */
+  readonly configDirectory: string;
+  /** From `--plugin-dir`, in the order given; absolute. */
+  readonly pluginDirectories?: readonly string[];
+  /** All settings scopes merged. */
+  readonly enabledPlugins?: EnabledPlugins;
+  /** Plugins that were installed for one project count only there. */
+  readonly projectDirectory?: string;
+  /** Gets every path that is looked at. */
+  readonly footprint?: Footprint | undefined;
+}
+
+interface PluginDiscovery {
+  /** Those that win a shared name first; the disabled ones are among them. */
+  readonly plugins: readonly Plugin[];
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** Finds every plugin on disk that settings and flags speak of. Never throws: what is broken becomes a problem. */
+export async function discoverPlugins(options: DiscoverPluginsOptions): Promise<PluginDiscovery> {
+  const { enabledPlugins = {}, footprint } = options;
+  const folders = ["plugins", "skills"].map((name) => join(options.configDirectory, name));
+  footprint?.add([...folders, ...recordFiles.map((name) => join(options.configDirectory, "plugins", name))]);
+  const given = await findGiven(options.pluginDirectories ?? [], footprint);
+  const installed = await findInstalledPlugins({ ...options, enabledPlugins });
+  const candidates = [
+    ...given.candidates,
+    ...installed.candidates,
+    ...(await findInFolder(join(options.configDirectory, "plugins"), "plugins-dir", footprint)),
+    ...(await findInFolder(join(options.configDirectory, "skills"), "skills-dir", footprint)),
+  ];
+  const diagnostics = [...given.diagnostics, ...installed.diagnostics];
+  const plugins: Plugin[] = [];
+  for (const candidate of await withoutRepeats(candidates, footprint)) {
+    const loaded = await loadPlugin(candidate, enabledPlugins, footprint);
+    diagnostics.push(...loaded.diagnostics);
+    const stronger = plugins.find(
+      (plugin) => plugin.origin === "directory" && plugin.name === loaded.plugin.name,
+    );
+    if (stronger === undefined || candidate.origin === "directory") plugins.push(loaded.plugin);
+    else diagnostics.push(shadowed(loaded.plugin, stronger));
+  }
+  return { plugins, diagnostics };
+}
+
+async function findGiven(directories: readonly string[], footprint: Footprint | undefined) {
+  const candidates: PluginCandidate[] = [];
+  const diagnostics: Diagnostic[] = [];
+  for (const directory of directories) {
+    const root = resolve(directory);
+    if (await isDirectory(root, footprint)) candidates.push({ root, origin: "directory" });
+    else diagnostics.push(notADirectory(directory));
+  }
+  return { candidates, diagnostics };
+}
+
+async function findInFolder(
+  folder: string,
+  origin: "plugins-dir" | "skills-dir",
+  footprint: Footprint | undefined,
+): Promise<PluginCandidate[]> {
+  const names = await readdir(folder).catch(() => []);
+  const candidates: PluginCandidate[] = [];
+  for (const name of names.sort()) {
+    if (name.startsWith(".") || (origin === "plugins-dir" && reservedFolders.has(name))) continue;
+    const root = join(folder, name);
+    const hasManifest = await isFile(join(root, ".claude-plugin", "plugin.json"), footprint);
+    if (hasManifest || (await hasMark(root, origin, footprint))) candidates.push({ root, origin });
+  }
+  return candidates;
+}
+
+/** What makes a folder without a manifest a plugin. */
+function hasMark(
+  root: string,
+  origin: "plugins-dir" | "skills-dir",
+  footprint: Footprint | undefined,
+): Promise<boolean> {
+  return isDirectory(join(root, origin === "plugins-dir" ? "agents" : ".claude-plugin"), footprint);
+}
+
+/** The same folder reached in two ways is one plugin; the way that was named first counts. */
+async function withoutRepeats(
+  candidates: readonly PluginCandidate[],
+  footprint: Footprint | undefined,
+): Promise<PluginCandidate[]> {
+  const seen = new Set<string>();
+  const kept: PluginCandidate[] = [];
+  for (const candidate of candidates) {
+    footprint?.add([candidate.root], "place");
+    const real = await realpath(candidate.root).catch(() => candidate.root);
+    // One folder may hold several entries of a marketplace, each with its own parts.
+    const key = candidate.entry === undefined ? real : `${real}\0${candidate.name}`;
+    if (seen.has(key) || seen.has(real)) continue;
+    seen.add(key);
+    kept.push(candidate);
+  }
+  return kept;
+}
+
+function shadowed(plugin: Plugin, stronger: Plugin): Diagnostic {
+  return {
+    severity: "note",
+    code: "plugin-shadowed",
+    file: plugin.root,
+    message: `The plugin "${plugin.name}" here is not used, because --plugin-dir names one of the same name at ${stronger.root}.`,
+  };
+}
+
+function notADirectory(directory: string): Diagnostic {
+  return {
+    severity: "error",
+    code: "plugin-directory-missing",
+    file: directory,
+    message: "--plugin-dir names this place, but there is no folder here.",
+    advice: "Give the folder that holds the plugin's `agents` or `.claude-plugin`.",
+  };
+}
+
+/** Folders under `plugins` that the plugin manager keeps for itself. */
+const reservedFolders: ReadonlySet<string> = new Set([
+  "cache",
+  "data",
+  "marketplaces",
+  "node_modules",
+  "npm-cache",
+  "repos",
+]);
+
+interface FindInstalledOptions {
+  readonly configDirectory: string;
+  readonly enabledPlugins: EnabledPlugins;
+  readonly projectDirectory?: string;
+  readonly footprint?: Footprint | undefined;
+}
+
+/** Finds the folders of plugins that install records name, and of those that settings enable without a record. */
+async function findInstalledPlugins(
+  options: FindInstalledOptions,
+): Promise<{ candidates: PluginCandidate[]; diagnostics: Diagnostic[] }> {
+  const folder = join(options.configDirectory, "plugins");
+  const records = await loadRecords(folder);
+  const diagnostics = [...records.diagnostics];
+  const marketplaces = await createMarketplaceFinder(folder, diagnostics, options.footprint);
+  const candidates: PluginCandidate[] = [];
+  const wanted = new Map<string, InstalledPlugin>();
+  for (const record of records.installed) {
+    const key = keyOf(record.id);
+    if (appliesHere(record, options) && !wanted.has(key)) wanted.set(key, record);
+  }
+  for (const [key, setting] of Object.entries(options.enabledPlugins)) {
+    const id = parsePluginId(key);
+    const isBuiltinPlace = id !== undefined && placesWithoutRecords.has(id.marketplace);
+    if (id === undefined || isBuiltinPlace || setting === false || wanted.has(key)) continue;
+    if (settingFor([key], options.enabledPlugins) === true) wanted.set(key, { id });
+  }
+  for (const [key, record] of wanted) {
+    const candidate = await locate(record, { folder, marketplaces, footprint: options.footprint });
+    if (candidate !== undefined) candidates.push(candidate);
+    else if (settingFor([key], options.enabledPlugins) !== false) diagnostics.push(notFound(key, folder));
+  }
+  return { candidates, diagnostics };
+}
+
+/** What the plugin manager keeps in the folder of plugins. */
+const recordFiles = [
+  "installed_plugins.json",
+  "installed_plugins_v2.json",
+  "known_marketplaces.json",
+] as const;
+
+async function loadRecords(folder: string) {
+  const diagnostics: Diagnostic[] = [];
+  for (const name of recordFiles.slice(0, 2)) {
+    const loaded = await loadJson(join(folder, name), readInstalledPlugins);
+    diagnostics.push(...loaded.diagnostics);
+    if (loaded.value !== undefined) return { installed: loaded.value.installed, diagnostics };
+  }
+  return { installed: [], diagnostics };
+}
+
+/** A plugin installed for one project counts in that project, and wherever settings ask for it by name. */
+function appliesHere(record: InstalledPlugin, options: FindInstalledOptions): boolean {
+  const { projectPath } = record;
+  if (projectPath === undefined) return true;
+  if (settingFor([keyOf(record.id)], options.enabledPlugins) === true) return true;
+  return options.projectDirectory !== undefined && isWithin(projectPath, options.projectDirectory);
+}
+
+/** The recorded folder, else the cache, else the marketplace that lists the plugin. */
+async function locate(
+  record: InstalledPlugin,
+  {
+    folder,
+    marketplaces,
+    footprint,
+  }: {
+    readonly folder: string;
+    readonly marketplaces: MarketplaceFinder;
+    readonly footprint: Footprint | undefined;
+  },
+): Promise<PluginCandidate | undefined> {
+  const { name, marketplace } = record.id;
+  const entry = await marketplaces.find(record.id);
+  const known = { origin: "installed", name, marketplace } as const;
+  const spoken = entry === undefined ? known : { ...known, entry: entry.plugin };
+  if (record.installPath !== undefined) {
+    const root = resolve(folder, record.installPath);
+    if (await isDirectory(root, footprint)) return { ...spoken, root };
+  }
+  const cached = await findCached(record, folder, footprint);
+  if (cached !== undefined) return { ...spoken, root: cached };
+  return entry?.root === undefined ? undefined : { ...spoken, root: entry.root };
+}
+
+async function findCached(
+  { id, version }: InstalledPlugin,
+  folder: string,
+  footprint: Footprint | undefined,
+): Promise<string | undefined> {
+  if (!isSafeName(id.marketplace) || !isSafeName(id.name)) return undefined;
+  const home = join(folder, "cache", id.marketplace, id.name);
+  footprint?.add([home]);
+  const names = (await readdir(home).catch(() => [])).filter((name) => !name.startsWith("."));
+  const newest = names.sort(byVersion()).at(-1);
+  const chosen = version !== undefined && names.includes(version) ? version : newest;
+  if (chosen === undefined) return undefined;
+  const root = join(home, chosen);
+  return (await isDirectory(root, footprint)) ? root : undefined;
+}
+
+function keyOf({ name, marketplace }: PluginId): string {
+  return `${name}@${marketplace}`;
+}
+
+function notFound(key: string, folder: string): Diagnostic {
+  return {
+    severity: "warning",
+    code: "plugin-not-found",
+    file: folder,
+    message: `The plugin "${key.slice(0, 200)}" is installed or enabled, but its folder was not found.`,
+    advice: `Install it again, or set enabledPlugins["${key.slice(0, 200)}"] to false.`,
+  };
+}
+
+/** Made on use: a collator at the top of the module would cost every start eight milliseconds. */
+const byVersion = (): ((a: string, b: string) => number) =>
+  new Intl.Collator("en", { numeric: true }).compare;
+
+/** Not marketplaces: plugins of these places are found by looking into their folders. */
+const placesWithoutRecords: ReadonlySet<string> = new Set(["inline", "builtin", "skills-dir", "plugins-dir"]);
+
+interface MarketplaceFinder {
+  /** The entry of a plugin, with its folder where the marketplace itself holds the plugin. */
+  find(id: PluginId): Promise<{ plugin: MarketplacePlugin; root?: string } | undefined>;
+}
+
+/** Looks plugins up in the marketplaces on this machine; each one is read once, and its problems reported once. */
+async function createMarketplaceFinder(
+  folder: string,
+  diagnostics: Diagnostic[],
+  footprint: Footprint | undefined,
+): Promise<MarketplaceFinder> {
+  const file = join(folder, recordFiles[2]);
+  const readPlaces = (value: unknown) => ({ places: readKnownMarketplaces(value), issues: [] });
+  const known = await loadJson(file, readPlaces);
+  diagnostics.push(...known.diagnostics);
+  const opened = new Map<string, OpenMarketplace | undefined>();
+  return {
+    async find({ name, marketplace }) {
+      if (!opened.has(marketplace)) {
+        const places = (known.value?.places.get(marketplace) ?? []).map((place) => resolve(folder, place));
+        const usual = isSafeName(marketplace) ? [join(folder, "marketplaces", marketplace)] : [];
+        opened.set(marketplace, await openMarketplace([...places, ...usual], diagnostics, footprint));
+      }
+      const open = opened.get(marketplace);
+      const plugin = open?.marketplace.plugins.find((entry) => entry.name === name);
+      if (open === undefined || plugin === undefined) return undefined;
+      const root = await findRoot(open.root, plugin.places, footprint);
+      return { plugin, ...(root === undefined ? {} : { root }) };
+    },
+  };
+}
+
+interface OpenMarketplace {
+  readonly root: string;
+  readonly marketplace: Marketplace;
+}
+
+async function openMarketplace(
+  places: readonly string[],
+  diagnostics: Diagnostic[],
+  footprint: Footprint | undefined,
+): Promise<OpenMarketplace | undefined> {
+  for (const place of places) {
+    const isDocument = await isFile(place, footprint);
+    const file = isDocument ? place : join(place, ".claude-plugin", "marketplace.json");
+    footprint?.add([file]);
+    const loaded = await loadJson(file, readMarketplace);
+    // The entries of plugins no one installed are their author's business.
+    diagnostics.push(...loaded.diagnostics.filter(({ severity }) => severity === "error"));
+    const marketplace = loaded.value?.marketplace;
+    if (marketplace !== undefined) return { root: isDocument ? rootOfFile(file) : place, marketplace };
+  }
+  return undefined;
+}
+
+function rootOfFile(file: string): string {
+  const folder = dirname(file);
+  return folder.endsWith(".claude-plugin") ? dirname(folder) : folder;
+}
+
+/** The first place that is a folder of the marketplace; a link out of it is none. */
+async function findRoot(
+  root: string,
+  places: readonly string[],
+  footprint: Footprint | undefined,
+): Promise<string | undefined> {
+  footprint?.add([root], "place");
+  const home = await realpath(root).catch(() => undefined);
+  if (home === undefined) return undefined;
+  for (const place of places) {
+    const path = join(root, place);
+    footprint?.add([path], "place");
+    const real = await realpath(path).catch(() => undefined);
+    if (real !== undefined && isWithin(home, real) && (await isDirectory(path, footprint))) return path;
+  }
+  return undefined;
+}

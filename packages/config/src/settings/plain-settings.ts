@@ -1,0 +1,190 @@
+import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
+import { type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { durabilities } from "@retinue/base/storage/durability.ts";
+import {
+  approvals,
+  choice,
+  disable,
+  enabledObject,
+  flag,
+  flagOrTextList,
+  integer,
+  numberBetween,
+  object,
+  objectList,
+  text,
+  textList,
+  textOrNumber,
+  type ValueReader,
+} from "./read-environment.ts";
+
+/** The settings that are read one by one; permissions, hooks and env have readers of their own. */
+const plainReaders = {
+  agent: text,
+  allowManagedHooksOnly: flag,
+  allowManagedMcpServersOnly: flag,
+  allowManagedPermissionRulesOnly: flag,
+  allowedHttpHookUrls: textList,
+  allowedMcpServers: objectList,
+  alwaysThinkingEnabled: flag,
+  apiKeyHelper: text,
+  approvals,
+  autoCompactEnabled: flag,
+  autoCompactWindow: integer(1),
+  autoMemoryDirectory: text,
+  autoMemoryEnabled: flag,
+  availableModels: textList,
+  availableModelsMatch: text,
+  bashOutputMaxChars: integer(1),
+  claudeMd: text,
+  claudeMdExcludes: textList,
+  cleanupPeriodDays: integer(0),
+  deniedMcpServers: objectList,
+  deniedModels: textList,
+  disableAllHooks: flag,
+  disableAutoMode: disable,
+  disableBundledSkills: flag,
+  disableSkillShellExecution: flag,
+  disabledMcpjsonServers: textList,
+  durability: choice(...durabilities),
+  effortLevel: textOrNumber,
+  enableAllProjectMcpServers: flag,
+  enabledMcpjsonServers: textList,
+  enabledPlugins: object,
+  extraKnownMarketplaces: object,
+  fallbackModel: textList,
+  httpHookAllowedEnvVars: textList,
+  includeGitInstructions: flag,
+  language: text,
+  limits: object,
+  managedMcpServers: object,
+  maxEffortLevel: textOrNumber,
+  mcpServers: object,
+  model: text,
+  modelOverrides: object,
+  outputStyle: text,
+  pluginConfigs: object,
+  promptCacheTtl: choice("5m", "1h"),
+  resumeInterruptedAgents: flag,
+  sandbox: enabledObject,
+  skillListingBudgetFraction: numberBetween(0, 1),
+  skillListingMaxDescChars: integer(1),
+  skillOverrides: object,
+  statusLine: object,
+  strictPluginOnlyCustomization: flagOrTextList,
+  subagentPromptCacheTtl: choice("5m", "1h"),
+  subagentStatusLine: object,
+  teammateMode: choice("in-process", "process", "auto", "tmux", "iterm2"),
+  teams: enabledObject,
+  worktree: object,
+} as const satisfies Readonly<Record<string, ValueReader<unknown>>>;
+
+export type PlainKey = keyof typeof plainReaders;
+
+export type PlainSettings = {
+  readonly [Key in PlainKey]?: (typeof plainReaders)[Key] extends ValueReader<infer Value> ? Value : never;
+};
+
+/** Keys that only an organisation's own file may set. */
+const managedOnlyKeys: ReadonlySet<string> = new Set<PlainKey>([
+  "allowManagedHooksOnly",
+  "allowManagedMcpServersOnly",
+  "allowManagedPermissionRulesOnly",
+  "claudeMd",
+  "managedMcpServers",
+]);
+
+/** Keys that only take something away: one that cannot be read leaves open what should be closed. */
+export const restrictingPlainKeys: ReadonlySet<string> = new Set<PlainKey>([
+  "deniedMcpServers",
+  "deniedModels",
+  "disableAutoMode",
+  "disabledMcpjsonServers",
+  "sandbox",
+]);
+
+/** Keys that are read and checked but change nothing yet. Each use of one is a diagnostic; docs/settings.md lists them. */
+export const keysWithoutEffect: ReadonlySet<string> = new Set<PlainKey>([
+  "alwaysThinkingEnabled",
+  "autoMemoryDirectory",
+  "availableModelsMatch",
+  "disableBundledSkills",
+  "effortLevel",
+  "extraKnownMarketplaces",
+  "fallbackModel",
+  "includeGitInstructions",
+  "language",
+  "maxEffortLevel",
+  "outputStyle",
+  "promptCacheTtl",
+  "statusLine",
+  "subagentPromptCacheTtl",
+  "subagentStatusLine",
+]);
+
+/** Reported for a setting that somebody wrote and that changes nothing. */
+export function withoutEffect(path: readonly string[]): Issue {
+  return {
+    severity: "note",
+    code: "setting-without-effect",
+    message: `The setting "${path.join(".")}" is not supported yet and has no effect.`,
+    path,
+  };
+}
+
+export function isPlainKey(key: string): key is PlainKey {
+  return Object.hasOwn(plainReaders, key);
+}
+
+export function readPlainSettings(
+  value: JsonRecord,
+  isManaged: boolean,
+): {
+  readonly settings: PlainSettings;
+  readonly issues: readonly Issue[];
+  readonly broken: readonly string[];
+} {
+  const entries: [string, unknown][] = [];
+  const issues: Issue[] = [];
+  const broken: string[] = [];
+  for (const [key, reader] of Object.entries<ValueReader<unknown>>(plainReaders)) {
+    if (!Object.hasOwn(value, key) || value[key] === null) continue;
+    const read = reader.read(value[key]);
+    if (read === undefined && restrictingPlainKeys.has(key)) {
+      issues.push({ ...wrongValue(key, reader.expected, value[key]), severity: "error" });
+      broken.push(key);
+    } else if (read === undefined) issues.push(wrongValue(key, reader.expected, value[key]));
+    else if (managedOnlyKeys.has(key) && !isManaged) issues.push(managedOnly(key));
+    else {
+      entries.push([key, read]);
+      if (keysWithoutEffect.has(key)) issues.push(withoutEffect([key]));
+    }
+  }
+  // Each value comes from the reader that gives PlainSettings the type of its key.
+  return { settings: Object.fromEntries(entries) as PlainSettings, issues, broken };
+}
+
+export function wrongValue(
+  key: string,
+  expected: string,
+  value: unknown,
+  path: readonly string[] = [key],
+): Issue {
+  return {
+    severity: "warning",
+    code: "wrong-setting-value",
+    message: `The setting "${path.join(".")}" must be ${expected}, but here it is ${quote(value)}; it was not used.`,
+    advice: `Write ${expected}, or remove "${key}".`,
+    path,
+  };
+}
+
+function managedOnly(key: string): Issue {
+  return {
+    severity: "warning",
+    code: "managed-only-setting",
+    message: `The setting "${key}" counts only in an organisation's managed settings; it was not used.`,
+    advice: `Remove "${key}" from this file.`,
+    path: [key],
+  };
+}

@@ -1,0 +1,248 @@
+import type { Issue } from "@retinue/base/foundation/diagnostic.ts";
+import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+
+/** Reads one value tolerantly: undefined means it is not what was expected. */
+export interface ValueReader<T> {
+  readonly expected: string;
+  readonly read: (value: unknown) => T | undefined;
+}
+
+export const flag: ValueReader<boolean> = {
+  expected: "true or false",
+  read: (value) => {
+    if (value === "true") return true;
+    if (value === "false") return false;
+    return typeof value === "boolean" ? value : undefined;
+  },
+};
+
+export const text: ValueReader<string> = {
+  expected: "a text that is not empty",
+  read: (value) => (typeof value === "string" && value.trim() !== "" ? value : undefined),
+};
+
+/** A single text is taken for a list of one. */
+export const textList: ValueReader<readonly string[]> = {
+  expected: "a list of texts",
+  read: (value) => {
+    if (typeof value === "string") return [value];
+    return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value : undefined;
+  },
+};
+
+export const object: ValueReader<JsonRecord> = {
+  expected: "an object",
+  read: (value) => (isRecord(value) ? value : undefined),
+};
+
+export const objectList: ValueReader<readonly JsonRecord[]> = {
+  expected: "a list of objects",
+  read: (value) => (Array.isArray(value) && value.every(isRecord) ? value : undefined),
+};
+
+export const flagOrTextList: ValueReader<boolean | readonly string[]> = {
+  expected: "true, false or a list of texts",
+  read: (value) => (typeof value === "string" ? undefined : (flag.read(value) ?? textList.read(value))),
+};
+
+export const textOrNumber: ValueReader<string | number> = {
+  expected: "a text or a number",
+  read: (value) => text.read(value) ?? (typeof value === "number" ? value : undefined),
+};
+
+export function integer(least: number, most = Number.MAX_SAFE_INTEGER): ValueReader<number> {
+  const limit = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  return {
+    expected: `a whole number ${limit}`,
+    read: (value) => {
+      const number = typeof value === "string" && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
+      return typeof number === "number" && Number.isSafeInteger(number) && number >= least && number <= most
+        ? number
+        : undefined;
+    },
+  };
+}
+
+export function numberBetween(least: number, most: number): ValueReader<number> {
+  return {
+    expected: `a number from ${least} to ${most}`,
+    read: (value) => {
+      const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+      return typeof number === "number" && number >= least && number <= most ? number : undefined;
+    },
+  };
+}
+
+/** `"disable"` is the documented word; the one that writes true means the same. */
+export const disable: ValueReader<"disable"> = {
+  expected: '"disable"',
+  read: (value) => (flag.read(value) === true || value === "disable" ? "disable" : undefined),
+};
+
+/** A flag means an object with nothing but `enabled`. */
+export const enabledObject: ValueReader<JsonRecord> = {
+  expected: "an object",
+  read: (value) => {
+    const enabled = flag.read(value);
+    return enabled === undefined ? object.read(value) : { enabled };
+  },
+};
+
+export function choice<const T extends string>(...choices: readonly T[]): ValueReader<T> {
+  return {
+    expected: choices.map((each) => `"${each}"`).join(" or "),
+    read: (value) => choices.find((each) => each === value),
+  };
+}
+
+/** What happens to calls that no one can be asked about. */
+export interface ApprovalsValue {
+  readonly mode: "refuse" | "inbox";
+  readonly webhook?: {
+    readonly url: string;
+    /** The environment variable with the key for signatures. */
+    readonly secretEnv: string;
+  };
+}
+
+/** A mode, or an object with a mode and a webhook. */
+export const approvals: ValueReader<ApprovalsValue> = {
+  expected:
+    '"refuse", "inbox", or {"mode": "inbox", "webhook": {"url": "https://…", "secretEnv": "VARIABLE"}}; http only to this machine',
+  read(value) {
+    if (value === "refuse" || value === "inbox") return { mode: value };
+    if (!isRecord(value)) return undefined;
+    const { mode = "inbox", webhook, ...others } = value;
+    if ((mode !== "refuse" && mode !== "inbox") || Object.keys(others).length > 0) return undefined;
+    if (webhook === undefined) return { mode };
+    if (!isRecord(webhook)) return undefined;
+    const { url, secretEnv, ...more } = webhook;
+    const isWhole = isWebhookUrl(url) && typeof secretEnv === "string" && /^\w+$/.test(secretEnv);
+    return isWhole && Object.keys(more).length === 0 ? { mode, webhook: { url, secretEnv } } : undefined;
+  },
+};
+
+function isWebhookUrl(value: unknown): value is string {
+  if (typeof value !== "string" || !URL.canParse(value)) return false;
+  const { protocol, hostname } = new URL(value);
+  if (protocol === "https:") return true;
+  return protocol === "http:" && ["localhost", "127.0.0.1", "[::1]"].includes(hostname);
+}
+
+/** As people set variables: `1`, `true`, `yes`, `on` and their opposites. */
+const toggle: ValueReader<boolean> = {
+  expected: "1 or 0",
+  read: (value) => {
+    const word = typeof value === "string" ? value.trim().toLowerCase() : "";
+    if (["1", "true", "yes", "on"].includes(word)) return true;
+    return ["0", "false", "no", "off"].includes(word) ? false : undefined;
+  },
+};
+
+const percent: ValueReader<number> = {
+  expected: "a percentage above 0 and up to 100",
+  read: (value) => {
+    const bare = typeof value === "string" ? value.trim().replace(/%$/, "") : value;
+    const number = numberBetween(0, 100).read(bare);
+    return number === 0 ? undefined : number;
+  },
+};
+
+const milliseconds = integer(0);
+const count = integer(1);
+
+/** The variables this product obeys: the option's name, the variable, and how it is read. */
+const variables = {
+  apiKey: ["ANTHROPIC_API_KEY", text],
+  authToken: ["ANTHROPIC_AUTH_TOKEN", text],
+  baseUrl: ["ANTHROPIC_BASE_URL", text],
+  model: ["ANTHROPIC_MODEL", text],
+  defaultModel: ["ANTHROPIC_DEFAULT_MODEL", text],
+  opusModel: ["ANTHROPIC_DEFAULT_OPUS_MODEL", text],
+  sonnetModel: ["ANTHROPIC_DEFAULT_SONNET_MODEL", text],
+  haikuModel: ["ANTHROPIC_DEFAULT_HAIKU_MODEL", text],
+  fableModel: ["ANTHROPIC_DEFAULT_FABLE_MODEL", text],
+  customHeaders: ["ANTHROPIC_CUSTOM_HEADERS", text],
+  entrypoint: ["CLAUDE_CODE_ENTRYPOINT", text],
+  subagentModel: ["CLAUDE_CODE_SUBAGENT_MODEL", text],
+  subagentModelForced: ["CLAUDE_CODE_SUBAGENT_MODEL_FORCE", toggle],
+  maxConcurrentSubagents: ["CLAUDE_CODE_MAX_CONCURRENT_SUBAGENTS", count],
+  maxToolUseConcurrency: ["CLAUDE_CODE_MAX_TOOL_USE_CONCURRENCY", count],
+  backgroundTasksDisabled: ["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", toggle],
+  autoBackgroundTasks: ["CLAUDE_AUTO_BACKGROUND_TASKS", toggle],
+  agentStallTimeoutMs: ["CLAUDE_ASYNC_AGENT_STALL_TIMEOUT_MS", milliseconds],
+  printBackgroundWaitMs: ["CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", milliseconds],
+  explorePlanAgentsDisabled: ["CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS", toggle],
+  builtinAgentsDisabled: ["CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS", toggle],
+  forkSubagent: ["CLAUDE_CODE_FORK_SUBAGENT", toggle],
+  forwardSubagentText: ["CLAUDE_CODE_FORWARD_SUBAGENT_TEXT", toggle],
+  subagentPromptCacheTtl: ["CLAUDE_CODE_SUBAGENT_PROMPT_CACHE_TTL", choice("auto", "5m", "1h")],
+  autoCompactPercent: ["CLAUDE_AUTOCOMPACT_PCT_OVERRIDE", percent],
+  autoCompactWindow: ["CLAUDE_CODE_AUTO_COMPACT_WINDOW", integer(100_000, 1_000_000)],
+  autoCompactDisabled: ["DISABLE_AUTO_COMPACT", toggle],
+  compactDisabled: ["DISABLE_COMPACT", toggle],
+  autoMemoryDisabled: ["CLAUDE_CODE_DISABLE_AUTO_MEMORY", toggle],
+  claudeMdDisabled: ["CLAUDE_CODE_DISABLE_CLAUDE_MDS", toggle],
+  additionalDirectoriesClaudeMd: ["CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD", toggle],
+  tasksEnabled: ["CLAUDE_CODE_ENABLE_TASKS", toggle],
+  taskListId: ["CLAUDE_CODE_TASK_LIST_ID", text],
+  agentTeams: ["CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", toggle],
+  teamTeardownTimeoutMs: ["CLAUDE_CODE_TEAM_TEARDOWN_PARK_TIMEOUT_MS", milliseconds],
+  stopHookBlockCap: ["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP", integer(0)],
+  sessionEndHooksTimeoutMs: ["CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS", milliseconds],
+  temporaryDirectory: ["CLAUDE_CODE_TMPDIR", text],
+  maxRetries: ["CLAUDE_CODE_MAX_RETRIES", integer(0, 15)],
+  bashDefaultTimeoutMs: ["BASH_DEFAULT_TIMEOUT_MS", count],
+  bashMaxTimeoutMs: ["BASH_MAX_TIMEOUT_MS", count],
+  bashMaxOutputLength: ["BASH_MAX_OUTPUT_LENGTH", count],
+  mcpTimeoutMs: ["MCP_TIMEOUT", count],
+  mcpToolTimeoutMs: ["MCP_TOOL_TIMEOUT", count],
+  maxMcpOutputTokens: ["MAX_MCP_OUTPUT_TOKENS", count],
+  maxStructuredOutputRetries: ["MAX_STRUCTURED_OUTPUT_RETRIES", integer(0)],
+  promptHistorySkipped: ["CLAUDE_CODE_SKIP_PROMPT_HISTORY", toggle],
+  bareMode: ["CLAUDE_CODE_SIMPLE", toggle],
+  safeMode: ["CLAUDE_CODE_SAFE_MODE", toggle],
+  localModels: ["RETINUE_LOCAL_MODELS", toggle],
+} as const satisfies Readonly<Record<string, readonly [string, ValueReader<unknown>]>>;
+
+/** What the variables that steer this product say. */
+export type EnvironmentOptions = {
+  readonly [Option in keyof typeof variables]?: (typeof variables)[Option] extends readonly [
+    string,
+    ValueReader<infer Value>,
+  ]
+    ? Value
+    : never;
+};
+
+interface EnvironmentReading {
+  readonly options: EnvironmentOptions;
+  readonly issues: readonly Issue[];
+}
+
+/** Reads the variables that steer this product. An empty variable counts as not set; a bad value is reported and left out. */
+export function readEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+): EnvironmentReading {
+  const options: [string, unknown][] = [];
+  const issues: Issue[] = [];
+  for (const [option, [name, reader]] of Object.entries<readonly [string, ValueReader<unknown>]>(variables)) {
+    const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
+    if (value === undefined || value.trim() === "") continue;
+    const read = reader.read(value);
+    if (read === undefined) issues.push(badValue(name, reader.expected, value));
+    else options.push([option, read]);
+  }
+  // Each value comes from the reader that gives EnvironmentOptions the type of its option.
+  return { options: Object.fromEntries(options) as EnvironmentOptions, issues };
+}
+
+function badValue(name: string, expected: string, value: string): Issue {
+  return {
+    severity: "warning",
+    code: "bad-environment-value",
+    message: `The environment variable ${name} must be ${expected}, but it is ${quote(value)}; it was not used.`,
+    advice: `Set ${name} to ${expected}, or unset it.`,
+    path: [name],
+  };
+}

@@ -1,0 +1,301 @@
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import type { PermissionMode } from "@retinue/gate/permission-policy.ts";
+import { formatRule } from "@retinue/gate/rules/parse-rule.ts";
+import type { HookRule } from "../hooks/read-hooks.ts";
+import { limitRepositoryLayer } from "./limit-repository-layer.ts";
+import type { InvalidRule, PermissionSwitches, WrittenRule } from "./permission-settings.ts";
+import type { PlainSettings } from "./plain-settings.ts";
+import { type Settings, type SettingsScope, settingsScopes } from "./settings.ts";
+
+/** One place settings came from. */
+export interface SettingsSource {
+  readonly scope: SettingsScope;
+  readonly file?: string;
+  /** The directory that a rule such as `Edit(/src/**)` of this source starts at. */
+  readonly anchor: string;
+}
+
+export interface SettingsLayer {
+  readonly source: SettingsSource;
+  /** Somebody without the right to could have written it, so that it may only restrict. */
+  readonly isUnsafe?: boolean;
+  readonly settings: Settings;
+}
+
+export interface SourcedRule extends WrittenRule {
+  readonly source: SettingsSource;
+}
+
+export interface SourcedHook {
+  readonly hook: HookRule;
+  readonly source: SettingsSource;
+}
+
+/** A setting that is in a file and does not count, and why. */
+export interface HeldBack {
+  /** `permissions.allow`, `env.PATH`, `hooks.Stop` … */
+  readonly key: string;
+  /** The rule, directory or command it is about, where the key alone does not say. */
+  readonly detail?: string;
+  /** What was written there; for a hook its handler. */
+  readonly value: unknown;
+  readonly reason:
+    | "folder-not-trusted"
+    | "never-from-a-repository"
+    | "managed-settings-forbid"
+    | "others-can-write";
+  readonly source: SettingsSource;
+}
+
+/** Files inside the working folder may be anybody's, `settings.local.json` too: a repository can carry one. */
+export function isFromRepository(scope: SettingsScope): boolean {
+  return scope === "project" || scope === "local";
+}
+
+/** All settings as one, and where each came from. */
+export interface MergedSettings {
+  readonly permissions: MergedPermissions;
+  readonly hooks: readonly SourcedHook[];
+  readonly env: ReadonlyMap<string, string>;
+  readonly plain: PlainSettings;
+  readonly extra: ReadonlyMap<string, unknown>;
+  /** By dotted name, the source whose value counts: `model`, `env.CI`, `permissions.defaultMode`, `sandbox.enabled`. */
+  readonly sources: ReadonlyMap<string, SettingsSource>;
+  readonly heldBack: readonly HeldBack[];
+  /** With one entry or more, nothing may run unattended: something that should be restricted is not. */
+  readonly brokenRestrictions: readonly { readonly text: string; readonly source: SettingsSource }[];
+}
+
+export interface MergedPermissions {
+  readonly allow: readonly SourcedRule[];
+  readonly ask: readonly SourcedRule[];
+  readonly deny: readonly SourcedRule[];
+  readonly defaultMode?: PermissionMode;
+  readonly additionalDirectories: readonly { readonly directory: string; readonly source: SettingsSource }[];
+  readonly switches: PermissionSwitches;
+  readonly invalidRules: readonly (InvalidRule & { readonly source: SettingsSource })[];
+}
+
+/**
+ * Puts the layers together: user, project, local, flags, managed, the later over the earlier. Layers of one scope keep
+ * the order given. What the working folder's files may not say is left out and listed in `heldBack`.
+ */
+export function mergeSettings(
+  layers: readonly SettingsLayer[],
+  { trusted }: { readonly trusted: boolean },
+): MergedSettings {
+  const limited = limitLayers(inOrder(layers), trusted);
+  const { counting, heldBack } = obeyManagedOnly(limited.layers);
+  const values = mergeLayerValues(counting);
+  const rules = (list: "allow" | "ask" | "deny") =>
+    withoutRepeats(
+      counting.flatMap(({ settings, source }) =>
+        settings.permissions[list].map((rule) => ({ ...rule, source })),
+      ),
+      sameRule,
+    );
+  return {
+    permissions: {
+      allow: rules("allow"),
+      ask: rules("ask"),
+      deny: rules("deny"),
+      ...values.permissions,
+      additionalDirectories: withoutRepeats(
+        collect(counting, (settings) => settings.permissions.additionalDirectories).map(
+          ({ value, source }) => ({ directory: value, source }),
+        ),
+        ({ directory, source }) => JSON.stringify([directory, source.anchor]),
+      ),
+      invalidRules: counting.flatMap(({ settings, source }) =>
+        settings.permissions.invalidRules.map((rule) => ({ ...rule, source })),
+      ),
+    },
+    hooks: withoutRepeats(
+      collect(counting, (settings) => settings.hooks).map(({ value, source }) => ({ hook: value, source })),
+      ({ hook }) => JSON.stringify(hook),
+    ),
+    env: values.env,
+    plain: values.plain,
+    extra: values.extra,
+    sources: values.sources,
+    heldBack: [...limited.heldBack, ...heldBack],
+    brokenRestrictions: collect(counting, (settings) => settings.brokenRestrictions).map(
+      ({ value, source }) => ({ text: value, source }),
+    ),
+  };
+}
+
+function inOrder(layers: readonly SettingsLayer[]): readonly SettingsLayer[] {
+  return settingsScopes.flatMap((scope) => layers.filter((layer) => layer.source.scope === scope));
+}
+
+function limitLayers(layers: readonly SettingsLayer[], trusted: boolean) {
+  const heldBack: HeldBack[] = [];
+  let modeSoFar: PermissionMode = "default";
+  const limited = layers.map((layer) => {
+    const isUnsafe = layer.isUnsafe === true;
+    if (!isUnsafe && !isFromRepository(layer.source.scope)) {
+      modeSoFar = layer.settings.permissions.defaultMode ?? modeSoFar;
+      return layer;
+    }
+    const result = limitRepositoryLayer(layer, { trusted: trusted && !isUnsafe, modeSoFar });
+    heldBack.push(...result.heldBack);
+    modeSoFar = result.settings.permissions.defaultMode ?? modeSoFar;
+    return { source: layer.source, settings: result.settings };
+  });
+  return { layers: limited, heldBack };
+}
+
+/** An organisation can say that only its own allow rules, or only its own hooks, count; restrictions of others stay. */
+function obeyManagedOnly(layers: readonly SettingsLayer[]) {
+  const managed = layers.filter((layer) => layer.source.scope === "managed");
+  const rulesOnly = managed.some((layer) => layer.settings.plain.allowManagedPermissionRulesOnly === true);
+  const hooksOnly = managed.some((layer) => layer.settings.plain.allowManagedHooksOnly === true);
+  const heldBack: HeldBack[] = [];
+  const counting = layers.map((layer) => {
+    if (layer.source.scope === "managed" || !(rulesOnly || hooksOnly)) return layer;
+    const { settings, source } = layer;
+    const reason = "managed-settings-forbid";
+    if (hooksOnly)
+      for (const hook of settings.hooks)
+        heldBack.push({ key: `hooks.${hook.event}`, value: hook.handler, reason, source });
+    if (!rulesOnly) return { source, settings: { ...settings, hooks: [] } };
+    for (const rule of settings.permissions.allow)
+      heldBack.push({ key: "permissions.allow", detail: rule.text, value: rule.text, reason, source });
+    const permissions = { ...settings.permissions, allow: [] };
+    return { source, settings: { ...settings, permissions, hooks: hooksOnly ? [] : settings.hooks } };
+  });
+  return { counting, heldBack };
+}
+
+function mergeLayerValues(layers: readonly SettingsLayer[]) {
+  const sources = new Map<string, SettingsSource>();
+  const env = new Map<string, string>();
+  const plain = new Map<string, unknown>();
+  const extra = new Map<string, unknown>();
+  const switches = new Map<string, unknown>();
+  let defaultMode: PermissionMode | undefined;
+  for (const { settings, source } of layers) {
+    const lay = (target: Map<string, unknown>, key: string, value: unknown, name = key) => {
+      const overOthers = source.scope === "managed" && sources.get(name)?.scope !== "managed";
+      const whole = takenWhole.has(key) || (overOthers && policyLists.has(key));
+      const merge = key === "limits" ? mergeLimits : mergeValues;
+      const merged = whole || !target.has(key) ? value : merge(target.get(key), value);
+      target.set(key, merged);
+      for (const each of settingNames(name, value))
+        if (counts(merged, value, each.slice(name.length + 1))) sources.set(each, source);
+    };
+    for (const [name, value] of settings.env) {
+      env.set(name, value);
+      sources.set(`env.${name}`, source);
+    }
+    for (const [key, value] of Object.entries(settings.plain)) lay(plain, key, value);
+    for (const [key, value] of settings.extra) lay(extra, key, value);
+    for (const [key, value] of Object.entries(settings.permissions.switches))
+      lay(switches, key, value, `permissions.${key}`);
+    if (settings.permissions.defaultMode === undefined) continue;
+    defaultMode = settings.permissions.defaultMode;
+    sources.set("permissions.defaultMode", source);
+  }
+  return {
+    env,
+    extra,
+    sources,
+    // Values of one key keep that key's type when they are merged.
+    plain: Object.fromEntries(plain) as PlainSettings,
+    permissions: {
+      switches: Object.fromEntries(switches) as PermissionSwitches,
+      ...(defaultMode === undefined ? {} : { defaultMode }),
+    },
+  };
+}
+
+/** Whether the part at a dotted path is this layer's own: a ceiling of an earlier layer that is lower stays. */
+function counts(merged: unknown, own: unknown, path: string): boolean {
+  const part = (value: unknown): unknown =>
+    path
+      .split(".")
+      .reduce<unknown>((at, key) => (isRecord(at) && Object.hasOwn(at, key) ? at[key] : at), value);
+  return typeof part(own) !== "number" || part(merged) === part(own);
+}
+
+/** A chain of fallbacks is one thought; two of them put together would be a third. */
+const takenWhole: ReadonlySet<string> = new Set(["fallbackModel"]);
+
+/** Lists of what is permitted: an organisation's list is not made longer by anybody else's. */
+const policyLists: ReadonlySet<string> = new Set([
+  "availableModels",
+  "allowedMcpServers",
+  "allowedHttpHookUrls",
+  "httpHookAllowedEnvVars",
+]);
+
+/** Rules that start at their file's own directory are the same only in the same directory. */
+function sameRule({ rule, source }: WrittenRule & { readonly source: SettingsSource }): string {
+  const isAnchored = rule.specifier.type === "path" && rule.specifier.anchor === "settings";
+  return isAnchored ? JSON.stringify([formatRule(rule), source.anchor]) : formatRule(rule);
+}
+
+function collect<T>(
+  layers: readonly SettingsLayer[],
+  take: (settings: SettingsLayer["settings"]) => readonly T[],
+) {
+  return layers.flatMap(({ settings, source }) => take(settings).map((value) => ({ value, source })));
+}
+
+/** The parts of `limits` that are ceilings: a later layer may lower them, never raise them. */
+const ceilings: ReadonlySet<string> = new Set(["agent", "tree"]);
+
+/** Lays one `limits` over another; of two ceilings the smaller one stays, whichever layer it is from. */
+export function mergeLimits(low: unknown, high: unknown): unknown {
+  const merged = mergeValues(low, high);
+  if (!isRecord(merged) || !isRecord(low) || !isRecord(high)) return merged;
+  const entries = Object.entries(merged).map(([key, value]): [string, unknown] => [
+    key,
+    ceilings.has(key) ? smallerParts(low[key], high[key], value) : value,
+  ]);
+  return Object.fromEntries(entries);
+}
+
+function smallerParts(low: unknown, high: unknown, merged: unknown): unknown {
+  if (!isRecord(low) || !isRecord(high) || !isRecord(merged)) return merged;
+  const entries = Object.entries(merged).map(([key, value]): [string, unknown] => {
+    const before = Object.hasOwn(low, key) ? low[key] : undefined;
+    const lowers = typeof before === "number" && typeof value === "number" && before < value;
+    return [key, lowers ? before : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Lays one JSON value over another: objects key by key, lists one after the other without repeats, else the higher. */
+function mergeValues(low: unknown, high: unknown): unknown {
+  if (Array.isArray(low) && Array.isArray(high))
+    return withoutRepeats([...low, ...high], (value) => JSON.stringify(value));
+  if (!isRecord(low) || !isRecord(high)) return high;
+  const keys = new Set([...Object.keys(low), ...Object.keys(high)]);
+  return Object.fromEntries([...keys].map((key) => [key, mergeKey(low, high, key)]));
+}
+
+/** Keeps the first of those that are the same. */
+function withoutRepeats<T>(values: readonly T[], identity: (value: T) => string): T[] {
+  const seen = new Set<string>();
+  return values.filter((value) => {
+    const key = identity(value);
+    return seen.has(key) ? false : seen.add(key) !== undefined;
+  });
+}
+
+/** The dotted names of all that is set in a value: of an object its parts, of anything else the name itself. */
+function settingNames(name: string, value: unknown): string[] {
+  if (!isRecord(value) || Object.keys(value).length === 0) return [name];
+  return Object.entries(value).flatMap(([key, part]) => settingNames(`${name}.${key}`, part));
+}
+
+function mergeKey(
+  low: Readonly<Record<string, unknown>>,
+  high: Readonly<Record<string, unknown>>,
+  key: string,
+): unknown {
+  if (!Object.hasOwn(high, key)) return low[key];
+  return Object.hasOwn(low, key) ? mergeValues(low[key], high[key]) : high[key];
+}

@@ -1,0 +1,539 @@
+// @io
+import { randomUUID } from "node:crypto";
+import { abortable } from "@retinue/base/foundation/abortable.ts";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import {
+  createTreeFold,
+  type EventSource,
+  mainAgentId,
+  type TreeTotals,
+} from "../conversation/agent-event.ts";
+import { textOf, type UserMessage } from "../conversation/message.ts";
+import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
+import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
+import type { AgentId, Op, OpOutcome, QueuedPrompt } from "../protocol/op.ts";
+import type { Question } from "../protocol/question.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { LiveControls } from "./agent/open-agent.ts";
+import { createPlanTools } from "./create-plan-tools.ts";
+import type { HostedRuntime, SessionHost } from "./create-runtime.ts";
+import { createEventLog } from "./event-log.ts";
+import { createLivePolicy, type LivePolicy, type LivePolicyOptions } from "./live/live-policy.ts";
+import type { SessionOptions } from "./options/runtime-options.ts";
+import { createQuestionRegistry, type QuestionRegistry } from "./question-registry.ts";
+import { commandEndNotice, type Session, type TaskView } from "./session.ts";
+import { TurnDriver, type TurnDriverOptions } from "./turn-driver.ts";
+
+/** One agent of a tree: the main agent or a child. */
+export interface Agent {
+  readonly id: AgentId;
+  /** Rejects where the op is refused; a rejection that is not awaited is not reported as unhandled. */
+  submit(op: Op): Promise<OpOutcome>;
+  /** Its own events, from this number on; absent: from now on. */
+  events(from?: number): AsyncIterableIterator<AgentEvent>;
+  /** Undefined for the main agent before its first turn. */
+  state(): AgentState | undefined;
+  /** Settles when it has ended: a child with its work, the main agent with the tree. */
+  readonly done: Promise<AgentState | undefined>;
+}
+
+/** A main agent with all its children, as every host drives it. */
+export interface AgentTree extends AsyncDisposable {
+  readonly sessionId: string;
+  /** What was decided and found when it was opened, and what can be looked up of it since. */
+  readonly facts: TreeFacts;
+  readonly main: Agent;
+  get(id: AgentId): Agent | undefined;
+  /** The children, in the order in which they were started. */
+  list(): readonly AgentState[];
+  submit(agent: AgentId, op: Op): Promise<OpOutcome>;
+  /** All events of the tree, from this number on; absent: from now on. */
+  events(from?: number): AsyncIterableIterator<AgentEvent>;
+  /** Calls back with each event as it happens; the returned function ends it. */
+  onEvent(listener: (event: AgentEvent) => void): () => void;
+  status(): LiveStatus;
+  prompts(): readonly QueuedPrompt[];
+  questions(): readonly Question[];
+  totals(): TreeTotals;
+  /** Whether children or teammates work in the background, or have ended and not reported it yet. */
+  hasBackgroundWork(): boolean;
+  /** No turn begins until it is disposed. */
+  hold(): Disposable;
+  /** Resolves when no turn runs. */
+  idle(): Promise<void>;
+  /** The next prompt is read together with this text. */
+  addAside(text: string): void;
+  close(): Promise<void>;
+}
+
+export type TreeFacts = Pick<
+  Session,
+  "plan" | "model" | "discovered" | "skills" | "mcpServers" | "messages" | "partialText" | "toolsOf"
+>;
+
+export interface TreeOptions
+  extends Pick<TurnDriverOptions, "prepare" | "tap" | "reports" | "messages">,
+    Partial<Pick<LivePolicyOptions, "mayBypass" | "directory" | "paths">> {
+  readonly runtime: HostedRuntime;
+  readonly session: SessionOptions;
+  readonly signal?: AbortSignal | undefined;
+  /** Which questions this host answers; of the others nobody is asked. */
+  readonly asks?: {
+    /** `program`: about each call, before what people have granted; `person`: with a memory of what was granted. */
+    readonly permissions?: "program" | "person" | undefined;
+    readonly forms?: boolean | undefined;
+    readonly plans?: "program" | "person" | undefined;
+    readonly elicitations?: boolean | undefined;
+  };
+  /**
+   * When prompts that arrive during a turn are read: `model-calls`, before each; `tool-calls`, only after results of tools.
+   * Absent: after the turn, and a run waits at its end for agents in the background.
+   */
+  readonly reads?: "model-calls" | "tool-calls" | undefined;
+  /**
+   * What `configure` changes of the rights. `tree`: mode and rules of all agents that were planned with the mode of the main
+   * agent; `main`: the mode of the main agent, and of children that it starts from then on. Absent: nothing.
+   */
+  readonly changesRights?: "tree" | "main" | undefined;
+  /** The effort until it is configured; absent: that of the plan. */
+  readonly effort?: string | number | undefined;
+  /** The ends of commands in the background are reported to the agent. */
+  readonly reportsCommands?: boolean | undefined;
+  /** What else this host provides. */
+  readonly live?: LiveControls | undefined;
+  /** Hears everything from the start, also what happens while the session is opened. */
+  readonly onEvent?: ((event: AgentEvent) => void) | undefined;
+}
+
+/** Opens a session and gives it a host; all that a host does with it afterwards are ops and events. */
+export async function openTree(options: TreeOptions): Promise<AgentTree> {
+  const { runtime, reads, asks = {}, live = {}, changesRights } = options;
+  let session: Session | undefined;
+  const events = createTreeEvents(options.onEvent);
+  const { emit } = events;
+  const notice = (text: string): void => emit({ type: "notice", level: "warning", text });
+  const chosen: {
+    model: string | undefined;
+    effort: string | number | undefined;
+    title: string | undefined;
+  } = { model: undefined, effort: options.effort, title: live.transcript?.title };
+  const initialMode = () => session?.plan.policy.mode ?? "default";
+  const policy = createLivePolicy({
+    directory: options.directory ?? (() => session?.plan.directory ?? ""),
+    mayBypass: options.mayBypass ?? (() => false),
+    initialMode,
+    modeChanged: (mode) => emit({ type: "status-changed", status: { mode } }),
+    paths:
+      options.paths ??
+      (async () => {
+        if (session === undefined) throw new RetinueError("session-closed", "The session is not open.");
+        return session.discovered.paths;
+      }),
+  });
+  const questions = createQuestionRegistry({
+    asked: (question) => emit({ type: "question-asked", question }, askerOf(question)),
+    closed: (question) => emit({ type: "question-closed", question: question.id }, askerOf(question)),
+    update: policy.update,
+    notice,
+  });
+  const commands = createCommandReports(() => session, {
+    wake: () => driver.continue(),
+    addAside: (text) => driver.addAside(text),
+  });
+  const driver = new TurnDriver({
+    ...options,
+    reads,
+    session: () => session,
+    emit,
+    commandReports: commands.take,
+  });
+  const mode = () => policy.mode() ?? initialMode();
+  const planTools =
+    asks.plans === undefined
+      ? []
+      : createPlanTools({
+          ask: questions.ask,
+          mode,
+          setMode: policy.setMode,
+          update: policy.update,
+          initialMode,
+          asks: asks.plans,
+        });
+  const host: SessionHost = {
+    notice,
+    tools: {
+      ...(asks.forms === true ? { ask: questions.askForm } : {}),
+      todosChanged: (todos) => emit({ type: "todos-changed", todos }),
+    },
+    live: {
+      ...live,
+      ...(changesRights === "tree" ? { policy: policy.apply } : {}),
+      model: () => chosen.model,
+      effort: () => chosen.effort,
+      ...(asks.elicitations === true ? { elicit: questions.elicit } : {}),
+      fellBack(fallback) {
+        emit({ type: "model-fell-back", ...fallback });
+        live.fellBack?.(fallback);
+      },
+      commandChanged(command, stop) {
+        live.commandChanged?.(command, stop);
+        emit({ type: "command-changed", command });
+        if (options.reportsCommands === true) commands.changed(command);
+      },
+      transcript: {
+        ...live.transcript,
+        titled(title) {
+          chosen.title = title;
+          live.transcript?.titled?.(title);
+          emit({ type: "status-changed", status: { title } });
+        },
+      },
+    },
+  };
+  const opening = runtime.openHosted(
+    {
+      ...options.session,
+      ...(planTools.length === 0 ? {} : { tools: withTools(options.session.tools, planTools) }),
+      ...(asks.permissions === "program" ? { canUseTool: questions.canUseTool } : {}),
+      ...(asks.permissions === "person" ? { approver: questions.approver } : {}),
+      ...(reads === undefined
+        ? {}
+        : {
+            interactive: {
+              takeMessages: () => driver.takeMessages(),
+              mode: () => (changesRights === "main" ? policy.mode() : undefined),
+              ...(reads === "tool-calls" ? { takesReports: () => driver.takesReports() } : {}),
+            },
+          }),
+    },
+    host,
+  );
+  session = await abortable(opening, options.signal ?? new AbortController().signal);
+  const status = (): LiveStatus => ({ ...chosen, isBusy: driver.isBusy, mode: mode() });
+  return createTree({ session, events, driver, questions, policy, commands, chosen, status });
+}
+
+/** Built-in tools are named in a list; without one there are all. */
+function withTools(given: SessionOptions["tools"], own: readonly Tool[]): readonly (string | Tool)[] {
+  const named: readonly (string | Tool)[] = Array.isArray(given) ? given : ["default"];
+  return [...named, ...own];
+}
+
+function askerOf({ path }: Question): EventSource {
+  return { agentId: path.at(-1)?.id ?? mainAgentId };
+}
+
+/** The one order of everything that happens in a tree, with its sums. */
+function createTreeEvents(first: ((event: AgentEvent) => void) | undefined) {
+  const log = createEventLog<AgentEvent>();
+  const fold = createTreeFold();
+  if (first !== undefined) log.listen(first);
+  return {
+    log,
+    totals: fold.totals,
+    emit(event: WireEvent, source: EventSource = { agentId: mainAgentId }): void {
+      const placed = { ...event, ...source, seq: log.lastSeq + 1, at: Date.now() } as AgentEvent;
+      // Pieces of answers are most of what happens, and change no sum.
+      if (event.type !== "model-streamed") fold.add(placed as Parameters<typeof fold.add>[0]);
+      log.push(placed);
+    },
+  };
+}
+
+/** Ends of shell commands in the background: those of the person accompany the next prompt, others are reported to the agent. */
+function createCommandReports(
+  session: () => Session | undefined,
+  { wake, addAside }: { readonly wake: () => void; readonly addAside: (text: string) => void },
+) {
+  const running = new Set<string>();
+  const personal = new Set<string>();
+  const reports: UserMessage[] = [];
+  return {
+    /** Ids of those that the person started. */
+    personal,
+    take: () => reports.splice(0),
+    changed(view: TaskView): void {
+      // Those of a child end with it, and it reads what becomes of them.
+      if (session()?.tasks.get(view.owner) !== undefined) return;
+      if (view.state === "running") return void running.add(view.id);
+      if (!running.delete(view.id) || view.state === "stopped") return;
+      const notice = commandEndNotice(view);
+      if (personal.delete(view.id)) addAside(textOf(notice));
+      else {
+        reports.push(notice);
+        wake();
+      }
+    },
+  };
+}
+
+interface TreeParts {
+  readonly session: Session;
+  readonly events: ReturnType<typeof createTreeEvents>;
+  readonly driver: TurnDriver;
+  readonly questions: QuestionRegistry;
+  readonly policy: LivePolicy;
+  readonly commands: ReturnType<typeof createCommandReports>;
+  readonly chosen: {
+    model: string | undefined;
+    effort: string | number | undefined;
+    title: string | undefined;
+  };
+  readonly status: () => LiveStatus;
+}
+
+function createTree(parts: TreeParts): AgentTree {
+  const { session, events, driver, questions } = parts;
+  const { tasks } = session;
+  const { log } = events;
+  const background = followChildren(parts);
+  const shells = new Set<AbortController>();
+  const ended = Promise.withResolvers<undefined>();
+  let closing: Promise<void> | undefined;
+
+  const close = (): Promise<void> => {
+    closing ??= (async () => {
+      const reason = new RetinueError("session-closed", "The session was closed.");
+      driver.close(reason);
+      for (const shell of shells) shell.abort(reason);
+      driver.withdraw();
+      await session.close();
+      background.end();
+      // The end of a turn that was stopped is still reported.
+      void driver.idle().then(() => {
+        events.emit({ type: "closed" });
+        log.end();
+        ended.resolve(undefined);
+      });
+    })();
+    return closing;
+  };
+  const submit = (agent: AgentId, op: Op): Promise<OpOutcome> => {
+    const outcome = perform({ ...parts, shells, close }, agent, op);
+    outcome.catch(() => undefined);
+    return outcome;
+  };
+  const agentOf = (id: AgentId): Agent => ({
+    id,
+    submit: (op) => submit(id, op),
+    events: (from) => ofAgent(log.read(from), id),
+    state: () => tasks.get(id),
+    get done() {
+      return id === mainAgentId ? ended.promise : tasks.ended(id);
+    },
+  });
+  return {
+    sessionId: session.plan.sessionId,
+    facts: session,
+    main: agentOf(mainAgentId),
+    get: (id) => (id === mainAgentId || tasks.get(id) !== undefined ? agentOf(id) : undefined),
+    list: tasks.list,
+    submit,
+    events: log.read,
+    onEvent: log.listen,
+    status: parts.status,
+    prompts: () => driver.prompts(),
+    questions: questions.open,
+    totals: events.totals,
+    hasBackgroundWork: background.isBusy,
+    hold: () => driver.hold(),
+    idle: () => driver.idle(),
+    addAside: (text) => driver.addAside(text),
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+async function* ofAgent(all: AsyncIterableIterator<AgentEvent>, id: AgentId): AsyncGenerator<AgentEvent> {
+  for await (const event of all) if (event.agentId === id) yield event;
+}
+
+/**
+ * Puts what children do into the events of the tree, and wakes the main agent when one has something to report. A child counts as
+ * work until its report has been handed over, which is a moment after its end; a member of a team, while it is not idle.
+ */
+function followChildren({ session, events: { emit }, driver }: TreeParts) {
+  const { tasks } = session;
+  const reporting = new Set<string>();
+  const known = new Map<string, string>();
+  const forgetEvents = tasks.onEvent(({ event, state, agentId, parentId, agentType }) => {
+    const source = { agentId, ...(parentId && { parentId }), ...(agentType && { agentType }) };
+    // Started, resumed, moved to the background or ended.
+    const face = `${state.startedAt} ${state.background} ${state.status}`;
+    const isStart = known.get(agentId)?.split(" ")[0] !== String(state.startedAt);
+    if (isStart) emit({ type: "agent-changed", state }, source);
+    emit(event, source);
+    if (!isStart && known.get(agentId) !== face) emit({ type: "agent-changed", state }, source);
+    known.set(agentId, face);
+    if (event.type === "run-idled") driver.continue();
+    if (event.type !== "run-ended" || !state.background) return;
+    const run = `${agentId} ${state.startedAt}`;
+    reporting.add(run);
+    // What it has to report arrives when it has released everything.
+    void tasks.ended(agentId).finally(() => {
+      reporting.delete(run);
+      driver.continue();
+    });
+  });
+  const forgetMail = session.onTeamMail(() => driver.continue());
+  return {
+    isBusy: () =>
+      reporting.size > 0 ||
+      session.isTeamBusy() ||
+      tasks.list().some((task) => task.background && task.team === undefined && !hasEnded(task)),
+    end() {
+      forgetEvents();
+      forgetMail();
+    },
+  };
+}
+
+interface Performing extends TreeParts {
+  readonly shells: Set<AbortController>;
+  readonly close: () => Promise<void>;
+}
+
+const done: OpOutcome = { text: "" };
+
+async function perform(parts: Performing, agent: AgentId, op: Op): Promise<OpOutcome> {
+  const { session, driver, questions, events, shells } = parts;
+  if (agent !== mainAgentId) return performForChild(parts, agent, op);
+  switch (op.type) {
+    case "prompt": {
+      const { type: _type, ...prompt } = op;
+      return { text: driver.add(prompt).id };
+    }
+    case "withdraw":
+      driver.withdraw(op.id);
+      return done;
+    case "interrupt": {
+      const reason = new RetinueError("aborted", op.reason ?? "The person interrupted the turn.");
+      driver.interrupt(reason);
+      for (const shell of shells) shell.abort(reason);
+      return done;
+    }
+    case "compact":
+      driver.add({ content: `/compact ${op.instructions ?? ""}`.trim() });
+      return done;
+    case "answer":
+      questions.answer(op.question, op.answer);
+      return done;
+    case "configure":
+      return configure(parts, op);
+    case "message":
+    case "stop":
+      return performForChild(parts, op.agent, op);
+    case "background":
+      return moveToBackground(session, events.emit, op.agent);
+    case "shell":
+      return runShell(parts, op.command);
+    case "rename":
+      session.rename(op.title);
+      parts.chosen.title = op.title;
+      events.emit({ type: "status-changed", status: { title: op.title } });
+      return done;
+    case "close":
+      await parts.close();
+      return done;
+  }
+}
+
+async function configure(
+  { policy, chosen, events: { emit } }: Performing,
+  { mode, model, effort, rules = [] }: Extract<Op, { type: "configure" }>,
+): Promise<OpOutcome> {
+  if (mode !== undefined) policy.setMode(mode);
+  if (model !== undefined) chosen.model = model ?? undefined;
+  if (effort !== undefined) chosen.effort = effort ?? undefined;
+  if (model !== undefined || effort !== undefined)
+    emit({ type: "status-changed", status: { model: chosen.model, effort: chosen.effort } });
+  for (const rule of rules) await policy.update(rule);
+  return done;
+}
+
+/** A child takes what a person can do with it; everything else is for the main agent. */
+async function performForChild(
+  { session, events: { emit } }: TreeParts,
+  id: AgentId,
+  op: Op,
+): Promise<OpOutcome> {
+  const { tasks } = session;
+  const state = tasks.get(id);
+  if (op.type === "stop" || op.type === "close" || op.type === "interrupt") {
+    await tasks.stop(id, "user");
+    return done;
+  }
+  if (op.type === "background") return moveToBackground(session, emit, id);
+  if (op.type !== "message" && op.type !== "prompt")
+    throw new RetinueError("not-for-children", `The op ${op.type} is for the main agent.`);
+  const text = op.type === "message" ? op.text : textOf({ role: "user", content: op.content });
+  if (await session.messageTeammate(id, text)) return { text: "Sent; the teammate reads it next." };
+  if (tasks.send(id, { role: "user", content: [{ type: "text", text }] }))
+    return { text: "Sent; it reads the message before its next step." };
+  const handle = session.spawn(state?.agentType ?? "general-purpose", text, {
+    resume: id,
+    background: true,
+    ...(state === undefined ? {} : { description: state.description }),
+  });
+  await handle.id;
+  return { text: "It continues in the background with your message." };
+}
+
+function moveToBackground(
+  { tasks, moveCommands }: Session,
+  emit: (event: WireEvent, source: EventSource) => void,
+  agent: AgentId | undefined,
+): OpOutcome {
+  const commands = agent === undefined ? moveCommands() : [];
+  const agents = tasks
+    .list()
+    .filter(({ id, background, team, ...state }) => {
+      const isMeant = agent === undefined || agent === id;
+      return isMeant && !background && team === undefined && !hasEnded(state);
+    })
+    .filter(({ id }) => tasks.detach(id))
+    .map(({ id, description }) => {
+      const state = tasks.get(id);
+      if (state !== undefined)
+        emit({ type: "agent-changed", state }, { agentId: id, parentId: state.parentId });
+      return description;
+    });
+  const moved = [...agents, ...commands];
+  return { text: moved.join(", "), moved };
+}
+
+/** Precedes a command that a person ran at the prompt. */
+export const shellAside = "I ran this command at the prompt:";
+
+/** Runs a command of the person through the rules and questions of the session. */
+async function runShell(parts: Performing, command: string): Promise<OpOutcome> {
+  const { session, driver, commands, shells, events } = parts;
+  const { emit } = events;
+  const [bash] = session.loopTools(["Bash"]);
+  if (bash === undefined) {
+    emit({ type: "notice", level: "warning", text: "There is no shell in this session." });
+    return done;
+  }
+  const stop = new AbortController();
+  shells.add(stop);
+  const id = `shell-${randomUUID()}`;
+  const start = performance.now();
+  emit({ type: "shell-started", id, command });
+  const { text, isError, data } = await bash.call(
+    { command },
+    {
+      signal: stop.signal,
+      callId: id,
+      onProgress: (progress) => emit({ type: "shell-progressed", id, text: progress }),
+    },
+  );
+  shells.delete(stop);
+  driver.addAside(`${shellAside}\n$ ${command}\n${text}`);
+  const task = isRecord(data) ? data["backgroundTaskId"] : undefined;
+  const taskId = typeof task === "string" ? task : undefined;
+  if (taskId !== undefined) commands.personal.add(taskId);
+  const durationMs = performance.now() - start;
+  emit({ type: "shell-finished", id, command, text, isError, durationMs, taskId });
+  return { text };
+}

@@ -1,0 +1,390 @@
+import type { AcceptedFiles } from "@retinue/gate/grants/accepted-files.ts";
+import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
+import type { RecordRequest } from "../../journal/create-request-recorder.ts";
+import type { SessionFiles } from "../../journal/session-files.ts";
+import { compactionThreshold } from "../../loop/compactor.ts";
+import type { CompactionPort } from "../../loop/loop-ports.ts";
+import { shortenText } from "../../loop/summarize-by-rule.ts";
+import type { Model, ModelFacts } from "../../models/model.ts";
+import type { ChildPlan, PlannedDefinition } from "../../planning/plan-run.ts";
+import { isReplaced, type RunPlan } from "../../planning/plan-tools.ts";
+import { handInPlanTool, memberTools } from "../../planning/spawn-request.ts";
+import { hasEnded, type TaskState } from "../../tasks/drive-task.ts";
+import { createRunGuard, type RunGuard } from "../../tasks/run-guard.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
+import type { Stopwatch } from "../../tasks/watch-run.ts";
+import type { TodoItem, Tool } from "../../tools/tool.ts";
+import type { SessionInbox } from "../approvals/session-inbox.ts";
+import { hooksCapability, openSessionHooks, type SessionHooks } from "../hooks/session-hooks.ts";
+import type { LiveText } from "../live/live-text.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import {
+  type CallServer,
+  type ChildServers,
+  resourceToolsOf,
+  type SessionServers,
+} from "../servers/session-servers.ts";
+import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
+import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
+import { type ForkSkill, registeredHooks } from "./fork-skill.ts";
+import {
+  type AgentParts,
+  type Capability,
+  liveChildCapability,
+  liveMainCapability,
+  livePolicyCapability,
+} from "./open-agent.ts";
+import { type openAsking, peopleToAsk } from "./people-to-ask.ts";
+import type { SessionSkills } from "./session-skills.ts";
+
+/** What all agents of a session share. */
+export interface AgentServices {
+  readonly runtime: RuntimeContext;
+  /** Where the files of the session are, or would be. */
+  readonly files: SessionFiles;
+  readonly tools: AssembledTools;
+  readonly servers: SessionServers;
+  readonly skills: SessionSkills;
+  readonly findModel: (name: string) => Promise<Model>;
+  readonly toolContext: ReturnType<typeof createToolContexts>;
+  /** The main agent of the session. */
+  readonly main: RunPlan["agent"];
+  readonly tree: TreeBudget;
+  /** Takes down what models are asked; absent where nothing is recorded. */
+  readonly recordRequest?: RecordRequest;
+  /** Puts calls of all agents to the same person, in one queue; absent where no one can be asked. */
+  readonly asking?: ReturnType<typeof openAsking>;
+  /** Keeps questions until somebody answers them; absent: where no one can be asked, calls are refused. */
+  readonly inbox?: SessionInbox;
+  /** What models of the session are writing now. */
+  readonly liveText: LiveText;
+  /** Files that steer programs, and whose change was allowed in this session. */
+  readonly acceptedFiles: AcceptedFiles;
+}
+
+/** What one agent has of its own. */
+export interface AgentOwn {
+  readonly definition: PlannedDefinition | undefined;
+  readonly model: Model;
+  readonly stopwatch: Stopwatch;
+  readonly commit?: (() => Promise<void>) | undefined;
+  /** Set for a child: how it is controlled, its own servers and transcript, and the clock of the agent that waits for it. */
+  readonly child?: {
+    readonly control: TaskControl;
+    readonly servers: ChildServers | undefined;
+    readonly transcript: string;
+    readonly waiting: Stopwatch;
+    /** Behind what every agent has. */
+    readonly last: readonly Capability[];
+  };
+  /** Set for the main agent. */
+  readonly main?: {
+    readonly source: "startup" | "resume" | "fork";
+    /** Takes what hooks of the session's start set for later commands. */
+    readonly environment: Map<string, string>;
+    readonly fork: ForkSkill;
+    readonly tasks: () => readonly TaskState[];
+    /** Before and behind what every agent has. */
+    readonly first: readonly Capability[];
+    readonly last: readonly Capability[];
+  };
+}
+
+export interface EquippedAgent {
+  readonly parts: AgentParts;
+  readonly hooks: SessionHooks | undefined;
+  /** Absent for a child that may load none. */
+  readonly skills: AgentSkills | undefined;
+}
+
+/** Binds what a plan grants to this process: tools, servers, skills, hooks, limits, and the person who can be asked. */
+export async function equipAgent(
+  plan: RunPlan,
+  services: AgentServices,
+  own: AgentOwn,
+): Promise<EquippedAgent> {
+  const { runtime, tools } = services;
+  const { child, main, model } = own;
+  const guard = createRunGuard({ limits: plan.limits, tree: services.tree, stopwatch: own.stopwatch });
+  const directory = (): string => tools.directory(plan.agent.id) ?? plan.directory;
+  const hooks = await openHooks(plan, { services, own, directory, pay: guard.pay });
+  const isGranted = hasSkillTool(plan, tools.tools);
+  // A person can call skills also where the main agent itself may load none.
+  const skills =
+    isGranted || main !== undefined
+      ? openSkillsOf(plan, { services, own, hooks, pay: guard.pay })
+      : undefined;
+  const granted = grantedTools(plan, services, child?.servers);
+  const loading = skills === undefined ? [] : [skillsCapability(skills, { plan, directory, isGranted })];
+  const parts: AgentParts = {
+    model,
+    capabilities: capabilitiesOf(plan, { services, own, guard, hooks, loading, granted }),
+    serverTools: tools.serverTools(plan, model.facts),
+    ...peopleToAsk(plan, services, { ...own, directory }),
+    acceptedFiles: services.acceptedFiles.forAgent(
+      plan.agent.id,
+      child === undefined ? undefined : (plan as ChildPlan).task.parentId,
+    ),
+    // Once it is moved to the background, it has no more tools of servers.
+    ...(child === undefined || !granted.some(({ origin }) => origin === "mcp")
+      ? {}
+      : { isOffered: ({ origin }: Tool) => origin !== "mcp" || child.control.attended() }),
+    directory,
+    now: runtime.now,
+    concurrency: runtime.variables.maxToolUseConcurrency,
+    compaction: createCompactionPort({
+      runtime,
+      model: model.facts,
+      hooks,
+      restate: () =>
+        carryOverContext({
+          ...(main === undefined ? {} : { tasks: main.tasks() }),
+          todos: tools.todos(plan.agent.id),
+          skills: skills?.called() ?? [],
+          offered: skills?.offered() ?? "",
+        }),
+    }),
+    recordRequest: services.recordRequest,
+    ...(own.commit === undefined ? {} : { commit: own.commit }),
+  };
+  return { parts, hooks, skills };
+}
+
+/** What every agent has, with what the main agent or a child has before and behind it. */
+function capabilitiesOf(
+  plan: RunPlan,
+  {
+    services,
+    own: { main, child },
+    guard,
+    hooks,
+    loading,
+    granted,
+  }: {
+    readonly services: AgentServices;
+    readonly own: AgentOwn;
+    readonly guard: RunGuard;
+    readonly hooks: SessionHooks | undefined;
+    readonly loading: readonly Capability[];
+    readonly granted: readonly Tool[];
+  },
+): readonly Capability[] {
+  const { runtime, inbox } = services;
+  const tooling: Capability = { tools: granted };
+  const behind: readonly Capability[] = [
+    guard.capability,
+    ...(inbox === undefined ? [] : [{ model: inbox.count }]),
+    ...(hooks === undefined ? [] : [hooksOf(plan, hooks)]),
+    ...(runtime.live === undefined ? [] : [livePolicyCapability(runtime.live)]),
+  ];
+  const around = (capability: typeof liveMainCapability) => liveOf(services, guard.pay, capability);
+  return [
+    ...(main === undefined
+      ? [...around(liveChildCapability), tooling, ...loading, ...behind, ...(child?.last ?? [])]
+      : [...around(liveMainCapability), ...main.first, ...loading, tooling, ...behind, ...main.last]),
+    ...(runtime.additions ?? []).map((addTo) => addTo(plan)),
+  ];
+}
+
+/** A teammate that has done its work is idle, not at its end; hooks hear of that end when it comes. */
+function hooksOf(plan: RunPlan, hooks: SessionHooks): Capability {
+  const { beforeEnd, ...others } = hooksCapability(hooks);
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  return isTeammate || beforeEnd === undefined ? others : { ...others, beforeEnd };
+}
+
+/** What the host of the session changes goes around everything else of an agent. */
+function liveOf(
+  { runtime, findModel }: AgentServices,
+  pay: RunGuard["pay"],
+  capability: typeof liveMainCapability,
+): readonly Capability[] {
+  const { live } = runtime;
+  return live === undefined ? [] : [capability(live, async (name) => pay(await findModel(name)))];
+}
+
+interface Opening {
+  readonly services: AgentServices;
+  readonly own: AgentOwn;
+  readonly pay: RunGuard["pay"];
+}
+
+async function openHooks(
+  plan: RunPlan,
+  { services, own, directory, pay }: Opening & { readonly directory: () => string },
+): Promise<SessionHooks | undefined> {
+  const { runtime, servers } = services;
+  const { definition, model, child, main } = own;
+  const hooks = await openSessionHooks({
+    runtime,
+    plan,
+    model,
+    pay,
+    looking: services,
+    definition,
+    source: main?.source ?? "startup",
+    directory,
+    mayGrow: services.skills.bringHooks,
+    callServer: ownFirst(child?.servers, servers.call),
+    ...(main === undefined ? {} : { environment: main.environment }),
+    ...(child === undefined ? {} : { child: childHookFacts(plan, child) }),
+  });
+  const skill = "task" in plan ? (plan as ChildPlan).task.skill : undefined;
+  if (skill !== undefined) hooks?.add(registeredHooks(skill, { id: plan.agent.id, isSubagent: true }));
+  return hooks;
+}
+
+function childHookFacts(
+  plan: RunPlan,
+  { transcript, control: { reported } }: NonNullable<AgentOwn["child"]>,
+) {
+  const agentType = "task" in plan ? (plan as ChildPlan).task.agentType : plan.agent.name;
+  return {
+    agentId: plan.agent.id,
+    agentType,
+    transcript,
+    ...(reported === undefined ? {} : { reported }),
+  };
+}
+
+function openSkillsOf(
+  plan: RunPlan,
+  { services, own, hooks, pay }: Opening & { readonly hooks: SessionHooks | undefined },
+): AgentSkills {
+  const { runtime, skills, tools, findModel } = services;
+  return createAgentSkills({
+    skills,
+    runtime,
+    plan,
+    isSubagent: own.child !== undefined,
+    bash: tools.tools.find(({ name }) => name === "Bash"),
+    hooks,
+    ...(own.main === undefined ? {} : { fork: own.main.fork }),
+    findModel: async (name) => pay(await findModel(name)),
+  });
+}
+
+/** A program's own tool of that name takes its place. */
+function hasSkillTool(plan: RunPlan, tools: readonly Tool[]): boolean {
+  return plan.tools.some(({ name }) => name === "Skill") && !tools.some(({ name }) => name === "Skill");
+}
+
+function grantedTools(
+  plan: RunPlan,
+  { tools, servers }: AgentServices,
+  own: ChildServers | undefined,
+): readonly Tool[] {
+  const isTeammate = "task" in plan && (plan as ChildPlan).task.team !== undefined;
+  // Of the tools that a team brings, a teammate has those of its membership.
+  const theirs = new Set(isTeammate ? [...memberTools, handInPlanTool] : []);
+  const granted = new Set(plan.tools.map(({ name }) => name).filter((name) => !theirs.has(name)));
+  const isShared = (mcp: Tool["mcp"]): boolean =>
+    mcp === undefined || own === undefined || !isReplaced(mcp.serverName, own.own);
+  return [
+    ...tools.tools.filter(({ name, mcp }) => granted.has(name) && isShared(mcp)),
+    ...(own?.tools ?? []).filter(({ name }) => granted.has(name)),
+    ...(plan.mcpServers === undefined ? [] : resourceToolsOf(plan, servers, own)),
+  ];
+}
+
+/** Hooks of a child reach the servers of its definition, and those of the session. */
+function ownFirst(servers: ChildServers | undefined, call: CallServer): CallServer {
+  return (server, tool, input, options) =>
+    servers?.call !== undefined && servers.own.names.includes(server)
+      ? servers.call(server, tool, input, options)
+      : call(server, tool, input, options);
+}
+
+/** What continues while a conversation is compacted. */
+interface OngoingWork {
+  readonly tasks?: readonly TaskState[];
+  readonly todos?: readonly TodoItem[];
+  /** Skills that were called, newest last, with the text the model read. */
+  readonly skills?: readonly { readonly name: string; readonly text: string }[];
+  /** Skills that the model was informed of, one line each. */
+  readonly offered?: string;
+}
+
+/** What an agent must not forget when its conversation is replaced by a summary, each part as one text. */
+export function carryOverContext({
+  tasks = [],
+  todos = [],
+  skills = [],
+  offered = "",
+}: OngoingWork): readonly string[] {
+  return [agentsText(tasks), todosText(todos), offeredText(offered), skillsText(skills)].filter(
+    (text) => text !== "",
+  );
+}
+
+function offeredText(list: string): string {
+  return list === "" ? "" : `Skills for files you have used, which the Skill tool loads too:\n${list}`;
+}
+
+function agentsText(tasks: readonly TaskState[]): string {
+  const running = tasks.filter((task) => task.background && !hasEnded(task));
+  if (running.length === 0) return "";
+  const lines = running.map(
+    ({ id, agentType, description, status }) => `- ${id} (${agentType}): ${description} [${status}]`,
+  );
+  return [
+    "Agents you have started that still run in the background; you are notified when they end, and TaskOutput reads them by id. Do not start them again.",
+    ...lines,
+  ].join("\n");
+}
+
+function todosText(todos: readonly TodoItem[]): string {
+  if (todos.length === 0) return "";
+  const lines = todos.map(({ content, status }) => `- [${status}] ${content}`);
+  return ["Your list of steps:", ...lines].join("\n");
+}
+
+const skillTokens = 5_000;
+const allSkillTokens = 25_000;
+/** Less of a skill than this is of no use. */
+const leastTokens = 250;
+
+/** The newest skills first, as far as there is room. */
+function skillsText(skills: NonNullable<OngoingWork["skills"]>): string {
+  let left = allSkillTokens;
+  const texts: string[] = [];
+  for (const { name, text } of skills.toReversed()) {
+    const shortened = shortenText(text, Math.min(skillTokens, left));
+    if (left < leastTokens || shortened === "") break;
+    left -= estimateTextTokens(shortened);
+    texts.push(`The skill ${name}, which you have called:\n${shortened}`);
+  }
+  return texts.toReversed().join("\n\n");
+}
+
+interface CompactionParts {
+  readonly runtime: Pick<RuntimeContext, "variables" | "discovered" | "live">;
+  /** Of the agent's own model, which may have another window than its parent's. */
+  readonly model: Pick<ModelFacts, "contextWindow">;
+  readonly hooks: Pick<SessionHooks, "compaction"> | undefined;
+  readonly restate: () => readonly string[];
+}
+
+/** How an agent's conversation is compacted, as settings and variables say; undefined where it never is. */
+function createCompactionPort({
+  runtime,
+  model,
+  hooks,
+  restate,
+}: CompactionParts): CompactionPort | undefined {
+  const { variables: options } = runtime;
+  if (options.compactDisabled === true) return undefined;
+  const { autoCompactEnabled, autoCompactWindow } = runtime.discovered.settings.settings.plain;
+  const thresholdTokens = compactionThreshold(model.contextWindow, {
+    automatic: options.autoCompactDisabled !== true && autoCompactEnabled !== false,
+    percent: options.autoCompactPercent,
+    windows: [options.autoCompactWindow, autoCompactWindow],
+  });
+  return {
+    ...(thresholdTokens === undefined ? {} : { thresholdTokens }),
+    ...hooks?.compaction,
+    restate,
+    ...(runtime.live?.compactsShort === true ? { compactsShort: true } : {}),
+  };
+}

@@ -1,0 +1,385 @@
+import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
+import type { ModelEvent, UserMessage } from "../../conversation/message.ts";
+import type { HookWatch } from "../../hooks/hook-runner.ts";
+import type { TranscriptObserver } from "../../journal/transcript-writer.ts";
+import type { CallRequest, CompactionPort, LoopLimits, LoopPorts } from "../../loop/loop-ports.ts";
+import type { McpConnectionOptions, McpConnections } from "../../mcp/mcp-connections.ts";
+import type { Model, ServerTool } from "../../models/model.ts";
+import { ModelError } from "../../models/model-error.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { TreeBudget } from "../../tasks/tree-budget.ts";
+import type { SeenFile } from "../../tools/file-ledger.ts";
+import type { TaskView } from "../../tools/task-source.ts";
+import type { Tool, ToolContext } from "../../tools/tool.ts";
+import type { PreparedPrompt } from "../hooks/prompt-hooks.ts";
+import type { TurnRights } from "./agent-skills.ts";
+import {
+  type AuthorizeDependencies,
+  type AuthorizeWithHooks,
+  type BeforeAsk,
+  createAuthorize,
+} from "./create-authorize.ts";
+
+/** Everything an agent is made of besides its plan. */
+export interface AgentParts
+  extends Pick<AuthorizeDependencies, "canUseTool" | "askPerson" | "directory" | "acceptedFiles"> {
+  readonly model: Model;
+  readonly capabilities: readonly Capability[];
+  /** Tools that the provider runs itself. */
+  readonly serverTools?: readonly ServerTool[];
+  readonly toolContext: (
+    call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
+  ) => ToolContext;
+  readonly now: () => number;
+  /** Absent: the conversation is never compacted. */
+  readonly compaction?: CompactionPort | undefined;
+  /** How many calls run together. */
+  readonly concurrency?: number | undefined;
+  /** Resolves when what was recorded so far would survive a power cut. */
+  readonly commit?: (() => Promise<void>) | undefined;
+  /** Whether a tool is still there at the next turn; absent means it is. */
+  readonly isOffered?: LoopPorts["isOffered"];
+  /** Takes down what the model is asked; absent where nothing is recorded. */
+  readonly recordRequest?: LoopPorts["recordRequest"] | undefined;
+}
+
+export interface OpenAgent {
+  readonly plan: RunPlan;
+  readonly ports: LoopPorts;
+  readonly prepare: NonNullable<Capability["prepare"]>;
+  /** Ends what its capabilities hold, in the order of the list. */
+  readonly end: (stopped?: AbortSignal) => Promise<void>;
+}
+
+/** For what a context says whatever the call is. */
+const noCall = { callId: "", signal: new AbortController().signal, progress: () => undefined };
+
+/** An agent as its loop sees it, from its plan and a list of capabilities: main agent, child, forked skill, resumed agent. */
+export function openAgent(plan: RunPlan, parts: AgentParts): OpenAgent {
+  const { capabilities } = parts;
+  const stop = createStopMark(capabilities);
+  const searchPath = () => parts.toolContext(noCall).environment["PATH"];
+  const takesQuestions = () => parts.toolContext(noCall).host.ask !== undefined;
+  const own = createAuthorize({ ...parts, plan, searchPath, takesQuestions, ...foldAsking(capabilities) });
+  const whole = capabilities.reduce((next, { beforeCall }) => beforeCall?.(next) ?? next, own);
+  const authorize = stop.watch(whole);
+  const ask = stop.watch(own);
+  for (const { attach } of capabilities) attach?.({ authorize, ask });
+  const finishing = capabilities.flatMap(({ isFinished }) => isFinished ?? []);
+  const limits = capabilities.find((capability) => capability.limits !== undefined)?.limits;
+  const { serverTools = [], isOffered, commit, compaction, concurrency, recordRequest } = parts;
+  return {
+    plan,
+    ports: {
+      model: capabilities.reduceRight((model, { model: around }) => around?.(model) ?? model, parts.model),
+      tools: toolsOf(capabilities),
+      ...(serverTools.length === 0 ? {} : { serverTools }),
+      ...(isOffered === undefined ? {} : { isOffered }),
+      authorize,
+      isStopped: stop.take,
+      toolContext: (callId, options) => parts.toolContext({ callId, ...options }),
+      takeMessages: () => capabilities.toReversed().flatMap(({ messages }) => messages?.() ?? []),
+      ...foldAfterCall(capabilities),
+      ...(commit === undefined ? {} : { commit }),
+      ...(recordRequest === undefined ? {} : { recordRequest }),
+      beforeEnd: foldBeforeEnd(capabilities),
+      ...foldContinuing(capabilities),
+      ...(finishing.length === 0 ? {} : { isFinished: () => finishing.some((isFinished) => isFinished()) }),
+      ...(limits === undefined ? {} : { limits }),
+      ...(compaction === undefined ? {} : { compaction }),
+      ...(concurrency === undefined ? {} : { concurrency }),
+      now: parts.now,
+    },
+    prepare: foldPrepare(capabilities),
+    async end(stopped) {
+      for (const { dispose } of capabilities) await dispose?.(stopped);
+    },
+  };
+}
+
+/** Every tool of an agent, as its model sees them. */
+export function toolsOf(capabilities: readonly Capability[]): readonly Tool[] {
+  const tools = capabilities.flatMap((capability) => capability.tools ?? []);
+  const around = capabilities.flatMap(({ tool }) => tool ?? []);
+  return around.length === 0
+    ? tools
+    : tools.map((tool) => around.reduceRight((inner, wrap) => wrap(inner), tool));
+}
+
+/** What changes how rules and people decide: another policy, added rules, and answers in place of a person. */
+function foldAsking(
+  capabilities: readonly Capability[],
+): Pick<AuthorizeDependencies, "beforeAsk" | "onAsk" | "rights" | "livePolicy"> {
+  const answering = capabilities.flatMap(({ beforeAsk }) => beforeAsk ?? []);
+  return {
+    livePolicy: (planned) => capabilities.reduce((last, { policy }) => policy?.(last) ?? last, planned),
+    rights() {
+      const rights = capabilities.flatMap((capability) => capability.rights?.() ?? []);
+      const mode = rights.findLast((one) => one.mode !== undefined)?.mode;
+      return {
+        allow: rights.flatMap(({ allow }) => allow),
+        deny: rights.flatMap(({ deny }) => deny),
+        ...(mode === undefined ? {} : { mode }),
+      };
+    },
+    onAsk(request) {
+      for (const { onAsk } of capabilities) onAsk?.(request);
+    },
+    ...(answering.length === 0
+      ? {}
+      : {
+          async beforeAsk(request, options) {
+            for (const beforeAsk of answering) {
+              const answer = await beforeAsk(request, options);
+              if (answer !== undefined) return answer;
+            }
+            return undefined;
+          },
+        }),
+  };
+}
+
+function foldAfterCall(capabilities: readonly Capability[]): Pick<LoopPorts, "afterCall"> {
+  const hearing = capabilities.flatMap(({ afterCall }) => afterCall ?? []);
+  if (hearing.length === 0) return {};
+  return {
+    async afterCall(request, outcome, options) {
+      let last = outcome;
+      for (const afterCall of hearing) last = await afterCall(request, last, options);
+      return last;
+    },
+  };
+}
+
+function foldBeforeEnd(capabilities: readonly Capability[]): NonNullable<LoopPorts["beforeEnd"]> {
+  return async (text, options) => {
+    for (const { beforeEnd } of capabilities) {
+      const message = await beforeEnd?.(text, options);
+      if (message !== undefined) return message;
+    }
+    return undefined;
+  };
+}
+
+function foldContinuing(capabilities: readonly Capability[]): Pick<LoopPorts, "continueAnswer"> {
+  const [first] = capabilities.flatMap(({ continueAnswer }) => continueAnswer ?? []);
+  return first === undefined ? {} : { continueAnswer: first };
+}
+
+function foldPrepare(capabilities: readonly Capability[]): OpenAgent["prepare"] {
+  return async (content, signal) => {
+    let last = content;
+    for (const { prepare } of capabilities) {
+      const prepared = (await prepare?.(last, signal)) ?? { type: "ready", content: last };
+      if (prepared.type === "blocked") return prepared;
+      last = prepared.content;
+    }
+    return { type: "ready", content: last };
+  };
+}
+
+/** Remembers that a person or a hook wants the run to end, until the loop has asked: the next prompt starts anew. */
+function createStopMark(capabilities: readonly Capability[]) {
+  let isWanted = false;
+  return {
+    watch:
+      (authorize: AuthorizeWithHooks): AuthorizeWithHooks =>
+      async (request, options) => {
+        const authorization = await authorize(request, options);
+        isWanted ||= authorization.type === "denied" && authorization.stops === true;
+        return authorization;
+      },
+    take(): boolean {
+      const taken = capabilities.map(({ takeStop }) => takeStop?.() === true);
+      const wanted = isWanted || taken.includes(true);
+      isWanted = false;
+      return wanted;
+    },
+  };
+}
+
+/**
+ * What one part of the runtime adds to an agent: skills, hooks, servers, limits, children. Opening an agent folds a list of
+ * these; everything is optional, and the order of the list is the order in which they are asked.
+ */
+export interface Capability {
+  readonly tools?: readonly Tool[];
+  /** Around each tool of the agent; the last of the list is closest to the tool. */
+  readonly tool?: (tool: Tool) => Tool;
+  /** Around the agent's model; the last of the list is closest to the provider. */
+  readonly model?: (model: Model) => Model;
+  readonly limits?: LoopLimits;
+  /** The policy as it is now, made from that of the plan. */
+  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
+  /** Rules that hold beside those of the plan now. */
+  readonly rights?: () => TurnRights;
+  /** Around the decision about each call; the last of the list comes first. */
+  readonly beforeCall?: (next: AuthorizeWithHooks) => AuthorizeWithHooks;
+  /** May answer in place of the person who would be asked. */
+  readonly beforeAsk?: BeforeAsk;
+  /** Called when a person is about to be asked. */
+  readonly onAsk?: (request: CallRequest) => void;
+  readonly afterCall?: NonNullable<LoopPorts["afterCall"]>;
+  /** Sees a prompt before the model does, and may add to it or refuse it. */
+  readonly prepare?: (content: UserMessage["content"], signal: AbortSignal) => Promise<PreparedPrompt>;
+  /** Messages that arrived since the last turn; those of the last of the list come first. */
+  readonly messages?: () => readonly UserMessage[];
+  /** Sees the final text; a message given back makes the agent continue with it. */
+  readonly beforeEnd?: NonNullable<LoopPorts["beforeEnd"]>;
+  /** Sees an answer without calls, and may make the model continue it; the first of the list decides. */
+  readonly continueAnswer?: NonNullable<LoopPorts["continueAnswer"]>;
+  /** Whether the run must end after this turn; forgotten once asked. */
+  readonly takeStop?: () => boolean;
+  /** Whether the result is there, so that no further turn is needed. */
+  readonly isFinished?: () => boolean;
+  /** Gives it the decision about calls that it makes on the agent's behalf. */
+  readonly attach?: (authorization: AgentAuthorization) => void;
+  readonly dispose?: (stopped?: AbortSignal) => Promise<void>;
+}
+
+/** How calls of one agent are decided about. */
+export interface AgentAuthorization {
+  /** With hooks, as for a call of the model. */
+  readonly authorize: LoopPorts["authorize"];
+  /** Rules and people only. */
+  readonly ask: AuthorizeWithHooks;
+}
+
+/** What a host may change while a session runs. Each part is read again whenever it matters. */
+export interface LiveControls {
+  /** The policy by which the next call of any agent of the session is decided. */
+  readonly policy?: (planned: PermissionPolicy) => PermissionPolicy;
+  /** The model that answers the main agent from the next request on; undefined means the one of the plan. */
+  readonly model?: () => string | undefined;
+  /** The model that answers a request which the chosen one could not. */
+  readonly fallbackModel?: string | undefined;
+  /** Called when that happens. */
+  readonly fellBack?: (fallback: {
+    readonly from: string;
+    readonly to: string;
+    readonly code: string;
+  }) => void;
+  /** The effort of the next request; undefined means that of the plan. */
+  readonly effort?: () => string | number | undefined;
+  /** Names under which the main agent's model may call tools, and what they mean. */
+  readonly toolAliases?: ReadonlyMap<string, string> | undefined;
+  /** Whether the run of the main agent must end after this turn; forgotten once asked. */
+  readonly takeStop?: () => boolean;
+  /** Makes the main agent's model continue an answer that was cut, refused or empty. */
+  readonly continueAnswer?: LoopPorts["continueAnswer"];
+  /** Answers what MCP servers want to know of the person; absent means that no one can be asked. */
+  readonly elicit?: McpConnectionOptions["ask"];
+  /** Called with the session's MCP servers when they are connected. */
+  readonly serversConnected?: (connections: Pick<McpConnections, "request" | "prompts">) => void;
+  /** Files that the main agent knows without having read them, by real path. */
+  readonly seenFile?: (path: string) => SeenFile | undefined;
+  /** The host answers for children in the background too, so they may ask and have the tools of its servers. */
+  readonly attendsBackground?: boolean;
+  /** A child whose call does not say where it runs, runs in the background. */
+  readonly childrenInBackground?: boolean;
+  /** Follows hooks of settings, plugins and definitions. */
+  readonly watchHook?: HookWatch | undefined;
+  /** Goes around the models of this process only, and changes nothing of what they say. */
+  readonly gatherText?: (model: Model) => Model;
+  /** Called when a command in the background has started, and when it has ended. */
+  readonly commandChanged?: (command: TaskView, stop: () => Promise<void>) => void;
+  /** A compaction that was asked for happens however short the conversation is. */
+  readonly compactsShort?: boolean;
+  /** Keeps what all agents together may take, where another process has the account. */
+  readonly tree?: TreeBudget;
+  /** A main agent that ends without the result it was asked for is reminded once; after that its text counts. */
+  readonly remindsOnceOfOutput?: boolean;
+  /** The list of tasks of a session that leads no team; a team has a board instead. */
+  readonly taskList?: readonly Tool[];
+  /** Gives ids to lines of the main transcript, and is notified of them. */
+  readonly transcript?: TranscriptObserver;
+}
+
+/** What of it reaches every agent of the session: a child is decided about by the same policy. */
+export function livePolicyCapability({ policy }: LiveControls): Capability {
+  return policy === undefined ? {} : { policy };
+}
+
+/** What of it goes around the model of a child, which keeps its own model and effort. */
+export function liveChildCapability(
+  { fallbackModel, fellBack, toolAliases }: LiveControls,
+  find: (name: string) => Promise<Model>,
+): Capability {
+  if (fallbackModel === undefined && toolAliases === undefined) return {};
+  return {
+    model: (planned) =>
+      createLiveModel(planned, { fallbackModel, toolAliases, ...(fellBack && { fellBack }) }, find),
+  };
+}
+
+/** What of it reaches the main agent alone. */
+export function liveMainCapability(live: LiveControls, find: (name: string) => Promise<Model>): Capability {
+  const { takeStop, continueAnswer } = live;
+  return {
+    model: (planned) => createLiveModel(planned, live, find),
+    ...(continueAnswer === undefined ? {} : { continueAnswer }),
+    ...(takeStop === undefined ? {} : { takeStop }),
+  };
+}
+
+/** The model of the plan, unless the host has chosen another one meanwhile. */
+function createLiveModel(
+  planned: Model,
+  live: Pick<LiveControls, "model" | "effort" | "toolAliases" | "fallbackModel" | "fellBack">,
+  find: (name: string) => Promise<Model>,
+): Model {
+  let current = planned;
+  return {
+    get facts() {
+      return current.facts;
+    },
+    async *stream(request, options) {
+      const name = live.model?.();
+      current = name === undefined ? planned : await find(name);
+      const effort = live.effort?.();
+      const asked = effort === undefined ? request : { ...request, effort };
+      const { fallbackModel } = live;
+      let hasBegun = false;
+      let code: string | undefined;
+      try {
+        for await (const event of current.stream(asked, options)) {
+          if (event.type === "attempt-failed" && fallbackModel !== undefined && isEnough(event)) {
+            code = event.code;
+            break;
+          }
+          hasBegun ||= event.type !== "attempt-failed";
+          yield withoutAliases(event, live.toolAliases);
+        }
+        if (code === undefined) return;
+      } catch (error) {
+        if (hasBegun || !(error instanceof ModelError) || !mayAnotherAnswer(error)) throw error;
+        if (fallbackModel === undefined) throw error;
+        code = error.code;
+      }
+      if (fallbackModel === undefined) return;
+      live.fellBack?.({ from: current.facts.id, to: fallbackModel, code });
+      current = await find(fallbackModel);
+      for await (const event of current.stream(asked, options)) yield withoutAliases(event, live.toolAliases);
+    },
+  };
+}
+
+/** So many attempts are made before another model answers; an account that must wait, waits with either. */
+const attemptsBeforeFallback = 3;
+
+function isEnough({ attempt, code }: Extract<ModelEvent, { type: "attempt-failed" }>): boolean {
+  return attempt >= attemptsBeforeFallback && code !== "rate-limited";
+}
+
+/** Whether it is the model that cannot answer now, and not the request that no model could. */
+function mayAnotherAnswer(error: ModelError): boolean {
+  return error.mayPass || error.code === "not-found";
+}
+
+function withoutAliases(event: ModelEvent, aliases: LiveControls["toolAliases"]): ModelEvent {
+  if (aliases === undefined || event.type !== "message-ended") return event;
+  const content = event.message.content.map((block) =>
+    block.type === "tool_use" ? { ...block, name: aliases.get(block.name) ?? block.name } : block,
+  );
+  return { ...event, message: { ...event.message, content } };
+}

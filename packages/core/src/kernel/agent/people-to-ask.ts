@@ -1,0 +1,263 @@
+import { abortable } from "@retinue/base/foundation/abortable.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { writeLocalRules } from "@retinue/config/settings/write-local-rules.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver, AskingAgent } from "@retinue/gate/approver.ts";
+import { createAskQueue } from "@retinue/gate/ask-queue.ts";
+import { type PermissionMode, type PolicyRule, withMode } from "@retinue/gate/permission-policy.ts";
+import { createSessionApprovals } from "@retinue/gate/rules/session-approvals.ts";
+import { agentPath } from "../../planning/agent-path.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import type { TaskControl } from "../../tasks/task-manager.ts";
+import type { Stopwatch } from "../../tasks/watch-run.ts";
+import type { ToolContext } from "../../tools/tool.ts";
+import { askingTool } from "../approvals/answer-question.ts";
+import type { InboxAsker, SessionInbox } from "../approvals/session-inbox.ts";
+import { type AskPerson, createAskPerson } from "./ask-person.ts";
+import type { CanUseTool } from "./create-authorize.ts";
+import type { AgentOwn, AgentServices } from "./equip-agent.ts";
+import type { AgentParts } from "./open-agent.ts";
+
+/** The people and programs that can be asked; clocks stop while they are. */
+export function peopleToAsk(
+  plan: RunPlan,
+  { runtime, toolContext, asking, inbox, main }: AgentServices,
+  { stopwatch, child, directory }: AgentOwn & Pick<AgentParts, "directory">,
+): Pick<AgentParts, "toolContext" | "canUseTool" | "askPerson"> {
+  const context = toolContext(plan, directory);
+  const canUseTool = runtime.canUseTool && withPath(runtime.canUseTool, agentPath(plan, main));
+  const person = askAnybody(plan, { person: asking?.forAgent(plan), inbox, control: child?.control });
+  if (child === undefined) {
+    const whileAsking = holding(stopwatch);
+    const asked = inbox === undefined ? context : withInbox(plan, context, { inbox });
+    return {
+      toolContext: contextHeld(asked, whileAsking),
+      ...(canUseTool === undefined ? {} : { canUseTool: canUseToolHeld(canUseTool, whileAsking) }),
+      ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
+    };
+  }
+  const whileAsking = holding(stopwatch, child.waiting);
+  const { control } = child;
+  return {
+    toolContext: contextHeld(
+      inbox === undefined ? withoutQuestions(context, control) : withInbox(plan, context, { inbox, control }),
+      whileAsking,
+    ),
+    canUseTool: canUseToolHeld(
+      whileAttended(canUseTool, control, { parks: inbox !== undefined }),
+      whileAsking,
+    ),
+    ...(person === undefined ? {} : { askPerson: askHeld(person, whileAsking) }),
+  };
+}
+
+function withPath(canUseTool: CanUseTool, path: readonly AskingAgent[]): CanUseTool {
+  return (tool, input, context) => canUseTool(tool, input, { ...context, agentPath: path });
+}
+
+const isUnattended = "it would have to be asked for, and in the background no one is asked";
+
+/** A child that was moved to the background asks no one any more; before that the program answers first. */
+function whileAttended(
+  canUseTool: CanUseTool | undefined,
+  control: TaskControl,
+  { parks }: { readonly parks: boolean },
+): CanUseTool {
+  return async (tool, input, context) => {
+    if (!control.attended()) return parks ? { behavior: "ask" } : { behavior: "deny", message: isUnattended };
+    if (canUseTool === undefined) return { behavior: "ask" };
+    const signal = AbortSignal.any([context.signal, control.unattended]);
+    return refusedWhenDetached(abortable(canUseTool(tool, input, { ...context, signal }), signal), control, {
+      behavior: "deny",
+      message: isUnattended,
+    });
+  };
+}
+
+/** Grants that were given before, then the person who is there, then the inbox, where there is one. */
+function askAnybody(
+  plan: RunPlan,
+  {
+    person,
+    inbox,
+    control,
+  }: {
+    readonly person: AskPerson | undefined;
+    readonly inbox: SessionInbox | undefined;
+    readonly control: TaskControl | undefined;
+  },
+): AskPerson | undefined {
+  if (inbox === undefined)
+    return person === undefined || control === undefined ? person : untilDetached(person, control);
+  const asker = askerOf(plan, inbox);
+  const park: AskPerson["ask"] = (call, options) => {
+    const wait = () => inbox.ask(call, asker, options);
+    return control?.park === undefined ? wait() : control.park(wait);
+  };
+  return {
+    policy: person?.policy ?? (() => plan.policy),
+    parks: true,
+    async ask(call, options) {
+      const granted = inbox.granted(call, asker);
+      if (granted !== undefined) return granted;
+      if (person === undefined || control?.attended() === false) return park(call, options);
+      if (control === undefined) return person.ask(call, options);
+      try {
+        return await person.ask(call, { signal: AbortSignal.any([options.signal, control.unattended]) });
+      } catch (error) {
+        // Moved to the background: whoever looks into the inbox answers now.
+        if (options.signal.aborted || !control.unattended.aborted) throw error;
+        return park(call, options);
+      }
+    },
+  };
+}
+
+/** A question that is open when the child is moved to the background is answered no. */
+function untilDetached(person: AskPerson, control: TaskControl): AskPerson {
+  return {
+    policy: person.policy,
+    ask: (call, { signal }) =>
+      refusedWhenDetached(
+        person.ask(call, { signal: AbortSignal.any([signal, control.unattended]) }),
+        control,
+        { type: "denied", reason: isUnattended, stops: false },
+      ),
+  };
+}
+
+async function refusedWhenDetached<Answer>(
+  answer: Promise<Answer>,
+  control: TaskControl,
+  no: Answer,
+): Promise<Answer> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (control.unattended.aborted) return no;
+    throw error;
+  }
+}
+
+type MakeContext = (
+  call: Pick<ToolContext, "callId" | "signal" | "progress" | "allowedBy" | "approvedPaths" | "judged">,
+) => ToolContext;
+
+function askerOf(plan: RunPlan, { main }: SessionInbox): InboxAsker {
+  return { path: agentPath(plan, main), policy: plan.policy, directory: plan.directory };
+}
+
+/** Questions of a tool wait in the inbox, where no person is there to answer them. */
+function withInbox(
+  plan: RunPlan,
+  makeContext: MakeContext,
+  { inbox, control }: { readonly inbox: SessionInbox; readonly control?: TaskControl },
+): MakeContext {
+  return (call) => {
+    const context = makeContext(call);
+    if (context.host.ask !== undefined && control?.attended() !== false) return context;
+    const ask: NonNullable<ToolContext["host"]["ask"]> = async (questions, { signal }) => {
+      const input = { questions };
+      const request = { tool: askingTool, effect: "interact", input, paths: [] } as const;
+      const reason = "the agent asks for an answer";
+      const waiting = { callId: call.callId, request, reason, asksEveryTime: true };
+      const wait = () => inbox.ask(waiting, askerOf(plan, inbox), { signal });
+      const said = await (control?.park === undefined ? wait() : control.park(wait));
+      if (said.type === "denied") throw new RetinueError("not-answered", said.reason);
+      return said.answers ?? {};
+    };
+    return { ...context, host: { ...context.host, ask } };
+  };
+}
+
+/** In the background a tool that asks finds no one to ask; the agent continues. */
+function withoutQuestions(makeContext: MakeContext, control: TaskControl): MakeContext {
+  return (call) => {
+    const context = makeContext(call);
+    if (control.attended()) return context;
+    const { ask: _ask, ...host } = context.host;
+    return { ...context, host };
+  };
+}
+
+/** Around every wait for a person; the clocks of the one that waits is paused meanwhile. */
+type WhileAsking = <T>(wait: () => Promise<T>) => Promise<T>;
+
+/** The agent's own clock, and for a child also that of the agent that waits for it. */
+function holding(...stopwatches: readonly Stopwatch[]): WhileAsking {
+  return (wait) => stopwatches.reduce<typeof wait>((inner, stopwatch) => () => stopwatch.hold(inner), wait)();
+}
+
+function askHeld(person: AskPerson, whileAsking: WhileAsking): AskPerson {
+  return { ...person, ask: (call, options) => whileAsking(() => person.ask(call, options)) };
+}
+
+function canUseToolHeld(canUseTool: CanUseTool, whileAsking: WhileAsking): CanUseTool {
+  return (tool, input, context) => whileAsking(() => canUseTool(tool, input, context));
+}
+
+/** A tool that puts a question to a person stops the clocks too. */
+function contextHeld<Call>(
+  makeContext: (call: Call) => ToolContext,
+  whileAsking: WhileAsking,
+): (call: Call) => ToolContext {
+  return (call) => {
+    const context = makeContext(call);
+    const { ask } = context.host;
+    if (ask === undefined) return context;
+    return {
+      ...context,
+      host: { ...context.host, ask: (questions, options) => whileAsking(() => ask(questions, options)) },
+    };
+  };
+}
+
+type MemberQuestion = Omit<ApprovalRequest, "sessionId" | "agentId" | "agentPath" | "suggestedRules">;
+
+interface AskingOptions {
+  readonly projectRoot: string;
+  /** The mode of the main agent now, where a person can change it. */
+  readonly mode?: (() => PermissionMode | undefined) | undefined;
+}
+
+/** One queue and one memory of answers for the main agent and all its children. */
+export function openAsking(
+  approver: Approver,
+  main: RunPlan,
+  { projectRoot, mode }: AskingOptions,
+): {
+  readonly forAgent: (plan: RunPlan) => AskPerson;
+  readonly rulesFor: (agentId: string) => readonly PolicyRule[];
+  /** Puts a question of an agent that runs in another process into the same queue. */
+  readonly askFor: (plan: RunPlan, question: MemberQuestion, signal: AbortSignal) => Promise<ApprovalAnswer>;
+} {
+  const queue = createAskQueue(approver);
+  const approvals = createSessionApprovals();
+  const forAgent = (plan: RunPlan): AskPerson =>
+    createAskPerson({
+      queue,
+      approvals,
+      sessionId: main.sessionId,
+      path: agentPath(plan, main.agent),
+      get policy() {
+        return plan.agent.id === main.agent.id ? withMode(plan.policy, mode?.()) : plan.policy;
+      },
+      directory: plan.directory,
+      async saveRules(rules) {
+        const outcome = await writeLocalRules(projectRoot, { list: "allow", rules });
+        return outcome.type === "saved" ? undefined : outcome.why;
+      },
+      ...(approver.notice === undefined ? {} : { notice: approver.notice }),
+    });
+  const askFor = (plan: RunPlan, question: MemberQuestion, signal: AbortSignal) =>
+    queue.ask(
+      {
+        ...question,
+        sessionId: main.sessionId,
+        agentId: plan.agent.id,
+        agentPath: agentPath(plan, main.agent),
+        suggestedRules: [],
+      },
+      { signal },
+    );
+  return { forAgent, askFor, rulesFor: approvals.rulesFor };
+}

@@ -1,0 +1,399 @@
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { InterruptedAgent } from "../conversation/interrupted-agent.ts";
+import { type Message, textOf, type UserMessage } from "../conversation/message.ts";
+import {
+  addTotals,
+  type EventSink,
+  type RunEnding,
+  type RunEvent,
+  type RunTotals,
+} from "../conversation/run-event.ts";
+import { withoutUndone } from "../conversation/undone-prompts.ts";
+import { interruptedResults } from "../journal/rebuild-conversation.ts";
+import { compactNow } from "../loop/compact-now.ts";
+import { isLimitError, type LoopInput } from "../loop/loop-ports.ts";
+import { runAgentLoop } from "../loop/run-agent-loop.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
+import { hasEnded } from "../tasks/drive-task.ts";
+import type { TaskManager } from "../tasks/task-manager.ts";
+import type { MainControl } from "../tasks/watch-control.ts";
+import { type RunWatch, tallyEvents, watchRun } from "../tasks/watch-run.ts";
+import type { EquippedAgent } from "./agent/equip-agent.ts";
+import { type OpenAgent, openAgent } from "./agent/open-agent.ts";
+import type { Children } from "./agent/open-children.ts";
+import { stopChildren } from "./agent/stop-children.ts";
+import { type ChildOutputs, outputReminder, type TypedOutput } from "./options/typed-output.ts";
+import { preparePrompt } from "./prepare-prompt.ts";
+import { createSessionRecovery, type SessionRecovery } from "./run-recovery.ts";
+import type { SessionServers } from "./servers/session-servers.ts";
+import { createLimits, type SessionLimits } from "./session-rules.ts";
+
+/** Everything a session is made of; putting it together did the I/O. */
+export interface SessionParts {
+  readonly plan: RunPlan;
+  readonly agent: EquippedAgent;
+  readonly discovered: DiscoveredAgents;
+  readonly history: readonly Message[];
+  /** Where events are written down and shown before the next one is asked for. */
+  readonly sinks: readonly EventSink[];
+  readonly commit?: (() => Promise<void>) | undefined;
+  readonly rename?: ((title: string) => void) | undefined;
+  /** Says to other processes whether the session works on nothing, so that one of them may continue with it. */
+  readonly setIdle?: ((isIdle: boolean) => void) | undefined;
+  readonly output?: TypedOutput | undefined;
+  readonly children: Children;
+  /** The typed outputs that children were asked for, by agent id. */
+  readonly childOutputs: ChildOutputs;
+  readonly tasks: TaskManager;
+  readonly mcpServers: SessionServers["states"];
+  /** Moves the commands that the main agent waits for to the background; returns their descriptions. */
+  readonly moveCommands: () => readonly string[];
+  /** What the model of an agent has said of the answer that it is giving. */
+  readonly partialText: (agentId: string) => string;
+  /** Whether agents that work in the background are stopped at the end of a run. */
+  readonly stopsBackground: boolean;
+  /** Whether `/name` in a prompt calls a skill. */
+  readonly slashCommands: boolean;
+  /** Whether files that a prompt names as `@path` are attached to it. */
+  readonly mentions: boolean;
+  /** Called before each prompt is worked on: makes what opening a session alone does not. */
+  readonly begin?: () => Promise<void>;
+  /** Called once, before the first prompt: resumes what a crash has left, and reports it. */
+  readonly recover?: (signal: AbortSignal) => Promise<readonly InterruptedAgent[]>;
+  /** The clocks of its runs; absent limits nothing. */
+  readonly watch?: RunWatch;
+  /** How other processes reach the agent; absent where the session keeps no files. */
+  readonly control?: MainControl | undefined;
+  readonly dispose: (endAgent: () => Promise<void>) => Promise<void>;
+}
+
+/** A session's conversation while it is open. */
+export interface Conversation {
+  readonly parts: SessionParts;
+  readonly agent: OpenAgent;
+  readonly messages: Message[];
+  readonly limits: SessionLimits;
+  readonly recovery: SessionRecovery;
+  /** Aborted when the session is closed. */
+  readonly end: AbortController;
+  isFirst: boolean;
+  isBusy: boolean;
+  /** Why the record takes nothing more. */
+  unrecorded: unknown;
+}
+
+export function openConversation(parts: SessionParts): Conversation {
+  return {
+    parts,
+    agent: openAgent(parts.plan, parts.agent.parts),
+    messages: [...parts.history],
+    limits: createLimits(parts.plan),
+    recovery: createSessionRecovery(parts.recover),
+    end: new AbortController(),
+    isFirst: parts.history.length === 0,
+    isBusy: false,
+    unrecorded: undefined,
+  };
+}
+
+export async function* stream(
+  live: Conversation,
+  content: UserMessage["content"],
+  signal: AbortSignal,
+  { verbatim = false }: StreamOptions = {},
+): AsyncGenerator<RunEvent> {
+  const command = live.parts.slashCommands && !verbatim ? readCompactCommand(content) : undefined;
+  yield* command === undefined
+    ? answer(live, { content, verbatim }, signal)
+    : compact(live, command.instructions, signal);
+}
+
+export interface StreamOptions {
+  /** True: the prompt calls no skill and attaches no file, whatever it says. */
+  readonly verbatim?: boolean;
+}
+
+export async function* compact(
+  live: Conversation,
+  instructions: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, void> {
+  refuseWhen(live.end.signal.aborted, "session-closed", "The session is closed, so it cannot be compacted.");
+  refuseWhen(live.isBusy, "session-busy", "The session works on a prompt, so it cannot be compacted now.");
+  setBusy(live, true);
+  const stop = AbortSignal.any([signal, live.end.signal]);
+  const input: LoopInput = { ...inputOf(live.parts.plan, live.messages), ...live.limits.left(undefined) };
+  try {
+    for await (const event of watched(
+      live,
+      { run: (left) => compactNow({ input, instructions }, live.agent.ports, left) },
+      stop,
+    )) {
+      record(live, event);
+      follow(live, event);
+      yield event;
+    }
+  } finally {
+    setBusy(live, false);
+  }
+}
+
+function setBusy(live: Conversation, isBusy: boolean): void {
+  live.isBusy = isBusy;
+  live.parts.setIdle?.(!isBusy);
+}
+
+/** The conversation as the next run continues it. */
+function follow(live: Conversation, event: RunEvent): void {
+  if (event.type === "user-added" || event.type === "assistant-answered") live.messages.push(event.message);
+  if (event.type === "context-compacted")
+    live.messages.splice(0, live.messages.length - event.kept, event.summary);
+}
+
+async function* answer(
+  live: Conversation,
+  { content, verbatim }: { readonly content: UserMessage["content"]; readonly verbatim: boolean },
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent> {
+  refuseWhen(
+    live.end.signal.aborted,
+    "session-closed",
+    "The session is closed, so it takes no more prompts.",
+  );
+  refuseWhen(live.isBusy, "session-busy", "The session still works on the prompt before this one.");
+  setBusy(live, true);
+  const left = new AbortController();
+  const first = live.isFirst ? withInitialPrompt(content, live.parts.plan.initialPrompt) : content;
+  live.isFirst = false;
+  live.parts.output?.begin();
+  using control = live.parts.control?.begin();
+  const outside = control === undefined ? [] : [control.signal];
+  const stop = AbortSignal.any([signal, left.signal, live.end.signal, ...outside]);
+  try {
+    await live.parts.begin?.();
+    yield* live.recovery.begin(stop);
+    const ready = await preparePrompt(
+      { content, first, verbatim },
+      { ...live.parts, opened: live.agent },
+      stop,
+    );
+    if (ready.type === "ready")
+      yield* events(
+        live,
+        { role: "user", content: ready.content, ...live.parts.children.team?.takeHeld() },
+        stop,
+      );
+    else yield { type: "run-ended", ending: ready.ending };
+  } finally {
+    live.parts.agent.skills?.endTurn();
+    left.abort(new RetinueError("left", "The events of this run are not read any more."));
+    const interrupted = interruptedResults(live.messages);
+    if (interrupted.length > 0) live.messages.push({ role: "user", content: interrupted });
+    setBusy(live, false);
+  }
+}
+
+async function* events(
+  live: Conversation,
+  prompt: UserMessage,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, void> {
+  let next = prompt;
+  let sum: RunEnding | undefined;
+  const { output, watch, tasks, commit } = live.parts;
+  const since = watch?.stopwatch.elapsed();
+  while (true) {
+    const ending: RunEnding = joinEndings(
+      sum,
+      yield* runOnce(live, { prompt: next, before: sum, since }, signal),
+    );
+    for await (const event of stopChildren(tasks, { ending, signal })) {
+      record(live, event);
+      follow(live, event);
+      yield event;
+    }
+    if (live.parts.stopsBackground) await stopRunning(tasks);
+    const isMissing =
+      ending.status === "completed" &&
+      output !== undefined &&
+      output.value() === undefined &&
+      !output.isWaived();
+    if (isMissing && ending.reason !== "output_given") output.miss();
+    const limit = isMissing && !output.hasGivenUp() ? live.limits.reached(ending) : undefined;
+    if (!isMissing || output.hasGivenUp() || limit !== undefined) {
+      const own = live.limits.explain(finalEnding(ending, { isMissing, limit, handedIn: output?.value() }));
+      const last = live.recovery.count(withTree(own, tasks.takeTotals()));
+      recordEnding(live, last);
+      // A caller that learns of the end must not find it cut off later; a disk that fails now is reported when the file is closed.
+      await commit?.().catch(() => undefined);
+      yield { type: "run-ended", ending: last };
+      return;
+    }
+    sum = ending;
+    next = { role: "user", content: [{ type: "text", text: outputReminder }] };
+  }
+}
+
+async function stopRunning(tasks: TaskManager): Promise<void> {
+  const running = tasks.list().filter((task) => !hasEnded(task));
+  await Promise.all(running.map(({ id }) => tasks.stop(id, "program")));
+}
+
+/** One part of working on a prompt; there are several where the agent has to be reminded of its result. */
+interface RunPart {
+  readonly prompt: UserMessage;
+  readonly before: RunEnding | undefined;
+  readonly since: number | undefined;
+}
+
+/** Passes everything on but the end, which the caller decides about. */
+async function* runOnce(
+  live: Conversation,
+  { prompt, before, since }: RunPart,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, RunEnding> {
+  const input: LoopInput = {
+    ...inputOf(live.parts.plan, live.messages, prompt),
+    ...live.limits.left(before),
+  };
+  let hasAnswered = false;
+  const tally = tallyEvents(live.agent.ports.now);
+  try {
+    for await (const event of watched(
+      live,
+      { run: (stop) => runAgentLoop(input, live.agent.ports, stop), since },
+      signal,
+    )) {
+      if (event.type === "run-ended") {
+        const ending = undoPrompt(live, event.ending);
+        // The text of an earlier prompt is no result of this one.
+        return hasAnswered ? ending : { ...ending, text: "" };
+      }
+      // First what it took: an answer that cannot be kept is paid for all the same.
+      tally.hear(event);
+      record(live, event);
+      hasAnswered ||= event.type === "assistant-answered";
+      follow(live, event);
+      yield event;
+    }
+  } catch (error) {
+    // Its time was up and it ignored that, or its record takes no more: neither is a failure of the caller.
+    if (isLimitError(error) || error === live.unrecorded) return tally.endedBy(error);
+    throw error;
+  }
+  throw new RetinueError("run-without-end", "The run ended without saying how.");
+}
+
+/** A prompt that no model could take leaves the conversation again; the transcript is read in the same way. */
+function undoPrompt(live: Conversation, ending: RunEnding): RunEnding {
+  const kept = withoutUndone(live.messages, ending);
+  if (kept.length === live.messages.length) return ending;
+  live.messages.splice(0, live.messages.length, ...kept);
+  const advice = "The conversation goes on without this prompt: send a shorter one.";
+  return { ...ending, advice: ending.advice === undefined ? advice : `${ending.advice} ${advice}` };
+}
+
+/** Under the clocks; the agent's own time counts from where the prompt began, in however many parts it is worked on. */
+function watched(
+  live: Conversation,
+  {
+    run,
+    since,
+  }: {
+    readonly run: (signal: AbortSignal) => AsyncIterable<RunEvent>;
+    readonly since?: number | undefined;
+  },
+  signal: AbortSignal,
+): AsyncIterable<RunEvent> {
+  return live.parts.watch === undefined ? run(signal) : watchRun(run, { ...live.parts.watch, since }, signal);
+}
+
+/** A closed session has given its file back; what still happens in it is answered as interrupted when it is resumed. */
+function record(live: Conversation, event: RunEvent): void {
+  if (live.end.signal.aborted) return;
+  try {
+    for (const { types, take } of live.parts.sinks) if (types?.has(event.type) !== false) take(event);
+  } catch (error) {
+    live.unrecorded = error;
+    throw error;
+  }
+}
+
+/** A record that takes no more, as on a full disk, must not keep the result from the caller. */
+function recordEnding(live: Conversation, ending: RunEnding): void {
+  try {
+    record(live, { type: "run-ended", ending });
+  } catch {
+    // Said by the ending itself, or by the notice when the file is closed.
+  }
+}
+
+function refuseWhen(applies: boolean, code: string, message: string): void {
+  if (applies) throw new RetinueError(code, message);
+}
+
+function inputOf(
+  plan: RunPlan,
+  history: readonly Message[],
+  prompt?: UserMessage,
+): Omit<LoopInput, "maxTurns"> {
+  return {
+    system: plan.system,
+    history,
+    ...(prompt === undefined ? {} : { prompt }),
+    ...(plan.reminder === undefined ? {} : { reminder: plan.reminder }),
+    ...(plan.effort === undefined ? {} : { effort: plan.effort.value }),
+  };
+}
+
+function withInitialPrompt(
+  content: UserMessage["content"],
+  initial: string | undefined,
+): UserMessage["content"] {
+  if (initial === undefined) return content;
+  const blocks = typeof content === "string" ? [{ type: "text", text: content } as const] : content;
+  return [{ type: "text", text: initial }, ...blocks];
+}
+
+/** What a prompt that is exactly `/compact` or `/compact …` asks of the summary; undefined for any other prompt. */
+export function readCompactCommand(
+  content: UserMessage["content"],
+): { readonly instructions: string | undefined } | undefined {
+  if (typeof content !== "string" && content.some(({ type }) => type !== "text")) return undefined;
+  const match = /^\s*\/compact(\s.*)?$/s.exec(textOf({ role: "user", content }));
+  if (match === null) return undefined;
+  const instructions = match[1]?.trim() ?? "";
+  return { instructions: instructions === "" ? undefined : instructions };
+}
+
+/** Adds what the children took; a run without children is its own tree. */
+function withTree(ending: RunEnding, children: RunTotals | undefined): RunEnding {
+  return children === undefined ? ending : { ...ending, tree: addTotals(ending.totals, children) };
+}
+
+/** A run that had to be reminded is one run to its caller. */
+function joinEndings(before: RunEnding | undefined, last: RunEnding): RunEnding {
+  if (before === undefined) return last;
+  return {
+    ...last,
+    text: last.text === "" ? before.text : last.text,
+    denials: [...before.denials, ...last.denials],
+    totals: addTotals(before.totals, last.totals),
+  };
+}
+
+/** What became of a result of a certain form that was asked for. */
+interface OutputResult {
+  readonly isMissing: boolean;
+  readonly limit: string | undefined;
+  readonly handedIn: { readonly output: unknown } | undefined;
+}
+
+function finalEnding(ending: RunEnding, { isMissing, limit, handedIn }: OutputResult): RunEnding {
+  if (handedIn !== undefined) return { ...ending, output: handedIn.output };
+  if (!isMissing) return ending;
+  if (limit !== undefined) return { ...ending, status: "partial", reason: limit };
+  const error = "The agent did not return a result matching the schema.";
+  return { ...ending, status: "failed", reason: "max_structured_output_retries", error };
+}

@@ -1,0 +1,385 @@
+import { join } from "node:path";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { mayWiden } from "@retinue/config/agents/agent-definition.ts";
+import { agentHooks, type SourcedHookRule } from "@retinue/config/hooks/hook-rule.ts";
+import { loadPluginHooks } from "@retinue/config/plugins/load-plugin.ts";
+import type { MergedSettings } from "@retinue/config/settings/settings-layer.ts";
+import { withFacts } from "@retinue/gate/call-facts.ts";
+import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import { matchesCall } from "@retinue/gate/rules/matches-call.ts";
+import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
+import type { UserMessage } from "../../conversation/message.ts";
+import {
+  createHookRunner,
+  type FireOptions,
+  type HookRunner,
+  type HookRunnerOptions,
+  type LateAnswer,
+} from "../../hooks/hook-runner.ts";
+import { outputFolder, sessionFiles } from "../../journal/session-files.ts";
+import type { CallRequest, CompactionPort, LoopPorts } from "../../loop/loop-ports.ts";
+import type { Model } from "../../models/model.ts";
+import type { PlannedDefinition } from "../../planning/plan-run.ts";
+import type { RunPlan } from "../../planning/plan-tools.ts";
+import { createRuleGrants } from "../agent/create-authorize.ts";
+import type { Capability } from "../agent/open-agent.ts";
+import { chooseModel } from "../gather-session.ts";
+import type { RuntimeContext } from "../runtime-context.ts";
+import type { CallServer } from "../servers/session-servers.ts";
+import {
+  type CallHookDependencies,
+  type CallHooks,
+  createCallHooks,
+  createTeamHooks,
+  type TeamHooks,
+} from "./call-hooks.ts";
+import { createAskModel, type HookTools } from "./create-ask-model.ts";
+import { type ChildHookDependencies, createChildHooks } from "./create-child-hooks.ts";
+import { createPromptHooks, type PromptHooks, withContext } from "./prompt-hooks.ts";
+import { withEnvironmentFile } from "./with-environment-file.ts";
+
+interface CompactionHookDependencies
+  extends Pick<CallHookDependencies, "runner" | "situation" | "report" | "wantStop"> {
+  readonly model: string;
+  /** A compaction begins the main agent's session anew; a child has none. */
+  readonly isChild: boolean;
+}
+
+type CompactionHooks = Required<Pick<CompactionPort, "before" | "after">>;
+
+/** The hooks around a compaction: one may hold it up or add to its instructions, one hears the summary. */
+function createCompactionHooks(dependencies: CompactionHookDependencies): CompactionHooks {
+  const { runner, situation, report, model, isChild, wantStop } = dependencies;
+  return {
+    async before({ trigger, instructions }, { signal }) {
+      if (!runner.hears("PreCompact")) return { type: "granted" };
+      const payload = { trigger, instructions: instructions ?? null };
+      const outcome = await runner.fire("PreCompact", payload, await situation(signal));
+      report(outcome);
+      if (outcome.stop !== undefined) wantStop();
+      if (outcome.blocked || outcome.stop !== undefined)
+        return { type: "blocked", reason: outcome.reason || outcome.stop || "a hook held it up" };
+      return { type: "granted", ...(outcome.context === undefined ? {} : { instructions: outcome.context }) };
+    },
+    async after({ trigger, summary }, { signal }) {
+      if (runner.hears("PostCompact"))
+        report(await runner.fire("PostCompact", { trigger, summary }, await situation(signal)));
+      if (isChild || !runner.hears("SessionStart")) return undefined;
+      const payload = { source: "compact", model };
+      const outcome = await runner.fire("SessionStart", payload, await situation(signal));
+      report(outcome);
+      return outcome.context === undefined
+        ? undefined
+        : { role: "user", content: withContext([], [outcome.context]) };
+    },
+  };
+}
+
+export interface SessionHooks extends CallHooks, PromptHooks {
+  /** Messages of hooks that run beside the work. */
+  readonly takeMessages: LoopPorts["takeMessages"];
+  /** Whether a hook has said since the last question that the run must end. */
+  readonly takeStop: () => boolean;
+  /** Notifies hooks that a person is about to be asked; does not wait for them. */
+  readonly notify: (request: CallRequest) => void;
+  /** Takes in the hooks of a skill. */
+  readonly add: (rules: readonly SourcedHookRule[]) => void;
+  readonly compaction: CompactionHooks;
+  /** Tells hooks of a team's events. */
+  readonly team: TeamHooks;
+  /** The last hooks run; then nothing of any hook is left. */
+  readonly end: PromptHooks["end"];
+}
+
+/** What hooks add to an agent: they see its calls, its prompts and its end, and may change or stop each. */
+export function hooksCapability(hooks: SessionHooks): Capability {
+  return {
+    rights: hooks.rights,
+    beforeCall: hooks.wrapAuthorize,
+    beforeAsk: hooks.beforeAsk,
+    onAsk: hooks.notify,
+    afterCall: hooks.afterCall,
+    prepare: hooks.prepare,
+    messages: hooks.takeMessages,
+    beforeEnd: hooks.beforeEnd,
+    takeStop: hooks.takeStop,
+    dispose: hooks.end,
+  };
+}
+
+interface SessionHookFacts {
+  readonly runtime: RuntimeContext;
+  readonly plan: RunPlan;
+  readonly model: Model;
+  readonly definition: PlannedDefinition | undefined;
+  readonly source: "startup" | "resume" | "fork";
+  readonly directory: () => string;
+  /** Set for a child: its start and end are reported instead of the session's. */
+  readonly child?: ChildHookDependencies["child"];
+  readonly looking: HookTools;
+  /** Around a model that a hook asks: its calls are the agent's. */
+  readonly pay?: (model: Model) => Model;
+  /** Calls a tool of a connected MCP server, for hooks of kind `mcp_tool`. */
+  readonly callServer?: CallServer;
+  /** Takes what hooks of the session's start set for later commands. */
+  readonly environment?: Map<string, string>;
+  /** Skills may bring hooks later, so there must be somebody to take them. */
+  readonly mayGrow?: boolean;
+}
+
+/** Finds every hook that this session has to respect; undefined where there is none. */
+export async function openSessionHooks(facts: SessionHookFacts): Promise<SessionHooks | undefined> {
+  const { runtime, plan, definition } = facts;
+  const { discovered } = runtime;
+  const { settings } = discovered.settings;
+  const notify = createReport(runtime.notice);
+  const plugins =
+    discovered.plugins.length === 0
+      ? { hooks: [], diagnostics: [] }
+      : await loadPluginHooks(discovered.plugins, discovered.paths.plugins.data);
+  for (const { file, message } of plugins.diagnostics) notify(`${file ?? "A plugin"}: ${message}`);
+  const rules = collectHookRules({
+    settings,
+    plugins: plugins.hooks,
+    ...(definition === undefined ? {} : { definition }),
+    agentId: plan.agent.id,
+    trusted: runtime.trusted,
+    isSubagent: facts.child !== undefined,
+  });
+  if (rules.length === 0 && runtime.hooks.length === 0 && facts.mayGrow !== true) return undefined;
+  const mail: UserMessage[] = [];
+  const runner = createRunner(facts, rules, { mail, notify });
+  let hasConditions = rules.some(isConditional);
+  const situation = async (signal: AbortSignal, request?: CallRequest): Promise<FireOptions> => ({
+    signal,
+    cwd: facts.directory(),
+    permissionMode: plan.policy.mode,
+    ...(facts.child === undefined ? {} : { agentId: facts.child.agentId }),
+    ...(definition === undefined ? {} : { agentType: facts.child?.agentType ?? definition.name }),
+    ...(request === undefined ? {} : { meetsCondition: await conditions(request, facts, hasConditions) }),
+  });
+  const report = (outcome: { systemMessages: readonly string[]; failures: readonly string[] }): void => {
+    for (const text of [...outcome.systemMessages, ...outcome.failures]) notify(text);
+  };
+  const add = (added: readonly SourcedHookRule[]): void => {
+    hasConditions ||= added.some(isConditional);
+    runner.add(added);
+  };
+  return { ...assemble({ facts, runner, situation, report, mail }), add };
+}
+
+/** The runner of an agent's hooks; for the main agent, with the file in which its start may leave variables. */
+function createRunner(
+  facts: SessionHookFacts,
+  rules: readonly SourcedHookRule[],
+  { mail, notify }: { readonly mail: UserMessage[]; readonly notify: (text: string) => void },
+): HookRunner {
+  const { runtime, plan, environment } = facts;
+  const { discovered, observer } = runtime;
+  const { settings } = discovered.settings;
+  const files = sessionFiles(discovered.paths.transcripts, plan.sessionId);
+  const { allowedHttpHookUrls, httpHookAllowedEnvVars } = settings.plain;
+  const environmentFile = join(runtime.scratch ?? files.directory, "session-environment.sh");
+  const created = createHookRunner({
+    rules,
+    functions: runtime.hooks,
+    session: { sessionId: plan.sessionId, transcript: files.transcript },
+    projectDirectory: discovered.paths.projectRoot,
+    environment: runtime.environment,
+    ...(environment === undefined ? {} : { environmentFile }),
+    http: {
+      ...(allowedHttpHookUrls === undefined ? {} : { allowedUrls: allowedHttpHookUrls }),
+      ...(httpHookAllowedEnvVars === undefined ? {} : { allowedVariables: httpHookAllowedEnvVars }),
+    },
+    ask: createAskModel({
+      plan,
+      modelFor: (name) => modelFor(facts, name),
+      directory: facts.directory,
+      now: runtime.now,
+      transcripts: [files.transcript, ...(facts.child === undefined ? [] : [facts.child.transcript])],
+      looking: facts.looking,
+    }),
+    ...(facts.callServer === undefined ? {} : { callTool: askServer(facts.callServer) }),
+    warnOnly: settings.extra.get("failingHooks") === "warn",
+    outputDirectory: outputFolder(runtime, plan.sessionId),
+    newId: runtime.ids.uuid,
+    onLate: (late) => takeLate(late, mail, notify),
+    ...(runtime.live?.watchHook === undefined ? {} : { watch: runtime.live.watchHook }),
+    ...(observer === undefined
+      ? {}
+      : {
+          measure: <Outcome>(event: string, run: () => Promise<Outcome>) => observer.hook(plan, event, run),
+        }),
+  });
+  if (environment === undefined) return created;
+  return withEnvironmentFile(created, {
+    file: environmentFile,
+    environment: () => ({ ...runtime.environment, ...Object.fromEntries(environment) }),
+    directory: discovered.paths.cwd,
+    take: (variables) => {
+      for (const [name, value] of variables) environment.set(name, value);
+    },
+    report: notify,
+  });
+}
+
+function isConditional({ hook }: SourcedHookRule): boolean {
+  return hook.handler.if !== undefined;
+}
+
+type Parts = Pick<Parameters<typeof createCallHooks>[0], "runner" | "situation" | "report"> & {
+  readonly facts: SessionHookFacts;
+  readonly mail: UserMessage[];
+};
+
+function assemble({ facts, runner, situation, report, mail }: Parts): Omit<SessionHooks, "add"> {
+  const reporting = new Set<Promise<unknown>>();
+  let isStopWanted = false;
+  const wantStop = (): void => {
+    isStopWanted = true;
+  };
+  const maxRounds = stopRounds(facts.runtime.environment["CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"]);
+  const common = { runner, situation, report, maxRounds };
+  const prompts =
+    facts.child === undefined
+      ? createPromptHooks({ ...common, source: facts.source, model: facts.model.facts.id })
+      : createChildHooks({ ...common, child: facts.child });
+  return {
+    ...createCallHooks({
+      runner,
+      situation,
+      report,
+      wantStop,
+      grants: createRuleGrants(facts.plan.directory, "a hook"),
+    }),
+    ...prompts,
+    compaction: createCompactionHooks({
+      ...common,
+      wantStop,
+      model: facts.model.facts.id,
+      isChild: facts.child !== undefined,
+    }),
+    team: createTeamHooks(common),
+    takeMessages: () => mail.splice(0),
+    takeStop() {
+      const wanted = isStopWanted;
+      isStopWanted = false;
+      return wanted;
+    },
+    notify({ tool }) {
+      if (!runner.hears("Notification")) return;
+      const message = `Permission is needed to use ${tool.name}.`;
+      const reported = situation(new AbortController().signal)
+        .then((options) => runner.fire("Notification", { message, kind: "permission_prompt" }, options))
+        .then(report, () => undefined)
+        .finally(() => reporting.delete(reported));
+      reporting.add(reported);
+    },
+    async end(stopped) {
+      try {
+        await prompts.end(stopped);
+      } finally {
+        await runner[Symbol.asyncDispose]();
+        await Promise.allSettled(reporting);
+      }
+    },
+  };
+}
+
+/** A program that fails to take a notice must not thereby decide about a call. */
+function createReport(notice: RuntimeContext["notice"]): (text: string) => void {
+  return (text) => {
+    try {
+      notice?.(text);
+    } catch {
+      // There is no one left to notify.
+    }
+  };
+}
+
+/** 8 unless the variable says otherwise; 0 there means without end. */
+function stopRounds(written: string | undefined): number {
+  if (written === undefined || !/^\d+$/.test(written.trim())) return 8;
+  return Number(written) === 0 ? Number.POSITIVE_INFINITY : Number(written);
+}
+
+function takeLate(late: LateAnswer, mail: UserMessage[], report: (text: string) => void): void {
+  for (const text of [late.systemMessage, late.failure]) if (text !== undefined) report(text);
+  if (late.context === undefined) return;
+  const text = `<hook-feedback>\n${late.context}\n</hook-feedback>`;
+  mail.push({ role: "user", content: [{ type: "text", text }] });
+}
+
+/** A rule that cannot be read, or facts that cannot be found, mean that the hook runs. */
+async function conditions(
+  { tool, input }: CallRequest,
+  { plan, directory }: SessionHookFacts,
+  areNeeded: boolean,
+): Promise<(rule: string) => boolean> {
+  if (!areNeeded) return () => true;
+  const paths = tool.pathsOf?.(input, directory(), plan.policy.home) ?? [];
+  const mcp = tool.mcp ?? tool.mcpOf?.(input);
+  const call = { tool: tool.name, effect: tool.effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
+  const gathered = await gatherCallFacts(call, { policy: plan.policy, directory: directory() });
+  const request = withFacts(gathered);
+  return (text) => {
+    const reading = parseRule(text);
+    if (reading.type === "invalid") return true;
+    const rule = { rule: reading.rule, anchor: plan.directory };
+    return matchesCall(rule, request, { use: "restrict", policy: plan.policy });
+  };
+}
+
+/** What such a tool answers is read like the output of a command; an error of it is a hook that failed. */
+function askServer(call: CallServer): NonNullable<HookRunnerOptions["callTool"]> {
+  return async ({ server, tool, input }, { signal }) => {
+    const { text, isError } = await call(server, tool, isRecord(input) ? input : {}, { signal });
+    if (isError) throw new RetinueError("mcp-hook-failed", text);
+    return text;
+  };
+}
+
+/** The model that a hook names, else the agent's; its calls are the agent's. */
+async function modelFor(
+  { runtime, model, pay = (unpaid) => unpaid }: SessionHookFacts,
+  name: string | undefined,
+): Promise<Model> {
+  return pay(name === undefined ? model : (await chooseModel(runtime, { model: name }, undefined)).model);
+}
+
+interface HookSources {
+  /** Already without what an untrusted folder's files say. */
+  readonly settings: Pick<MergedSettings, "hooks" | "plain" | "sources">;
+  readonly plugins: readonly SourcedHookRule[];
+  readonly definition?: Pick<PlannedDefinition, "name" | "hooks" | "source">;
+  readonly agentId: string;
+  readonly trusted: boolean;
+  readonly isSubagent?: boolean;
+}
+
+/** All hooks that may fire for an agent: settings, plugins, its own definition. */
+export function collectHookRules(sources: HookSources): readonly SourcedHookRule[] {
+  const { settings, plugins, definition, agentId, trusted } = sources;
+  const managedOnly = settings.plain.allowManagedHooksOnly === true;
+  const isOff = settings.plain.disableAllHooks === true;
+  const offByManager = isOff && settings.sources.get("disableAllHooks")?.scope === "managed";
+  if (offByManager) return [];
+  const written = settings.hooks
+    // A person can switch their own hooks off, but not those of their organisation.
+    .filter(({ source }) => !isOff || source.scope === "managed")
+    .map(({ hook, source }): SourcedHookRule => {
+      const file = source.file === undefined ? {} : { file: source.file };
+      return { hook, origin: { type: "settings", ...file } };
+    });
+  if (isOff || managedOnly) return written;
+  const mayRun = definition?.hooks !== undefined && mayWiden(definition.source, trusted);
+  const own = mayRun
+    ? agentHooks(definition.hooks, {
+        id: agentId,
+        name: definition.name,
+        isSubagent: sources.isSubagent === true,
+      })
+    : [];
+  return [...written, ...plugins, ...own];
+}

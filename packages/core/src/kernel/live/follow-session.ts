@@ -1,0 +1,297 @@
+// @io
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
+import { createConversationFold } from "../../inspection/conversation-fold.ts";
+import type { Inspection } from "../../inspection/inspection.ts";
+import { createInspectionSource, createLineSource } from "../../inspection/inspection-source.ts";
+import { isAgentId, isSessionId, sessionFiles } from "../../journal/session-files.ts";
+import { openTeamStore, type TeamPlaces } from "../../teams/team-store.ts";
+import { askingTool } from "../approvals/answer-question.ts";
+import { type Approval, readApprovals } from "../approvals/find-approvals.ts";
+import { withTeam } from "../teams/mail-of-team.ts";
+import { type LivePiece, liveFiles } from "./live-text.ts";
+import { readLiveText } from "./read-live-text.ts";
+import { overviewOf, type SessionOverview } from "./session-overview.ts";
+import type { AgentUpdate, StudioQuestion } from "./session-update.ts";
+import { createRefresher, type FolderWatch, watchFolders } from "./watch-folders.ts";
+
+export interface SessionPlace {
+  /** The folder of the project's transcripts. */
+  readonly transcripts: string;
+  readonly sessionId: string;
+  /** Where teams are; absent: none are shown. */
+  readonly teams?: TeamPlaces;
+}
+
+/** Throws where an id could lead out of the folder of transcripts. */
+export function checkPlace({
+  sessionId,
+  agentId,
+}: {
+  readonly sessionId: string;
+  readonly agentId?: string;
+}): void {
+  if (!isSessionId(sessionId))
+    throw new RetinueError("misuse", `${JSON.stringify(sessionId)} is not a session id.`);
+  if (agentId !== undefined && !isAgentId(agentId))
+    throw new RetinueError("misuse", `${JSON.stringify(agentId)} is not the id of an agent.`);
+}
+
+/** All that a session did, once. */
+export function inspectSession(place: SessionPlace): Promise<Inspection> {
+  return createInspectionSource({ ...place, now: Date.now }).load();
+}
+
+/** A process that is killed writes nothing, so whether a running session still lives is checked this often. */
+const livenessMs = 3000;
+
+export interface FollowOptions<T> {
+  readonly send: (update: T) => void;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Reads the overview of a session; the next time only what was added to its files. */
+export function createOverviewSource(place: SessionPlace): {
+  load(budgetMs?: number): Promise<SessionOverview>;
+} {
+  const source = createInspectionSource({ ...place, now: Date.now });
+  const { approvals } = sessionFiles(place.transcripts, place.sessionId);
+  return {
+    async load(budgetMs) {
+      const inspection = await source.load(budgetMs === undefined ? {} : { budgetMs });
+      const questions = readApprovals(approvals, { now: Date.now }).map(questionOf);
+      const overview = overviewOf(place.teams === undefined ? inspection : withTeam(inspection, place.teams));
+      return questions.length === 0 ? overview : { ...overview, questions };
+    },
+  };
+}
+
+const firstReadMs = 120;
+const nextReadMs = 1500;
+
+/** Sends the overview of a session, and after each change of its files the agents that have changed. */
+export function followSession(
+  place: SessionPlace,
+  { send, onError }: FollowOptions<SessionOverview>,
+): () => void {
+  const source = createOverviewSource(place);
+  const sent = new Map<string, string>();
+  // Of a large session a part is sent soon, and more of it each time.
+  let budgetMs = firstReadMs;
+  const sendNext = async (watch: FolderWatch): Promise<SessionOverview> => {
+    const overview = await source.load(budgetMs);
+    budgetMs = nextReadMs;
+    const changed = overview.agents.filter((agent) => {
+      const text = JSON.stringify(agent);
+      if (sent.get(agent.id) === text) return false;
+      sent.set(agent.id, text);
+      return true;
+    });
+    if (overview.team !== undefined && place.teams !== undefined)
+      watch.add(teamFolders(place.teams, overview.team.name));
+    send({ ...overview, agents: changed });
+    return overview;
+  };
+  return followFiles(place, onError, async (watch, signal) => {
+    let overview = await sendNext(watch);
+    while (overview.unread !== undefined && !signal.aborted) overview = await sendNext(watch);
+    return overview.session.isLive;
+  });
+}
+
+function teamFolders(places: TeamPlaces, name: string) {
+  const own = join(places.teams, name);
+  const list = openTeamStore(places, name).config()?.taskList ?? name;
+  return [own, join(own, "inboxes"), join(places.tasks, list)].map((path) => ({ path }));
+}
+
+const maxInput = 20_000;
+
+function questionOf({ question, state, answer, revoked, uses }: Approval): StudioQuestion {
+  const { id, digest, at, tool, reason, everyTime, suggestedRules, places } = question;
+  const said = answer === undefined ? undefined : describeAnswer({ answer, revoked, uses });
+  return {
+    id,
+    digest,
+    at,
+    state,
+    tool,
+    reason,
+    everyTime,
+    suggestedRules,
+    input: JSON.stringify(question.input, undefined, 2).slice(0, maxInput).toWellFormed(),
+    places: places.map(({ agent, path }) => ({ agent, path })),
+    ...(tool === askingTool ? { asks: asksOf(question.input) } : {}),
+    ...(said === undefined ? {} : { answer: said }),
+  };
+}
+
+function asksOf(input: Approval["question"]["input"]): NonNullable<StudioQuestion["asks"]> {
+  const questions: readonly unknown[] = Array.isArray(input["questions"]) ? input["questions"] : [];
+  return questions.filter(isRecord).flatMap(({ question, options }) => {
+    const choices = Array.isArray(options) ? options.filter(isRecord) : [];
+    const labels = choices.flatMap(({ label }) => (typeof label === "string" ? [label] : []));
+    return typeof question === "string" ? [{ text: question, choices: labels }] : [];
+  });
+}
+
+function describeAnswer({
+  answer,
+  revoked,
+  uses,
+}: {
+  readonly answer: NonNullable<Approval["answer"]>;
+  readonly revoked: Approval["revoked"];
+  readonly uses: Approval["uses"];
+}): string {
+  if (answer.type === "deny")
+    return `denied by ${answer.by} (${answer.via})${answer.message === undefined ? "" : `: ${answer.message}`}`;
+  const { scope, rules, until, maxUses, maxUsd } = answer;
+  return [
+    `allowed by ${answer.by} (${answer.via}) for this ${scope}`,
+    ...(rules.length === 0 ? [] : [rules.join(" and ")]),
+    ...(until === undefined ? [] : [`until ${new Date(until).toISOString()}`]),
+    maxUses === undefined ? `used ${uses.length} times` : `used ${uses.length} of ${maxUses} times`,
+    ...(maxUsd === undefined ? [] : [`up to $${maxUsd}`]),
+    ...(revoked === undefined ? [] : [`revoked by ${revoked.by}`]),
+  ].join(", ");
+}
+
+/** The entries sent first; earlier ones are asked for. */
+const firstEntries = 400;
+/** The entries that are held: what was sent and can no longer change is let go, however long the session lasts. */
+const heldEntries = 2 * firstEntries;
+
+/** Reads the conversation of one agent; the next time only what was added or has changed. */
+export function createConversationSource(place: SessionPlace & { readonly agentId: string }): {
+  load(options: { readonly all: boolean }): Promise<AgentUpdate>;
+} {
+  const file = transcriptOf(place);
+  const fold = createConversationFold({ isMain: place.agentId === "main" });
+  let from: number | undefined;
+  let sendsAll = false;
+  const lines = createLineSource(file, (record) => {
+    fold.add(record);
+    // Of what is read before the first update only the end is sent.
+    if (from === undefined && !sendsAll && fold.count % heldEntries === 0)
+      fold.forget(fold.count - firstEntries);
+  });
+  let plan: string | undefined;
+  return {
+    async load({ all }) {
+      const isLive = hasLiveOwner(file);
+      sendsAll = all;
+      await lines.load(isLive);
+      from ??= all ? 0 : Math.max(0, fold.count - firstEntries);
+      const first = from;
+      const changed = fold.takeChanged().filter((index) => index >= first);
+      const planText = JSON.stringify(fold.plan);
+      const isNewPlan = planText !== plan;
+      plan = planText;
+      const entries = changed.flatMap((index) => {
+        const entry = fold.entry(index);
+        return entry === undefined ? [] : [[index, entry] as const];
+      });
+      fold.forget(fold.count - heldEntries);
+      return {
+        isLive,
+        from: first,
+        count: fold.count,
+        entries,
+        ...(isNewPlan && fold.plan !== undefined ? { plan: fold.plan } : {}),
+      };
+    },
+  };
+}
+
+/** Older programs put the files of children beside those of sessions. */
+function transcriptOf({
+  transcripts,
+  sessionId,
+  agentId,
+}: SessionPlace & { readonly agentId: string }): string {
+  const files = sessionFiles(transcripts, sessionId);
+  if (agentId === "main") return files.transcript;
+  const { transcript } = files.agent(agentId);
+  const older = join(transcripts, `agent-${agentId}.jsonl`);
+  return !existsSync(transcript) && existsSync(older) ? older : transcript;
+}
+
+/** Sends the conversation of one agent: the newest entries, then each that is added or changes. */
+export function followAgent(
+  place: SessionPlace & { readonly agentId: string; readonly all?: boolean },
+  { send, onError }: FollowOptions<AgentUpdate>,
+): () => void {
+  const source = createConversationSource(place);
+  let isFirst = true;
+  return followFiles(place, onError, async () => {
+    const update = await source.load({ all: place.all === true });
+    if (isFirst || update.entries.length > 0 || update.plan !== undefined) send(update);
+    isFirst = false;
+    return update.isLive;
+  });
+}
+
+/** Sends what models of the session are writing, while processes write it for those who watch. */
+export function followLive(
+  { transcripts, sessionId }: SessionPlace,
+  { send, onError }: FollowOptions<readonly LivePiece[]>,
+): () => void {
+  const session = sessionFiles(transcripts, sessionId);
+  let watch: FolderWatch | undefined;
+  const refresher = createRefresher(
+    async () => {
+      const pieces = await reader.read();
+      if (pieces.length > 0) send(pieces);
+    },
+    onError,
+    0,
+  );
+  const reader = readLiveText(session, () => {
+    // A folder that was removed and made again is watched anew.
+    watch?.close();
+    const concerns = (name: string): boolean => name.endsWith(".jsonl");
+    watch = watchFolders([{ path: liveFiles(session).directory, concerns }], refresher.request);
+    refresher.request();
+  });
+  return () => {
+    reader[Symbol.dispose]();
+    watch?.close();
+    refresher.close();
+  };
+}
+
+function followFiles(
+  { transcripts, sessionId }: SessionPlace,
+  onError: (error: unknown) => void,
+  load: (watch: FolderWatch, signal: AbortSignal) => Promise<boolean>,
+): () => void {
+  const closed = new AbortController();
+  const files = sessionFiles(transcripts, sessionId);
+  let isLive = false;
+  const refresher = createRefresher(async () => {
+    isLive = await load(watch, closed.signal);
+  }, onError);
+  const watch = watchFolders(
+    [
+      { path: transcripts, concerns: (name) => name.startsWith(sessionId) },
+      { path: files.directory },
+      { path: files.subagents },
+      { path: files.approvals },
+    ],
+    refresher.request,
+  );
+  const timer = setInterval(() => {
+    if (isLive) refresher.request();
+  }, livenessMs).unref();
+  refresher.request();
+  return () => {
+    closed.abort();
+    clearInterval(timer);
+    watch.close();
+    refresher.close();
+  };
+}

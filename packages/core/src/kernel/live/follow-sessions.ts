@@ -1,0 +1,132 @@
+// @io
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
+import { allTokens } from "../../inspection/describe-duration.ts";
+import type { Inspection } from "../../inspection/inspection.ts";
+import { createInspectionSource, type InspectionSource } from "../../inspection/inspection-source.ts";
+import { findSessions } from "../../journal/find-sessions.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import { readApprovals } from "../approvals/find-approvals.ts";
+import type { FollowOptions } from "./follow-session.ts";
+import type { SessionFigures, SessionList, SessionRow } from "./session-update.ts";
+import { createRefresher, watchFolders } from "./watch-folders.ts";
+
+/** Where the sessions are that are served. */
+export interface StudioScope {
+  /** The folder that holds one folder of transcripts per project. */
+  readonly projects: string;
+  /** The only project that is served; absent where all of them are. */
+  readonly project?: string;
+  /** What is served is a copy of a store. */
+  readonly isStore?: boolean;
+}
+
+const maxListed = 500;
+const maxMeasured = 100;
+
+/** Figures are read once for each state of a session's file, for whoever asks. */
+export type FiguresCache = Map<string, MeasuredSession>;
+
+interface MeasuredSession {
+  readonly key: string;
+  readonly figures: SessionFigures;
+  /** Kept while the session runs, to read only what was added. */
+  readonly source?: InspectionSource;
+}
+
+export async function findProjects({ projects, project }: StudioScope): Promise<readonly string[]> {
+  if (project !== undefined) return [project];
+  const entries = await readdir(projects, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+/** Sends the list of sessions, running ones first, then again with the figures of each, and after every change. */
+export function followSessions(
+  scope: StudioScope,
+  { send, onError, cache }: FollowOptions<SessionList> & { readonly cache: FiguresCache },
+): () => void {
+  let isClosed = false;
+  const refresher = createRefresher(async () => {
+    const names = await findProjects(scope);
+    watch.add(names.map((name) => ({ path: join(scope.projects, name) })));
+    const sessions = await listSessions(scope.projects, names, cache);
+    send({ scope: nameOf(scope), sessions });
+    let isNew = false;
+    for (const row of sessions.slice(0, maxMeasured)) {
+      if (isClosed) return;
+      isNew = (await measure(scope.projects, row, cache)) || isNew;
+    }
+    if (isNew) {
+      const measured = sessions.map((row) => withFigures(row, cache));
+      send({ scope: nameOf(scope), sessions: measured });
+    }
+  }, onError);
+  const watch = watchFolders([{ path: scope.projects }], refresher.request);
+  refresher.request();
+  return () => {
+    isClosed = true;
+    watch.close();
+    refresher.close();
+  };
+}
+
+function nameOf({ project, isStore }: StudioScope): SessionList["scope"] {
+  if (isStore === true) return "store";
+  return project === undefined ? "all" : "folder";
+}
+
+async function listSessions(
+  projects: string,
+  names: readonly string[],
+  cache: FiguresCache,
+): Promise<readonly SessionRow[]> {
+  const lists = await Promise.all(
+    names.map(async (project) => {
+      const found = await findSessions(join(projects, project), { limit: maxListed });
+      return found.map(({ id, title, modified, cwd, file }) => {
+        const row = { project, id, title, modified, isLive: hasLiveOwner(file) };
+        return withFigures(cwd === undefined ? row : { ...row, cwd }, cache);
+      });
+    }),
+  );
+  return lists
+    .flat()
+    .toSorted((a, b) => Number(b.isLive) - Number(a.isLive) || b.modified - a.modified)
+    .slice(0, maxListed);
+}
+
+function withFigures(row: SessionRow, cache: FiguresCache): SessionRow {
+  const known = cache.get(`${row.project}/${row.id}`);
+  return known === undefined ? row : { ...row, figures: known.figures };
+}
+
+/** Whether there is something new. Children of a running session write files of their own, so that is read each time. */
+async function measure(projects: string, row: SessionRow, cache: FiguresCache): Promise<boolean> {
+  const name = `${row.project}/${row.id}`;
+  const key = `${row.modified} ${row.isLive}`;
+  if (!row.isLive && cache.get(name)?.key === key) return false;
+  const transcripts = join(projects, row.project);
+  const source =
+    cache.get(name)?.source ?? createInspectionSource({ transcripts, sessionId: row.id, now: Date.now });
+  const inspection = await source.load().catch(() => undefined);
+  if (inspection === undefined) return false;
+  const { approvals } = sessionFiles(transcripts, row.id);
+  const questions = readApprovals(approvals, { now: Date.now }).filter(({ state }) => state === "waiting");
+  const figures = { ...figuresOf(inspection), questions: questions.length };
+  cache.set(name, { key, figures, ...(row.isLive ? { source } : {}) });
+  return true;
+}
+
+function figuresOf({ agents, totals }: Inspection): Omit<SessionFigures, "questions"> {
+  const [main] = agents;
+  return {
+    state: main?.state ?? "empty",
+    ...(totals.costUsd === undefined ? {} : { cost: totals.costUsd }),
+    pricedCost: totals.pricedCost,
+    tokens: allTokens(totals.usage),
+    agents: agents.length,
+    running: agents.filter(({ state }) => state === "running").length,
+    failed: agents.filter(({ state }) => state === "failed").length,
+  };
+}

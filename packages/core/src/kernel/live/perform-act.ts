@@ -1,0 +1,271 @@
+// @io
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { sleep } from "@retinue/base/foundation/abortable.ts";
+import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import { hasLiveOwner } from "@retinue/base/storage/owner-lock.ts";
+import { type Act, appendAct } from "../../journal/append-act.ts";
+import { findSession } from "../../journal/find-sessions.ts";
+import { forkSession } from "../../journal/fork-session.ts";
+import { sessionFiles } from "../../journal/session-files.ts";
+import { type FoundTask, findTasks } from "../../tasks/find-tasks.ts";
+import { controlFiles } from "../../tasks/watch-control.ts";
+import { writeControlRequest, writeMessageRequest } from "../../tasks/write-stop-request.ts";
+import { answerQuestion } from "../approvals/answer-question.ts";
+import { readApprovals } from "../approvals/find-approvals.ts";
+import { openInboxFiles } from "../approvals/inbox-files.ts";
+import { stopElsewhere } from "../project/stop-elsewhere.ts";
+import type { ActOutcome, ActRequest } from "./session-update.ts";
+
+export interface ActContext {
+  readonly transcripts: string;
+  /** The person at this computer. */
+  readonly user: string;
+  /** The program that resumes agents: Node and the file of this command. */
+  readonly program: { readonly file: string; readonly arguments: readonly string[] };
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  /** Ends what was resumed from here. */
+  readonly signal: AbortSignal;
+}
+
+const patienceMs = 10_000;
+const lookMs = 50;
+
+/**
+ * Does what the page was asked to do, the way the commands do it, and writes to the session's log of acts who did it and what came
+ * of it. What a resumed agent answers is in its transcript, so nothing waits for it here.
+ */
+export async function performAct(request: ActRequest, context: ActContext): Promise<ActOutcome> {
+  const { agentId, action } = request;
+  const files = sessionFiles(context.transcripts, request.sessionId);
+  const note = noteFor(request, context);
+  const task = agentId === "main" ? undefined : await findTask(request, context);
+  if (task === undefined && !existsSync(files.transcript))
+    throw new RetinueError("session-missing", `There is no session ${request.sessionId}.`);
+  note("requested");
+  try {
+    const done = await perform({ request, task, context, note });
+    const isGoingOn = action === "resume" || (action === "fork" && hasText(request));
+    if (!isGoingOn) note("done", done.outcome);
+    return done;
+  } catch (error) {
+    note("failed", isRetinueError(error) ? error.message : String(error));
+    throw error;
+  }
+}
+
+type Note = (state: Act["state"], reason?: string) => void;
+
+function noteFor(request: ActRequest, { transcripts, user }: ActContext): Note {
+  const { agentId, action, text, message, question, sessionId } = request;
+  const about = [question ?? message, text].filter((part) => part !== undefined).join(": ");
+  return (state, reason) =>
+    appendAct(
+      sessionFiles(transcripts, sessionId),
+      {
+        action,
+        agentId,
+        ...(about === "" ? {} : { text: about }),
+        state,
+        ...(reason === undefined ? {} : { reason }),
+        by: { user, through: "studio", pid: process.pid },
+      },
+      Date.now(),
+    );
+}
+
+interface Performing {
+  readonly request: ActRequest;
+  /** Absent for the main agent. */
+  readonly task: FoundTask | undefined;
+  readonly context: ActContext;
+  readonly note: Note;
+}
+
+async function perform(performing: Performing): Promise<ActOutcome> {
+  const { request, task, context } = performing;
+  switch (request.action) {
+    case "stop": {
+      const running = runningAgent(performing);
+      if (task === undefined) return askElsewhere(performing, "stop", "was asked to stop");
+      await stopElsewhere({ ...task, id: running.id }, context);
+      return { outcome: `${running.id} was stopped.` };
+    }
+    case "background":
+      if (task === undefined)
+        throw new RetinueError("misuse", "The main agent cannot be moved to the background.");
+      return askElsewhere(performing, "background", "was moved to the background");
+    case "message":
+      return sendElsewhere(performing);
+    case "resume":
+      return resume(performing);
+    case "fork":
+      return fork(performing);
+    default:
+      return answer(request, context);
+  }
+}
+
+async function findTask({ sessionId, agentId }: ActRequest, { transcripts }: ActContext): Promise<FoundTask> {
+  const found = await findTasks(transcripts, { idPrefix: agentId, sessionId });
+  const task = found.find(({ id }) => id === agentId);
+  if (task !== undefined) return task;
+  throw new RetinueError("unknown-task", `There is no agent ${agentId} in this session.`);
+}
+
+/** The agent with its transcript, where a process runs it. */
+function runningAgent({ request, task, context }: Performing): {
+  readonly id: string;
+  readonly transcript: string;
+} {
+  const { transcript } = sessionFiles(context.transcripts, request.sessionId);
+  const agent = task ?? { id: "main", transcript, state: hasLiveOwner(transcript) ? "running" : "ended" };
+  if (agent.state === "running") return agent;
+  const name = task === undefined ? "The main agent" : task.id;
+  throw new RetinueError("not-running", `${name} is not running; it is ${agent.state}.`, {
+    advice: "Resume it with a prompt instead.",
+  });
+}
+
+/** Leaves a request for the process that runs the agent, and resolves when that has taken it. */
+async function askElsewhere(
+  performing: Performing,
+  action: "stop" | "background",
+  done: string,
+): Promise<ActOutcome> {
+  const { id, transcript } = runningAgent(performing);
+  const files = controlFiles(sessionFiles(performing.context.transcripts, performing.request.sessionId));
+  const takeBack = writeControlRequest(files, id, action);
+  const file = files.request(id);
+  return waitUntilTaken(performing, {
+    file,
+    transcript,
+    takeBack,
+    outcome: `${id} ${done}.`,
+    what: "request",
+  });
+}
+
+/** Resolves when the process that runs the agent has taken the message; the agent reads it between its turns. */
+async function sendElsewhere(performing: Performing): Promise<ActOutcome> {
+  const { text = "", sessionId } = performing.request;
+  if (text.trim() === "") throw new RetinueError("misuse", "A message needs a text.");
+  const { id, transcript } = runningAgent(performing);
+  const files = controlFiles(sessionFiles(performing.context.transcripts, sessionId));
+  const { file, takeBack } = writeMessageRequest(files, { agentId: id, id: randomUUID(), text });
+  const outcome = `${id} reads the message between its turns.`;
+  return waitUntilTaken(performing, { file, transcript, takeBack, outcome, what: "message" });
+}
+
+async function waitUntilTaken(
+  { context: { signal } }: Performing,
+  left: {
+    readonly file: string;
+    readonly transcript: string;
+    readonly takeBack: () => void;
+    readonly outcome: string;
+    readonly what: string;
+  },
+): Promise<ActOutcome> {
+  try {
+    for (let waited = 0; waited < patienceMs && hasLiveOwner(left.transcript); waited += lookMs) {
+      if (!existsSync(left.file)) return { outcome: left.outcome };
+      await sleep(lookMs, signal);
+    }
+    if (!existsSync(left.file)) return { outcome: left.outcome };
+  } finally {
+    left.takeBack();
+  }
+  throw new RetinueError("not-taken", `The process that runs the agent did not take the ${left.what}.`, {
+    advice: "It works on no prompt, or has ended: resume it with a prompt instead.",
+  });
+}
+
+async function resume(performing: Performing): Promise<ActOutcome> {
+  const { request, task, context } = performing;
+  const { sessionId, text = "" } = request;
+  if (hasLiveOwner(task?.transcript ?? sessionFiles(context.transcripts, sessionId).transcript))
+    throw new RetinueError("still-running", `${task?.id ?? "This session"} is still running.`, {
+      advice: "Send it a message instead.",
+    });
+  if (task === undefined && !hasText(request))
+    throw new RetinueError("misuse", "Resuming a session needs a prompt.");
+  const words =
+    task === undefined
+      ? ["-p", "--resume", sessionId, "--", text]
+      : ["resume", task.id, "--", ...(hasText(request) ? [text] : [])];
+  await startCommand(words, performing);
+  return { outcome: `${task?.id ?? "The session"} was resumed.` };
+}
+
+/** Runs this command in the session's folder, and writes down how it ended. */
+async function startCommand(words: readonly string[], { request, context, note }: Performing): Promise<void> {
+  const found = await findSession(context.transcripts, request.sessionId);
+  const directory = (found.type === "found" ? found.session.cwd : undefined) ?? context.cwd;
+  void runProcess({
+    file: context.program.file,
+    arguments: [...context.program.arguments, ...words],
+    directory,
+    environment: Object.fromEntries(
+      Object.entries(context.environment).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      ),
+    ),
+    signal: context.signal,
+    maxBytes: 16_384,
+  }).then(({ exitCode, notStarted, aborted, stderr }) => {
+    if (exitCode === 0) note("done");
+    else note("failed", notStarted ?? (aborted ? "the studio was closed" : stderr.trim().slice(-2000)));
+  });
+}
+
+/** A new session with the conversation up to a message; with a text, it continues with that as its prompt. */
+async function fork(performing: Performing): Promise<ActOutcome> {
+  const { request, context, task } = performing;
+  const { message, sessionId: from, text = "" } = request;
+  if (task !== undefined)
+    throw new RetinueError("misuse", "Only the conversation of the main agent can be forked.", {
+      advice: "Resume the agent with another prompt.",
+    });
+  const { sessionId } = await forkSession({
+    transcripts: context.transcripts,
+    from,
+    ids: { uuid: randomUUID },
+    ...(message === undefined ? {} : { at: message }),
+  });
+  noteFor({ ...request, sessionId }, context)("done", `Forked from ${from}.`);
+  if (hasText(request)) await startCommand(["-p", "--resume", sessionId, "--", text], performing);
+  return { outcome: `The conversation was forked into ${sessionId}.`, sessionId };
+}
+
+function hasText({ text = "" }: ActRequest): boolean {
+  return text.trim() !== "";
+}
+
+/** Answers a question of the approval inbox, or takes a grant back. */
+function answer(request: ActRequest, { transcripts, user }: ActContext): ActOutcome {
+  const { action, question: id, digest, grant, text, sessionId } = request;
+  const { approvals } = sessionFiles(transcripts, sessionId);
+  if (id === undefined) throw new RetinueError("misuse", "An answer names its question.");
+  const known = readApprovals(approvals, { now: Date.now }).find(({ question }) => question.id === id);
+  if (known === undefined) throw new RetinueError("unknown-approval", `There is no question ${id}.`);
+  const files = openInboxFiles(approvals);
+  if (action === "revoke") {
+    if (known.answer?.type !== "allow")
+      throw new RetinueError(
+        "nothing-granted",
+        `The question ${id} is ${known.state}; nothing can be revoked.`,
+      );
+    files.revoke(id, user, Date.now());
+    return { outcome: `${id} is revoked; what it has allowed before stays done.` };
+  }
+  if (digest === undefined) throw new RetinueError("misuse", "An answer names the digest of the call.");
+  const given =
+    action === "deny"
+      ? ({ type: "deny", ...(text === undefined ? {} : { message: text }) } as const)
+      : ({ type: "allow", ...(grant ?? { scope: "call" }) } as const);
+  answerQuestion(files, id, { given, by: user, via: "studio", now: Date.now(), digest });
+  return { outcome: `${known.question.tool} is ${action === "deny" ? "denied" : "allowed"}.` };
+}

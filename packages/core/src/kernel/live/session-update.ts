@@ -1,0 +1,178 @@
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { type GrantScope, grantScopes } from "@retinue/gate/grants/approval-record.ts";
+import type { ConversationEntry } from "../../inspection/conversation-fold.ts";
+import { isAgentId } from "../../journal/session-files.ts";
+import type { Approval } from "../approvals/find-approvals.ts";
+import type { LivePiece } from "./live-text.ts";
+import type { SessionOverview } from "./session-overview.ts";
+
+/** What server and page send each other, besides overviews of sessions. */
+
+export interface SessionRow {
+  /** The name of the project's folder of transcripts. */
+  readonly project: string;
+  readonly id: string;
+  readonly title: string;
+  /** Milliseconds since 1970. */
+  readonly modified: number;
+  readonly cwd?: string;
+  readonly isLive: boolean;
+  /** Absent until the session's files have been read. */
+  readonly figures?: SessionFigures;
+}
+
+export interface SessionFigures {
+  readonly state: string;
+  readonly cost?: number;
+  readonly pricedCost: number;
+  readonly tokens: number;
+  readonly agents: number;
+  readonly running: number;
+  readonly failed: number;
+  /** Questions that wait for an answer. */
+  readonly questions: number;
+}
+
+export interface SessionList {
+  /** Of the folder, of all folders of the user, or of a store. */
+  readonly scope: "folder" | "all" | "store";
+  readonly sessions: readonly SessionRow[];
+}
+
+/** One event of the stream of a session or of an agent: each has one of these. */
+export interface SessionUpdate {
+  readonly session?: SessionOverview;
+  readonly agent?: AgentUpdate;
+  /** Pieces of answers that models are writing now. */
+  readonly live?: readonly LivePiece[];
+}
+
+export interface AgentUpdate {
+  readonly isLive: boolean;
+  /** The first entry that is sent; those before it can be asked for. */
+  readonly from: number;
+  readonly count: number;
+  /** Those that are new or have changed, each with its position. */
+  readonly entries: readonly (readonly [number, ConversationEntry])[];
+  readonly plan?: Readonly<Record<string, unknown>>;
+}
+
+/** A question of the approval inbox, as much of it as a person needs to answer it. */
+export interface StudioQuestion extends Pick<Approval, "state"> {
+  readonly id: string;
+  readonly digest: string;
+  readonly at: number;
+  readonly tool: string;
+  readonly input: string;
+  readonly reason: string;
+  readonly everyTime: boolean;
+  readonly suggestedRules: readonly string[];
+  readonly places: readonly { readonly agent: string; readonly path: string }[];
+  /** The questions that the call itself puts to the person, with their choices; absent where it asks for a permission. */
+  readonly asks?: readonly { readonly text: string; readonly choices: readonly string[] }[];
+  /** What was answered, by whom, how often it was used, whether it was revoked. */
+  readonly answer?: string;
+}
+
+/** A session that is part of its page. */
+export interface ExportedSession {
+  readonly session: SessionOverview;
+  readonly agents: Readonly<Record<string, AgentUpdate>>;
+}
+
+export const studioActions = [
+  "message",
+  "stop",
+  "background",
+  "resume",
+  "fork",
+  "approve",
+  "deny",
+  "revoke",
+] as const;
+export type StudioAction = (typeof studioActions)[number];
+
+export interface ActRequest {
+  readonly project: string;
+  readonly sessionId: string;
+  readonly agentId: string;
+  readonly action: StudioAction;
+  /** The message, the prompt, or why a call is refused. */
+  readonly text?: string;
+  /** For `fork`: the id of the message. */
+  readonly message?: string;
+  /** For answers: the question, and the digest of the call that was seen. */
+  readonly question?: string;
+  readonly digest?: string;
+  readonly grant?: GivenGrant;
+}
+
+export interface GivenGrant {
+  readonly scope: GrantScope;
+  readonly rules?: readonly string[];
+  /** By question, what is answered to a call that asks the person something. */
+  readonly answers?: Readonly<Record<string, string>>;
+  /** Milliseconds since 1970. */
+  readonly until?: number;
+  readonly maxUses?: number;
+  readonly maxUsd?: number;
+}
+
+export interface ActOutcome {
+  readonly outcome: string;
+  /** The session that a fork has made. */
+  readonly sessionId?: string;
+}
+
+/** Reads what somebody wants done; throws where it cannot be understood. */
+export function toActRequest(value: unknown): ActRequest {
+  if (!isRecord(value)) throw misuse("An act is a JSON object.");
+  const { project, sessionId, agentId } = value;
+  const action = studioActions.find((known) => known === value.action);
+  if (action === undefined) throw misuse(`An act is one of ${studioActions.join(", ")}.`);
+  if (typeof project !== "string" || typeof sessionId !== "string")
+    throw misuse("An act names its project and sessionId.");
+  if (typeof agentId !== "string" || !isAgentId(agentId)) throw misuse("An act names its agentId.");
+  return {
+    project,
+    sessionId,
+    agentId,
+    action,
+    ...textsOf(value),
+    ...(value.grant === undefined ? {} : { grant: readGrant(value.grant) }),
+  };
+}
+
+function textsOf(value: JsonRecord): Pick<ActRequest, "text" | "message" | "question" | "digest"> {
+  const names = ["text", "message", "question", "digest"] as const;
+  for (const name of names)
+    if (value[name] !== undefined && typeof value[name] !== "string")
+      throw misuse(`The ${name} of an act is a string.`);
+  return Object.fromEntries(
+    names.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])),
+  );
+}
+
+/** Numbers and rules are checked again where the answer is written down. */
+function readGrant(value: unknown): GivenGrant {
+  if (!isRecord(value)) throw misuse("The grant of an act is an object.");
+  const scope = grantScopes.find((known) => known === value.scope);
+  if (scope === undefined) throw misuse(`The scope of a grant is one of ${grantScopes.join(", ")}.`);
+  const { rules, until, maxUses, maxUsd, answers } = value;
+  const areAnswers =
+    answers === undefined ||
+    (isRecord(answers) && Object.values(answers).every((text) => typeof text === "string"));
+  if (!areAnswers) throw misuse("The answers of a grant are strings by question.");
+  const areRules =
+    rules === undefined || (Array.isArray(rules) && rules.every((rule) => typeof rule === "string"));
+  if (!areRules) throw misuse("The rules of a grant are a list of strings.");
+  for (const number of [until, maxUses, maxUsd])
+    if (number !== undefined && typeof number !== "number")
+      throw misuse("The limits of a grant are numbers.");
+  return JSON.parse(JSON.stringify({ scope, rules, until, maxUses, maxUsd, answers }));
+}
+
+function misuse(message: string): RetinueError {
+  return new RetinueError("misuse", message);
+}

@@ -1,0 +1,169 @@
+// @io
+
+import { stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { isInside } from "@retinue/gate/permission-policy.ts";
+import { type TextBlock, textOf, type UserBlock, type UserMessage } from "../conversation/message.ts";
+import type { RunEnding } from "../conversation/run-event.ts";
+import type { LoopPorts } from "../loop/loop-ports.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
+import type { AgentSkills } from "./agent/agent-skills.ts";
+import type { OpenAgent } from "./agent/open-agent.ts";
+import { type SlashCommand, withExpansion } from "./agent/session-skills.ts";
+import type { SessionParts } from "./conversation.ts";
+import { stoppedEnding } from "./run-handle.ts";
+
+type Content = UserMessage["content"];
+
+type ReadyPrompt =
+  | { readonly type: "ready"; readonly content: Content }
+  /** It reaches no model. */
+  | { readonly type: "ended"; readonly ending: RunEnding };
+
+/** What becomes of a prompt before the model sees it: hooks hear it as written, then the skill it calls is put in. */
+export async function preparePrompt(
+  {
+    content,
+    first,
+    verbatim,
+  }: { readonly content: Content; readonly first: Content; readonly verbatim: boolean },
+  parts: Pick<SessionParts, "slashCommands" | "mentions" | "agent"> & { readonly opened: OpenAgent },
+  signal: AbortSignal,
+): Promise<ReadyPrompt> {
+  const { skills } = parts.agent;
+  const command = parts.slashCommands && !verbatim ? await skills?.findCommand(content) : undefined;
+  if (command?.type === "unknown")
+    return { type: "ended", ending: unansweredEnding("unknown_command", command.reason) };
+  const heard = await parts.opened.prepare(first, signal);
+  if (heard.type === "blocked") {
+    const error = `A hook refused the prompt: ${heard.reason}`;
+    return { type: "ended", ending: unansweredEnding("prompt_blocked", error) };
+  }
+  if (command !== undefined && skills !== undefined)
+    return expand(heard.content, { command, skills, parts, signal });
+  if (!parts.mentions || verbatim) return heard;
+  return { type: "ready", content: await attachMentions(heard.content, parts.opened, signal) };
+}
+
+/** The text of the skill that a person called, in the place of the call. */
+async function expand(
+  content: Content,
+  {
+    command,
+    skills,
+    parts,
+    signal,
+  }: {
+    readonly command: Extract<SlashCommand, { type: "call" }>;
+    readonly skills: Pick<AgentSkills, "expand">;
+    readonly parts: Pick<SessionParts, "agent">;
+    readonly signal: AbortSignal;
+  },
+): Promise<ReadyPrompt> {
+  const callId = `slash-${command.skill.name}`;
+  const context = parts.agent.parts.toolContext({ callId, signal, progress: () => undefined });
+  try {
+    const text = await skills.expand(command, context);
+    return { type: "ready", content: withExpansion(content, command.written, text) };
+  } catch (error) {
+    if (signal.aborted) return { type: "ended", ending: stoppedEnding(codeOf(signal.reason)) };
+    const why = error instanceof Error ? error.message : String(error);
+    return { type: "ended", ending: unansweredEnding("command_failed", why) };
+  }
+}
+
+/** The model never saw the prompt, and neither will the next run. */
+function unansweredEnding(reason: string, error: string): RunEnding {
+  const usage = { inputTokens: 0, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0 };
+  return {
+    status: "failed",
+    reason,
+    text: "",
+    error,
+    denials: [],
+    totals: { usage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 },
+  };
+}
+
+function codeOf(reason: unknown): string {
+  return isRetinueError(reason) ? reason.code : "aborted";
+}
+
+type PromptContent = UserMessage["content"];
+
+interface Mention {
+  readonly path: string;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+/** More than a person writes into one prompt; the rest stays text. */
+const maxMentions = 20;
+
+/**
+ * Adds the files of the working directories that a prompt names as `@path` or `@path#L10-20`, as the agent's own Read
+ * shows them. Hooks and rules decide about each like about a call of the model; what they refuse stays text.
+ */
+async function attachMentions(
+  content: PromptContent,
+  { plan, ports }: { readonly plan: RunPlan; readonly ports: LoopPorts },
+  signal: AbortSignal,
+): Promise<PromptContent> {
+  const tool = ports.tools.find(({ name }) => name === "Read");
+  const mentions = readMentions(textOf({ role: "user", content })).slice(0, maxMentions);
+  if (tool === undefined || mentions.length === 0) return content;
+  const blocks: UserBlock[] = [];
+  for (const [index, mention] of mentions.entries()) {
+    const file = await findFile(mention.path, plan);
+    if (file === undefined) continue;
+    const { path: _path, ...range } = mention;
+    const input = { file_path: file, ...range };
+    const call = { type: "tool_use", id: `mention-${index + 1}`, name: tool.name, input } as const;
+    const authorization = await ports.authorize({ call, tool, input }, { signal });
+    if (authorization.type === "denied") continue;
+    const { paths, allowedBy } = authorization;
+    const context = ports.toolContext(call.id, {
+      signal,
+      progress: () => undefined,
+      ...(allowedBy === undefined ? {} : { allowedBy }),
+      ...(paths === undefined ? {} : { approvedPaths: paths }),
+    });
+    const outcome = await tool.call(authorization.input, context);
+    if (outcome.isError === true) continue;
+    const shown = typeof outcome.content === "string" ? [textBlock(outcome.content)] : outcome.content;
+    blocks.push(textBlock(`The prompt mentions ${mention.path}. This is what Read shows of it:`), ...shown);
+  }
+  if (blocks.length === 0) return content;
+  return [...(typeof content === "string" ? [textBlock(content)] : content), ...blocks];
+}
+
+function textBlock(text: string): TextBlock {
+  return { type: "text", text };
+}
+
+/** `@path`, `@"a path"`, either with lines behind it. */
+export function readMentions(text: string): readonly Mention[] {
+  const found = text.matchAll(/(?:^|\s)@(?:"([^"\n]+)"|([^\s"]+))/g);
+  const mentions = [...found].map(([, quoted, bare = ""]) => {
+    const written = quoted ?? bare.replace(/[.,;:!?)\]}'`]+$/, "");
+    const [, path = written, first, last] = /^(.*?)#L(\d+)(?:-L?(\d+))?$/.exec(written) ?? [];
+    if (first === undefined) return { path };
+    const offset = Number(first);
+    return { path, offset, limit: Math.max(1, Number(last ?? first) - offset + 1) };
+  });
+  const unique = new Map(mentions.map((mention) => [JSON.stringify(mention), mention]));
+  return [...unique.values()].filter(({ path }) => path !== "");
+}
+
+async function findFile(path: string, { directory, policy }: RunPlan): Promise<string | undefined> {
+  const home = policy.home ?? homedir();
+  const file = resolve(directory, path.replace(/^~(?=\/|$)/, home));
+  if (!isInside(file, policy.workingDirectories)) return undefined;
+  const isFile = await stat(file).then(
+    (stats) => stats.isFile(),
+    () => false,
+  );
+  return isFile ? file : undefined;
+}

@@ -1,0 +1,128 @@
+// @io
+import { existsSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
+import { quote } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { type AgentDefinition, createRegistry } from "@retinue/config/agents/agent-definition.ts";
+import { type AgentPlace, createAgentFileLoader } from "@retinue/config/agents/find-agent-files.ts";
+import { lintDefinition } from "@retinue/config/agents/lint-definition.ts";
+import { lintRegistry } from "@retinue/config/agents/lint-registry.ts";
+import { loadSessionInstructions } from "@retinue/config/instructions/load-session-instructions.ts";
+import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
+import { mayLoadHere } from "../session-rules.ts";
+import type { AgentCheck } from "./project-agents.ts";
+import type { ProjectFacts } from "./project-facts.ts";
+
+/** What is wrong with one definition. */
+export function problemsOf(definition: AgentDefinition, facts: ProjectFacts): readonly Diagnostic[] {
+  const { file, scope } = definition.source;
+  if (scope === "builtin") return [];
+  const ofFile = facts.discovered.diagnostics.filter((each) => file !== undefined && each.file === file);
+  return [...(scope === "session" ? [] : ofFile), ...lintAll([definition], facts)];
+}
+
+/** All that is discovered here: definitions of every scope, settings, plugins, MCP servers, instruction files. */
+export async function checkEverything(facts: ProjectFacts): Promise<AgentCheck> {
+  const { discovered, environment, platform } = facts;
+  const { registry, files, settings } = discovered;
+  const agents = registry.all();
+  const definitions = agents
+    .flatMap(({ definition, shadowed }) => [definition, ...shadowed])
+    .filter(({ source }) => source.scope !== "builtin");
+  const settingsFiles = settings.layers.flatMap(({ source }) => source.file ?? []);
+  const servers = await facts.servers();
+  const instructions = await loadSessionInstructions(discovered, {
+    disabled: readEnvironment(environment).options.claudeMdDisabled === true,
+    mayLoad: mayLoadHere(discovered, platform),
+  });
+  const diagnostics = [
+    ...discovered.diagnostics,
+    ...servers.diagnostics,
+    ...instructions.diagnostics,
+    ...lintAll(definitions, facts),
+    ...lintRegistry(agents),
+  ];
+  return { files: filesOf([...files, ...settingsFiles], diagnostics), diagnostics };
+}
+
+/** Only the files and folders named. */
+export async function checkPaths(facts: ProjectFacts, paths: readonly string[]): Promise<AgentCheck> {
+  const { cwd, configDirectory } = facts.discovered.paths;
+  const places = paths.map((path) => placeOf(resolve(cwd, path), path, configDirectory));
+  const loaded = await createAgentFileLoader().load(places);
+  const fromFiles = uniqueByFile(loaded.definitions);
+  const sameNames = lintRegistry(createRegistry({ definitions: fromFiles }).all()).filter(
+    ({ code }) => code === "same-name",
+  );
+  const given = facts.discovered.registry
+    .all()
+    .flatMap(({ definition, shadowed }) => [definition, ...shadowed])
+    .filter(({ source }) => source.scope === "session");
+  const diagnostics = [
+    ...unique(loaded.diagnostics),
+    ...lintAll([...given, ...fromFiles], facts),
+    ...sameNames,
+  ];
+  return { files: filesOf(loaded.files, []), diagnostics };
+}
+
+/** Looks first without the text, as most files have nothing to point at. */
+function lintAll(
+  definitions: readonly AgentDefinition[],
+  { trust, aliases, textOf }: ProjectFacts,
+): Diagnostic[] {
+  const facts = { trusted: trust.trusted, aliases };
+  return definitions.flatMap((definition) => {
+    const diagnostics = lintDefinition(definition, facts);
+    const { file } = definition.source;
+    const text = diagnostics.length === 0 || file === undefined ? undefined : textOf(file);
+    return text === undefined ? diagnostics : lintDefinition(definition, { ...facts, text });
+  });
+}
+
+function filesOf(files: readonly string[], diagnostics: readonly Diagnostic[]): string[] {
+  return [...new Set([...files, ...diagnostics.flatMap(({ file }) => file ?? [])])];
+}
+
+function uniqueByFile(definitions: readonly AgentDefinition[]): AgentDefinition[] {
+  return [...new Map(definitions.map((definition) => [definition.source.file, definition])).values()];
+}
+
+/** A file reached by two of the paths given is checked once. */
+function unique(diagnostics: readonly Diagnostic[]): Diagnostic[] {
+  return [...new Map(diagnostics.map((diagnostic) => [JSON.stringify(diagnostic), diagnostic])).values()];
+}
+
+/** What a path means: a project or plugin means the agents folder inside it. */
+function placeOf(path: string, written: string, configDirectory: string): AgentPlace {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined)
+    throw new RetinueError("misuse", `There is no file or folder ${quote(written, 300)}.`, {
+      advice: "Check the path.",
+    });
+  if (stats.isFile() && !path.toLowerCase().endsWith(".md"))
+    throw new RetinueError(
+      "misuse",
+      `${quote(written, 300)} is not a Markdown file, and agents are defined in Markdown files.`,
+      { advice: "Name a .md file or a folder; JSON with agents is checked with --agents FILE." },
+    );
+  const inner = [join(path, ".claude", "agents"), ...(isPluginRoot(path) ? [join(path, "agents")] : [])];
+  const target = stats.isDirectory() ? (inner.find((folder) => existsSync(folder)) ?? path) : path;
+  const plugin = pluginRootOf(target);
+  if (plugin !== undefined) return { scope: "plugin", path: target, plugin: basename(plugin) };
+  const isUsers =
+    target === join(configDirectory, "agents") || target.startsWith(join(configDirectory, "agents/"));
+  return { scope: isUsers ? "user" : "project", path: target };
+}
+
+function pluginRootOf(path: string): string | undefined {
+  for (let folder = path; dirname(folder) !== folder; folder = dirname(folder)) {
+    if (isPluginRoot(folder)) return folder;
+  }
+  return undefined;
+}
+
+function isPluginRoot(folder: string): boolean {
+  return existsSync(join(folder, ".claude-plugin", "plugin.json"));
+}

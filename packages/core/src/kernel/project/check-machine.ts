@@ -1,0 +1,196 @@
+// @io
+import { accessSync, constants, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { resolveModelReference } from "@retinue/config/models/select-subagent-model.ts";
+import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
+import { runOwnGitNow } from "@retinue/gate/git/own-git.ts";
+import { type AccountModels, listAccountModels } from "../../models/anthropic/list-account-models.ts";
+import { readSandboxSettings } from "../../tools/sandbox/sandbox.ts";
+import { createSandboxRuntime } from "../../tools/sandbox/sandbox-runtime.ts";
+import { findIsolation } from "./find-isolation.ts";
+import type { Checkup, DoctorFacts } from "./project-doctor.ts";
+
+/** What agents need of the machine. */
+export interface MachineCheckups {
+  readonly folder: Checkup;
+  readonly keys: Checkup;
+  readonly models: Checkup;
+  /** Programs and sandboxes, which are tried. */
+  readonly programs: readonly Checkup[];
+}
+
+export async function checkMachine(facts: DoctorFacts, signal?: AbortSignal): Promise<MachineCheckups> {
+  const account = await listAccountModels(facts.environment, signal);
+  return {
+    folder: checkConfigDirectory(facts),
+    keys: checkKeys(facts, account),
+    models: checkModels(facts, account),
+    programs: [checkGit(facts), await checkSandbox(facts), await checkIsolation(facts)],
+  };
+}
+
+function checkConfigDirectory({ discovered, nameOf }: DoctorFacts): Checkup {
+  const folder = discovered.paths.configDirectory;
+  const name = "folder";
+  const shown = nameOf(folder);
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  if (stats === undefined) {
+    return { name, state: "ok", text: `${shown} is not there yet; it is made when something is kept in it.` };
+  }
+  if (!stats.isDirectory()) {
+    const advice = "Move that file away, or set CLAUDE_CONFIG_DIR to another folder.";
+    return { name, state: "error", text: `${shown} is not a folder.`, advice };
+  }
+  if (!may(folder, constants.R_OK | constants.X_OK)) {
+    const advice = `Give yourself the right to read it: chmod u+rwx ${shown}`;
+    return { name, state: "error", text: `${shown} cannot be read.`, advice };
+  }
+  if (may(folder, constants.W_OK)) return { name, state: "ok", text: `${shown} can be read and written.` };
+  const advice = `Give yourself the right to write in it: chmod u+w ${shown}`;
+  return { name, state: "warning", text: `${shown} can be read, but not written.`, advice };
+}
+
+export const keyNames = [
+  "ANTHROPIC_API_KEY",
+  "ANTHROPIC_AUTH_TOKEN",
+  "OPENAI_API_KEY",
+  "GOOGLE_GENERATIVE_AI_API_KEY",
+  "GEMINI_API_KEY",
+  "AWS_BEARER_TOKEN_BEDROCK",
+  "OPENROUTER_API_KEY",
+] as const;
+
+/** Whether keys are set, and whether Anthropic's is accepted; never what they are. */
+function checkKeys({ discovered, environment }: DoctorFacts, account: AccountModels | undefined): Checkup {
+  const { plain } = discovered.settings.settings;
+  const found = [
+    ...keyNames.filter((name) => (environment[name] ?? "").trim() !== ""),
+    ...(plain.apiKeyHelper === undefined ? [] : ["apiKeyHelper of the settings"]),
+  ];
+  const name = "keys";
+  const set = `Set: ${found.join(", ")}.`;
+  if (account?.type === "refused")
+    return {
+      name,
+      state: "error",
+      text: `${set} ${account.host} refuses the key (status ${account.status}).`,
+      advice: "Check that the key is complete, not revoked, and meant for this address.",
+    };
+  if (account?.type === "unknown")
+    return {
+      name,
+      state: "note",
+      text: `${set} The key could not be checked with ${account.host}: ${account.why}.`,
+    };
+  if (account?.type === "listed")
+    return { name, state: "ok", text: `${set} ${account.host} accepts the key.` };
+  if (found.length > 0) return { name, state: "ok", text: set };
+  return {
+    name,
+    state: "warning",
+    text: "No key of a model provider is set.",
+    advice: "Set ANTHROPIC_API_KEY, or the key of the provider you use. Looking at agents needs none.",
+  };
+}
+
+function checkModels({ aliases, environment }: DoctorFacts, account: AccountModels | undefined): Checkup {
+  const name = "models";
+  const { issues } = readEnvironment(environment);
+  const [issue] = issues;
+  if (issue !== undefined) {
+    const { message, advice } = issue;
+    return { name, state: "warning", text: message, ...(advice === undefined ? {} : { advice }) };
+  }
+  const resolved = ["sonnet", "opus", "haiku"].map((alias) => {
+    const model = resolveModelReference({ type: "alias", alias }, { aliases });
+    return { alias, model };
+  });
+  const unclear = resolved.find(({ model }) => model.type === "unclear");
+  if (unclear?.model.type === "unclear") {
+    const advice = `Fix ANTHROPIC_DEFAULT_${unclear.alias.toUpperCase()}_MODEL.`;
+    return { name, state: "error", text: `${unclear.alias}: ${unclear.model.why}.`, advice };
+  }
+  const words = resolved.map(
+    ({ alias, model }) => `${alias} = ${model.type === "model" ? model.id : "inherit"}`,
+  );
+  const text = `${words.join(", ")}.`;
+  if (account?.type !== "listed" || !account.isWhole) return { name, state: "ok", text };
+  const isListed = (id: string): boolean =>
+    account.ids.some((listed) => listed === id || listed.startsWith(`${id}-`));
+  const missing = resolved.flatMap(({ model }) =>
+    model.type === "model" && model.provider === undefined && !isListed(model.id) ? [model.id] : [],
+  );
+  if (missing.length === 0) return { name, state: "ok", text: `${text} The key can use them.` };
+  return {
+    name,
+    state: "warning",
+    text: `${text} ${account.host} does not list ${missing.join(", ")}.`,
+    advice: "Set ANTHROPIC_DEFAULT_SONNET_MODEL, _OPUS_MODEL or _HAIKU_MODEL to a model that it has.",
+  };
+}
+
+function checkGit({ environment, discovered }: DoctorFacts): Checkup {
+  const name = "git";
+  const { cwd, projectRoot } = discovered.paths;
+  const version = runOwnGitNow({
+    directory: tmpdir(),
+    words: ["--version"],
+    environment,
+    folders: [cwd, projectRoot],
+  });
+  if (version !== undefined) return { name, state: "ok", text: `${version.trim()}.` };
+  const advice = "Install git, and see that it is on the PATH.";
+  return { name, state: "warning", text: "git does not run; `isolation: worktree` needs it.", advice };
+}
+
+/** Where settings ask for the sandbox it is started and tried, for only that shows whether commands can run in it. */
+async function checkSandbox({ platform, environment, discovered }: DoctorFacts): Promise<Checkup> {
+  const name = "sandbox";
+  const settings = readSandboxSettings(discovered.settings.settings.plain.sandbox);
+  if (settings.enabled) {
+    await using runtime = createSandboxRuntime();
+    const start = await runtime.start(settings);
+    if (start.type === "ready")
+      return { name, state: "ok", text: "Commands run in a sandbox, and it works." };
+    const { why, advice } = start;
+    return settings.mayRunUnprotected
+      ? { name, state: "warning", text: `Commands run without protection: ${why}.`, advice }
+      : { name, state: "error", text: `No command can run: ${why}.`, advice };
+  }
+  const off = "Commands run without a sandbox (`sandbox.enabled` is not set)";
+  const program = sandboxPrograms.get(platform);
+  if (program === undefined) return { name, state: "note", text: `${off}; there is none for ${platform}.` };
+  const isThere = isOnPath(program, environment);
+  return { name, state: "note", text: `${off}; ${program} is ${isThere ? "there" : "not on the PATH"}.` };
+}
+
+/** Whether what runs without the yes of a person or a rule is also kept from anything else; it is tried. */
+async function checkIsolation(facts: DoctorFacts): Promise<Checkup> {
+  const { isIsolated, text, advice } = await findIsolation(facts);
+  return {
+    name: "isolation",
+    state: isIsolated ? "ok" : "note",
+    text,
+    ...(advice === undefined ? {} : { advice }),
+  };
+}
+
+const sandboxPrograms: ReadonlyMap<string, string> = new Map([
+  ["linux", "bwrap"],
+  ["darwin", "sandbox-exec"],
+]);
+
+function isOnPath(program: string, environment: DoctorFacts["environment"]): boolean {
+  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
+  return folders.some((folder) => may(join(folder, program), constants.X_OK));
+}
+
+function may(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,476 @@
+// @io
+
+import { randomUUID } from "node:crypto";
+import { resolve } from "node:path";
+import { sleep } from "@retinue/base/foundation/abortable.ts";
+import * as folders from "@retinue/base/foundation/find-working-folder.ts";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import {
+  type AgentDefinition,
+  type AgentInput,
+  defineAgent,
+} from "@retinue/config/agents/agent-definition.ts";
+import {
+  type AgentCatalog,
+  createAgentCatalog,
+  type DiscoveredAgents,
+} from "@retinue/config/agents/discover-agents.ts";
+import { createPaths, findHome, withHome } from "@retinue/config/settings/paths.ts";
+import type { PlainSettings } from "@retinue/config/settings/plain-settings.ts";
+import { readEnvironment } from "@retinue/config/settings/read-environment.ts";
+import { createTrustStore } from "@retinue/config/settings/trust-store.ts";
+import type { SkillCatalog, SkillReader } from "@retinue/config/skills/skill-catalog.ts";
+import { withEarlierNames } from "@retinue/gate/approver.ts";
+import type { ProgramServer } from "../mcp/mcp-connections.ts";
+import { holdConnections } from "../models/hold-connections.ts";
+import type { LocalServer } from "../models/local-models.ts";
+import { createModelFactory } from "../models/model-factory.ts";
+import { createCoolDowns, createRequestGates } from "../models/request-gate.ts";
+import { readModelClocks } from "../planning/limit-plan.ts";
+import { readTeamSettings } from "../teams/team-settings.ts";
+import { createTeamStores, type OpenTeam } from "../teams/team-store.ts";
+import { createSandboxRuntime } from "../tools/sandbox/sandbox-runtime.ts";
+import { createWall } from "../tools/sandbox/wall.ts";
+import { readApprovals } from "./approvals/open-inbox.ts";
+import { restrictionsOnly } from "./options/restrictions-only.ts";
+import type { RuntimeSetup } from "./options/runtime-options.ts";
+import type { RuntimeContext } from "./runtime-context.ts";
+import type { GatheredMcp, GatherMcpOptions } from "./servers/gather-mcp-servers.ts";
+
+/** Reads everything anew whenever it is asked; what must be shared between sessions is made once. */
+export interface RuntimeSource extends AsyncDisposable {
+  gather(): Promise<RuntimeContext>;
+  /** The agents there are now; nothing else is looked at. */
+  look(): Promise<Pick<RuntimeContext, "discovered">>;
+  register(agent: AgentDefinition | AgentInput): void;
+  unregister(name: string): void;
+  /** The same for another folder or with other variables; what is shared between sessions stays shared. */
+  at(place: SessionPlace): RuntimeSource;
+}
+
+/** Where one session runs, as far as that differs from its runtime. */
+export interface SessionPlace {
+  readonly cwd?: string | undefined;
+  /** Set over the variables of the runtime; undefined removes one. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly trusted?: boolean | undefined;
+}
+
+type Found = Pick<DiscoveredAgents, "paths" | "settings" | "plugins">;
+type Place = Required<Pick<RuntimeSetup, "cwd" | "home" | "environment" | "platform">>;
+
+export function createRuntimeSource(options: RuntimeSetup): RuntimeSource {
+  const place = findPlace(options);
+  const clock = options.clock ?? { now: performance.now.bind(performance), sleep };
+  const additionalDirectories = (options.additionalDirectories ?? []).map((folder) =>
+    resolve(place.cwd, folder),
+  );
+  return openSource({
+    options,
+    place,
+    clock,
+    additionalDirectories,
+    registered: new Map((options.agents ?? []).map(toDefinition).map((agent) => [agent.name, agent])),
+    coolDowns: createCoolDowns(clock, Math.random),
+    gates: createRequestGates(),
+    sandbox: createSandboxRuntime(),
+    wall: createWall({ platform: place.platform }),
+    openTeam: createTeamStores(),
+    readSkills: createSkillSource(options, additionalDirectories),
+    findServers: createServerSearch(),
+    connections: createConnections(),
+  });
+}
+
+function openSource(shared: Shared): RuntimeSource {
+  const { options, place } = shared;
+  const agents = createAgentSearch(shared);
+  return {
+    async gather() {
+      await folders.checkWorkingFolder(place.cwd);
+      return contextOf(shared, await agents.discover());
+    },
+    async look() {
+      await folders.checkWorkingFolder(place.cwd);
+      const { discovered } = await agents.discover();
+      return { discovered };
+    },
+    register: agents.register,
+    unregister: agents.unregister,
+    at({ cwd, env, trusted }) {
+      const own = cwd === undefined ? place.cwd : resolve(place.cwd, cwd);
+      const { trusted: said, ...same } = options;
+      // What the program said of its own folder does not hold for another one.
+      const trust = trusted ?? (own === place.cwd ? said : undefined);
+      const environment = withHome({ ...place.environment, ...env }, place.home);
+      const moved = { ...same, ...(trust === undefined ? {} : { trusted: trust }) };
+      return openSource({ ...shared, options: moved, place: { ...place, cwd: own, environment } });
+    },
+    async [Symbol.asyncDispose]() {
+      shared.connections[Symbol.dispose]();
+      await shared.sandbox[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What is made once and shared between sessions. */
+interface Shared {
+  readonly options: RuntimeSetup;
+  readonly place: Place;
+  readonly clock: RuntimeContext["clock"];
+  readonly additionalDirectories: readonly string[];
+  readonly coolDowns: ReturnType<typeof createCoolDowns>;
+  readonly gates: ReturnType<typeof createRequestGates>;
+  readonly sandbox: ReturnType<typeof createSandboxRuntime>;
+  readonly wall: ReturnType<typeof createWall>;
+  readonly readSkills: (found: Found, touchedDirectories?: readonly string[]) => Promise<SkillCatalog>;
+  readonly findServers: (environment: RuntimeContext["environment"]) => Promise<readonly LocalServer[]>;
+  readonly openTeam: OpenTeam;
+  /** Agents of the program, by name. */
+  readonly registered: Map<string, AgentDefinition>;
+  readonly connections: ReturnType<typeof createConnections>;
+}
+
+interface Discovery {
+  /** As the files say. */
+  readonly found: DiscoveredAgents;
+  /** As far as it counts for this runtime. */
+  readonly discovered: DiscoveredAgents;
+  readonly trusted: boolean;
+}
+
+/** The agents of the files and of the program; the files are searched once and checked for changes at each use. */
+function createAgentSearch(shared: Shared): Pick<RuntimeSource, "register" | "unregister"> & {
+  discover(): Promise<Discovery>;
+} {
+  const { options, place, registered } = shared;
+  let searching: Promise<{ readonly catalog: AgentCatalog; readonly trusted: boolean }> | undefined;
+
+  async function search() {
+    await folders.checkFolders(options, place.cwd);
+    const trusted = options.trusted ?? (await isTrusted(place));
+    const guide = async (found: Found) => {
+      const [skills, servers] = await Promise.all([
+        shared.readSkills(found),
+        readServers(shared, found, { trusted }),
+      ]);
+      return {
+        skills: skills.list().map(({ name, description }) => `${name}: ${description}`),
+        mcpServers: describeServers(servers),
+      };
+    };
+    return { trusted, catalog: createAgentCatalog({ ...options, ...place, trusted, agents: [], guide }) };
+  }
+
+  return {
+    async discover() {
+      searching ??= search();
+      const { catalog, trusted } = await searching.catch((error: unknown) => {
+        searching = undefined;
+        throw error;
+      });
+      for (const agent of registered.values()) catalog.register(agent);
+      const found = withTranscripts(await catalog.read(), options.transcripts);
+      const discovered = options.restrictionsOnly === true ? restrictionsOnly(found) : found;
+      return { found, discovered, trusted };
+    },
+    register(agent) {
+      const definition = toDefinition(agent);
+      registered.set(definition.name, definition);
+    },
+    unregister(name) {
+      registered.delete(name);
+      // A failed search is reported to the next caller that needs the agents.
+      searching?.then(({ catalog }) => catalog.unregister(name)).catch(() => undefined);
+    },
+  };
+}
+
+/** As found, with the folder of transcripts that the program has chosen. */
+function withTranscripts(
+  found: DiscoveredAgents,
+  transcripts: RuntimeSetup["transcripts"],
+): DiscoveredAgents {
+  return typeof transcripts === "string" ? { ...found, paths: { ...found.paths, transcripts } } : found;
+}
+
+/** The code that reads skills is loaded when they are first needed. */
+function createSkillSource(
+  { settingSources }: RuntimeSetup,
+  additionalDirectories: readonly string[],
+): Shared["readSkills"] {
+  let reader: Promise<SkillReader> | undefined;
+  return async ({ paths, settings, plugins }, touchedDirectories = []) => {
+    reader ??= import("@retinue/config/skills/skill-catalog.ts").then(({ createSkillReader }) =>
+      createSkillReader(),
+    );
+    return (await reader).read({
+      paths,
+      plugins,
+      settings: settings.settings.plain,
+      additionalDirectories,
+      touchedDirectories,
+      ...(settingSources === undefined ? {} : { settingSources }),
+    });
+  };
+}
+
+/** This runtime's share in the connections of the process, taken with its first model. */
+function createConnections(): Disposable & { readonly fetch: () => typeof globalThis.fetch } {
+  let held: ReturnType<typeof holdConnections> | undefined;
+  let isOpen = true;
+  return {
+    fetch() {
+      held ??= holdConnections();
+      if (!isOpen) held[Symbol.dispose]();
+      return held.fetch;
+    },
+    [Symbol.dispose]() {
+      isOpen = false;
+      held?.[Symbol.dispose]();
+    },
+  };
+}
+
+/** Searched once for the same places; a server that is started later is seen by the next program. */
+function createServerSearch(): Shared["findServers"] {
+  const searches = new Map<string, Promise<readonly LocalServer[]>>();
+  return async (environment) => {
+    const [{ localPlaces }, { findLocalServers }] = await Promise.all([
+      import("../models/local-models.ts"),
+      import("../models/find-local-servers.ts"),
+    ]);
+    const places = localPlaces(environment);
+    const key = places.map(({ address }) => address).join(" ");
+    const searched = searches.get(key) ?? findLocalServers(places);
+    searches.set(key, searched);
+    return searched;
+  };
+}
+
+async function readServers(
+  { options, place }: Shared,
+  discovered: Found,
+  { trusted, ask }: Pick<GatherMcpOptions, "trusted" | "ask">,
+): Promise<GatheredMcp> {
+  const { gatherMcpServers } = await import("./servers/gather-mcp-servers.ts");
+  const { mcpServers, mcpConfig, strictMcpConfig } = options;
+  const settingSources = options.restrictionsOnly === true ? [] : options.settingSources;
+  return gatherMcpServers({
+    discovered,
+    trusted,
+    environment: environmentOf(place, discovered),
+    ...(mcpServers === undefined ? {} : { mcpServers }),
+    ...(mcpConfig === undefined ? {} : { mcpConfig }),
+    ...(strictMcpConfig === undefined ? {} : { strictMcpConfig }),
+    ...(settingSources === undefined ? {} : { settingSources }),
+    ...(ask === undefined ? {} : { ask }),
+  });
+}
+
+function environmentOf(place: Place, { settings: { settings } }: Found): RuntimeContext["environment"] {
+  return { ...outputLimit(settings.plain), ...place.environment, ...Object.fromEntries(settings.env) };
+}
+
+/** What is not JSON itself is the path of a file. */
+function optionFiles(
+  { settings, mcpConfig = [], pluginDirectories = [] }: RuntimeSetup,
+  cwd: string,
+): readonly string[] {
+  const files = [settings ?? "", ...mcpConfig].filter((text) => text !== "" && !/^\s*[{[]/.test(text));
+  return [...files, ...pluginDirectories].map((path) => resolve(cwd, path));
+}
+
+function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): RuntimeContext {
+  const { options, place, clock, additionalDirectories, sandbox, wall } = shared;
+  const { plain } = discovered.settings.settings;
+  const whole = environmentOf(place, discovered);
+  const { environment, ...questions } = readApprovals(options.approvals, plain.approvals, whole);
+  const variables = readEnvironment(environment).options;
+  const teams = readTeamSettings({ option: options.teams, environment, variables, settings: plain });
+  return {
+    ...givenParts(options),
+    ...questions,
+    ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
+    discovered,
+    skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
+    servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
+    programServers: programServers(options.mcpServers ?? {}),
+    trusted,
+    environment,
+    variables,
+    platform: place.platform,
+    models: modelsOf(shared, { plain, environment, trusted }),
+    localServers: async () => (variables.localModels === false ? [] : shared.findServers(environment)),
+    additionalDirectories,
+    optionFiles: optionFiles(options, place.cwd),
+    sandbox,
+    wall,
+    keepsTranscripts:
+      options.transcripts === undefined
+        ? variables.promptHistorySkipped !== true
+        : options.transcripts !== false,
+    durability: options.durability ?? plain.durability ?? "sync",
+    entrypoint: options.entrypoint ?? "sdk-ts",
+    ids: { uuid: randomUUID },
+    clock,
+    now: clock.now,
+    epochMs: Date.now,
+  };
+}
+
+type GivenPart =
+  | "settingSources"
+  | "model"
+  | "extraTools"
+  | "wrapsModels"
+  | "wrapExecutor"
+  | "wrapPlan"
+  | "idempotencyKey"
+  | "disallowedTools"
+  | "host"
+  | "canUseTool"
+  | "approver"
+  | "hooks"
+  | "live"
+  | "portable"
+  | "notice";
+
+/** What a program supplied, as it is. */
+function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
+  const { settingSources, model, wrapExecutor, wrapPlan, idempotencyKey } = options;
+  const { canUseTool, approver, live, portable, notice } = options;
+  return {
+    extraTools: options.extraTools ?? [],
+    disallowedTools: options.disallowedTools ?? [],
+    host: options.host ?? {},
+    hooks: options.hooks ?? [],
+    ...(settingSources === undefined ? {} : { settingSources }),
+    ...(model === undefined ? {} : { model }),
+    ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
+    ...(wrapExecutor === undefined ? {} : { wrapExecutor }),
+    ...(wrapPlan === undefined ? {} : { wrapPlan }),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(canUseTool === undefined ? {} : { canUseTool }),
+    ...(approver === undefined ? {} : { approver: withEarlierNames(approver) }),
+    ...(live === undefined ? {} : { live }),
+    ...(portable === undefined ? {} : { portable }),
+    ...(notice === undefined ? {} : { notice }),
+  };
+}
+
+function modelsOf(
+  { options, place, connections, coolDowns, gates, clock }: Shared,
+  {
+    plain,
+    environment,
+    trusted,
+  }: Pick<RuntimeContext, "environment" | "trusted"> & { readonly plain: PlainSettings },
+): RuntimeContext["models"] {
+  const helper = plain.apiKeyHelper;
+  const { wrapModel: wrap = options.live?.gatherText } = options;
+  return createModelFactory({
+    ...(wrap === undefined ? {} : { wrap }),
+    environment,
+    settings: plain,
+    ...(helper === undefined
+      ? {}
+      : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
+    timeouts: readModelClocks(plain.limits),
+    // A package of the project is the project's code, so it is loaded only where that may run.
+    load: (name) => loadPackage(name, trusted ? [place.cwd] : []),
+    fetch: connections.fetch,
+    coolDowns,
+    gates,
+    clock,
+    random: Math.random,
+  });
+}
+
+function findPlace(options: RuntimeSetup): Place {
+  const environment = options.environment ?? process.env;
+  const home = options.home ?? findHome(process.env);
+  folders.checkHome(home);
+  return {
+    cwd: options.cwd === undefined ? folders.findWorkingFolder() : resolve(options.cwd),
+    home,
+    environment: withHome(environment, home),
+    platform: options.platform ?? process.platform,
+  };
+}
+
+/** Server objects among the program's servers; what else is given there is configuration. */
+function programServers(servers: Readonly<Record<string, unknown>>): RuntimeContext["programServers"] {
+  const found = Object.entries(servers).flatMap(([name, server]) => {
+    const instance = isRecord(server) && server["type"] === "sdk" ? server["instance"] : undefined;
+    return isProgramServer(instance) ? [[name, instance] as const] : [];
+  });
+  return new Map(found);
+}
+
+function isProgramServer(value: unknown): value is ProgramServer {
+  return isRecord(value) && typeof value["connect"] === "function";
+}
+
+/** What the guide shows of them: names and kinds, never what else is in their configuration. */
+function describeServers({ servers, held }: GatheredMcp): readonly string[] {
+  return [
+    ...servers.map(({ name, scope, transport }) => `${name} (${scope}, ${transport.type})`),
+    ...held
+      .filter(({ code }) => !["shadowed", "name-refused", "untrusted"].includes(code))
+      .map(({ entry, reason }) => `${entry.config.name} (${entry.scope}; not connected: ${reason})`),
+  ];
+}
+
+async function loadPackage(name: string, directories: readonly string[]): Promise<unknown> {
+  const { createPackageLoader } = await import("../models/create-package-loader.ts");
+  return createPackageLoader(directories)(name);
+}
+
+/** The setting speaks where the variable is silent. */
+function outputLimit({ bashOutputMaxChars }: PlainSettings): Readonly<Record<string, string>> {
+  return bashOutputMaxChars === undefined ? {} : { BASH_MAX_OUTPUT_LENGTH: String(bashOutputMaxChars) };
+}
+
+function toDefinition(agent: AgentDefinition | AgentInput): AgentDefinition {
+  return typeof agent === "object" && agent !== null && "written" in agent ? agent : defineAgent(agent);
+}
+
+async function isTrusted(place: Place): Promise<boolean> {
+  const { stateFile } = createPaths(place);
+  return (await createTrustStore({ stateFile, home: place.home }).isTrusted(place.cwd)).trusted;
+}
+
+const timeLimitMs = 10_000;
+
+/** Runs the command that settings name for getting a key; what it prints is the key. */
+async function runKeyHelper(
+  command: string,
+  options: { readonly environment: Readonly<Record<string, string | undefined>>; readonly directory: string },
+): Promise<string> {
+  const result = await runProcess({
+    file: "/bin/sh",
+    arguments: ["-c", command],
+    directory: options.directory,
+    environment: definedOnly(options.environment),
+    signal: AbortSignal.timeout(timeLimitMs),
+    maxBytes: 10_000,
+  });
+  const key = result.stdout.trim();
+  if (result.exitCode === 0 && key !== "") return key;
+  throw new RetinueError(
+    "key-helper-failed",
+    `The command of the setting apiKeyHelper gave no key (exit ${result.exitCode ?? "by signal"}).`,
+    {
+      advice: "Run it by hand; it must print the key and nothing else.",
+    },
+  );
+}
+
+function definedOnly(variables: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(variables).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}

@@ -1,0 +1,129 @@
+// @io
+
+import { randomUUID } from "node:crypto";
+import { invalid } from "@retinue/base/foundation/check-arguments.ts";
+import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "@retinue/gate/approver.ts";
+import type { UserMessage } from "../conversation/message.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
+import { checkOptions, checkPrompt } from "./options/check-options.ts";
+import type { RunOptions, RuntimeOptions, SessionOptions } from "./options/runtime-options.ts";
+import { type RunHandle, startRun, stoppedEnding } from "./run-handle.ts";
+
+/** Where the sessions of a runtime are carried out instead of in this process. */
+export interface RuntimeStore {
+  /**
+   * Hands a session to the workers, or the next prompt to one that is there. The events are those that can be seen from
+   * here while it runs, and end with one `run-ended`. Leaving them early leaves the session running.
+   */
+  run(request: StoreRunRequest, options: { readonly signal: AbortSignal }): AsyncIterable<RunEvent>;
+  /** Ends a session on whichever worker. */
+  stop(sessionId: string, reason: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoreRunRequest {
+  readonly sessionId: string;
+  readonly prompt: string;
+  /** The next prompt of a session that is there. */
+  readonly isResumed: boolean;
+  readonly options: SessionOptions;
+  /** Definitions keyed by name, as plain data. */
+  readonly agents?: unknown;
+  /** The folder of the runtime. */
+  readonly directory: string;
+  /** Where the person's own files are; absent: the home folder. */
+  readonly home?: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Answers calls that wait for a person; without it the session waits for an answer from elsewhere. */
+  readonly approve?: (request: ApprovalRequest) => Promise<ApprovalAnswer>;
+}
+
+/** Options of a runtime that mean something where workers carry out its sessions. The others belong to the workers. */
+const understood: ReadonlySet<string> = new Set([
+  "store",
+  "cwd",
+  "home",
+  "env",
+  "model",
+  "agents",
+  "approver",
+]);
+
+/** What belongs to the process that runs the agents would silently not hold. */
+export function refuseWorkerOptions(options: RuntimeOptions): void {
+  const stray = Object.entries(options).find(([name, value]) => value !== undefined && !understood.has(name));
+  if (stray === undefined) return;
+  throw new RetinueError("not-portable", `The option ${stray[0]} has no effect on agents that workers run.`, {
+    advice: "Give it to the workers: `retinue serve`, or serveSessions() of retinue/cluster.",
+  });
+}
+
+/** A run that workers of the store carry out; this process watches it and may leave. */
+export function runInStore<Output>(
+  {
+    options,
+    closed,
+  }: { readonly options: RuntimeOptions & { readonly store: RuntimeStore }; readonly closed: AbortSignal },
+  prompt: UserMessage["content"],
+  given: RunOptions<Output>,
+): RunHandle<Output> {
+  checkPrompt("run", prompt);
+  checkOptions("run", given);
+  if (typeof prompt !== "string")
+    throw invalid("The prompt of run() must be a string where a store is named.");
+  const { store, model, approver, agents, home, cwd = process.cwd(), env = process.env } = options;
+  const { signal, resume, ...session } = given;
+  const sessionId = resume ?? session.sessionId ?? randomUUID();
+  const request = {
+    sessionId,
+    prompt,
+    isResumed: resume !== undefined,
+    options: { ...(model === undefined ? {} : { model }), ...session },
+    directory: cwd,
+    ...(home === undefined ? {} : { home }),
+    environment: env,
+    ...(agents === undefined ? {} : { agents: byName(agents) }),
+    ...(approver === undefined
+      ? {}
+      : {
+          approve: (asked: Parameters<typeof approver.approve>[0]) =>
+            approver.approve(asked, { signal: closed }),
+        }),
+  };
+  return startRun<Output>({
+    wantsOutput: given.output !== undefined,
+    sessionId: () => sessionId,
+    signal: signal === undefined ? closed : AbortSignal.any([signal, closed]),
+    async *events(stop) {
+      try {
+        yield* store.run(request, { signal: stop });
+      } catch (error) {
+        if (!stop.aborted) throw error;
+        // Closing the runtime only ends the watching.
+        const reason = isRetinueError(stop.reason) ? stop.reason.code : "aborted";
+        if (!closed.aborted) await store.stop(sessionId, reason);
+        yield { type: "run-ended", ending: stoppedEnding(reason) };
+      }
+    },
+  });
+}
+
+/** Agents as plain data keyed by name; functions cannot travel. */
+function byName(agents: NonNullable<RuntimeOptions["agents"]>): unknown {
+  const list = Array.isArray(agents)
+    ? agents
+    : Object.entries(agents).map(([name, agent]) => ({ ...agent, name }));
+  return Object.fromEntries(
+    list.map((agent: Readonly<Record<string, unknown>>) => {
+      const { name, ...rest } = agent;
+      const called = Object.entries(rest).find(([, value]) => typeof value === "function");
+      if (called !== undefined)
+        throw new RetinueError(
+          "not-portable",
+          `The function ${called[0]} of the agent ${String(name)} cannot travel.`,
+        );
+      return [String(name), rest];
+    }),
+  );
+}

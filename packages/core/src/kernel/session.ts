@@ -1,0 +1,274 @@
+import { checkArgument, checks } from "@retinue/base/foundation/check-arguments.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { DiscoveredAgents } from "@retinue/config/agents/discover-agents.ts";
+import type { Skill } from "@retinue/config/skills/skill.ts";
+import type { Message, UserMessage } from "../conversation/message.ts";
+import type { RunEvent } from "../conversation/run-event.ts";
+import type { ModelFacts } from "../models/model.ts";
+import type { ChildPlan, ChildPlanned } from "../planning/plan-run.ts";
+import type { RunPlan } from "../planning/plan-tools.ts";
+import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { TaskManager } from "../tasks/task-manager.ts";
+import type { Tool } from "../tools/tool.ts";
+import { openAgent, toolsOf } from "./agent/open-agent.ts";
+import { compact, openConversation, type SessionParts, type StreamOptions, stream } from "./conversation.ts";
+import { type LoopTool, toolsForLoops } from "./loop-tools/tools-for-loops.ts";
+import { checkAgentType, checkOptions, checkPrompt, runtimeChecks } from "./options/check-options.ts";
+import { type ChildOptions, spawnRequestOf } from "./options/spawn-options.ts";
+import { type AgentHandle, type AgentHost, type RunHandle, startAgent, startRun } from "./run-handle.ts";
+import type { SessionServer } from "./servers/session-servers.ts";
+import { createSessionTasks, type SessionTasks } from "./session-tasks.ts";
+
+export type { ModelFacts } from "../models/model.ts";
+export type { RunPlan } from "../planning/plan-tools.ts";
+export { hasEnded, type TaskState, wasCutOff } from "../tasks/drive-task.ts";
+export { commandEndNotice } from "../tasks/end-notice.ts";
+export type { TaskEvent } from "../tasks/task-manager.ts";
+export type { TaskView } from "../tools/task-source.ts";
+
+/** One conversation with the main agent, over any number of prompts. */
+export interface Session<Output = unknown> extends AsyncDisposable {
+  readonly id: string;
+  readonly plan: RunPlan;
+  /** What is known of the model that answers. */
+  readonly model: ModelFacts;
+  /** Agents, settings and plugins as they were found when the session was opened. */
+  readonly discovered: DiscoveredAgents;
+  /** The skills of this session, for people and agents. */
+  readonly skills: readonly Skill[];
+  /** How the MCP servers of this session are doing now, with those that are held back and why. */
+  mcpServers(): readonly SessionServer[];
+  /** Starts the next run of the conversation; the one before must have ended. */
+  run(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
+  /** @deprecated The same as `run`. */
+  prompt(content: UserMessage["content"], options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
+  /** The same as a bare stream of events, which runs only as fast as it is read. Leaving it stops the run. */
+  stream(
+    content: UserMessage["content"],
+    signal: AbortSignal,
+    options?: StreamOptions,
+  ): AsyncIterable<RunEvent>;
+  /** Replaces the older part of the conversation by a summary now; the result says how much it made of how much. */
+  compact(instructions?: string, options?: { readonly signal?: AbortSignal }): RunHandle<Output>;
+  messages(): readonly Message[];
+  /** What the main agent, or a child, has said of the answer that its model is giving; empty between answers. */
+  partialText(agentId?: string): string;
+  /** Gives the session a title by which it can be resumed. */
+  rename(title: string): void;
+  /** The child agents of this session: list, watch, stop, detach, send. */
+  readonly tasks: SessionTasks;
+  /** Moves the commands that the main agent waits for to the background, so that it continues immediately; returns their descriptions. */
+  moveCommands(): readonly string[];
+  /** Where its children run, for those who start them by other ways. */
+  readonly agentHost: AgentHost;
+  /** Starts a child as the main agent would, with its rights. */
+  spawn<ChildOutput = unknown>(
+    agentType: string,
+    prompt: string,
+    options?: ChildOptions<ChildOutput>,
+  ): AgentHandle<ChildOutput>;
+  /** The same as disposing of it: ends what runs and gives back what it holds. */
+  close(): Promise<void>;
+  /** What a child would be, decided completely, without starting it. */
+  planAgent(request: SpawnRequest): Promise<ChildPlanned>;
+  /** The tools as a model sees them: those of the main agent, or those that a planned child would have. */
+  toolsOf(plan?: ChildPlan): Promise<readonly Tool[]>;
+  /** Carries out a plan that was decided before, perhaps by another process; rejects where this one cannot. */
+  runPlan(plan: ChildPlan): AgentHandle;
+  /** Agent, TaskOutput and TaskStop for a loop of the program's own, or the tools named, as far as this session has them. */
+  loopTools(names?: readonly string[]): readonly LoopTool[];
+  /** @deprecated The same as `loopTools`. */
+  tools(names?: readonly string[]): readonly LoopTool[];
+  /** What children in the background have reported since the last asking; for a loop of the program's own. */
+  takeNotices(): readonly UserMessage[];
+  /** Calls back when members of the team may have written to the main agent; the result ends it. */
+  onTeamMail(listener: () => void): () => void;
+  /** Whether members of the team work or are about to, so that there may soon be mail for the main agent. */
+  isTeamBusy(): boolean;
+  /** Writes to a member of the team, which wakes when it is idle; false when the agent is no member. */
+  messageTeammate(agentId: string, text: string): Promise<boolean>;
+}
+
+export function createSession<Output>(parts: SessionParts): Session<Output> {
+  const { plan, tasks, children } = parts;
+  const { skills, parts: agentParts } = parts.agent;
+  const live = openConversation(parts);
+  const { end, agent } = live;
+  const agentHost = hostOf(parts);
+  const sessionId = (): string => plan.sessionId;
+  const { start, settled } = createRunStarter<Output>({
+    sessionId,
+    tasks,
+    wantsOutput: parts.output !== undefined,
+  });
+
+  const loopTools: Session["loopTools"] = (names) => {
+    if (names !== undefined) checkArgument("The first argument of session.loopTools()", checks.texts, names);
+    return toolsForLoops(openAgent(plan, agentParts).ports, end.signal, names);
+  };
+
+  const run: Session<Output>["run"] = (content, options = {}) => {
+    checkPrompt("session.run", content);
+    checkOptions("session.run", options);
+    return start((signal) => stream(live, content, signal), options.signal);
+  };
+
+  async function close(): Promise<void> {
+    if (end.signal.aborted) return;
+    end.abort(new RetinueError("session-closed", "The session was closed."));
+    await settled();
+    await parts.dispose(agent.end);
+  }
+
+  return {
+    id: plan.sessionId,
+    plan,
+    model: agentParts.model.facts,
+    discovered: parts.discovered,
+    skills: skills?.all ?? [],
+    mcpServers: parts.mcpServers,
+    messages: () => live.messages,
+    partialText(agentId = "main") {
+      checkArgument("The first argument of session.partialText()", checks.filled, agentId);
+      return parts.partialText(agentId);
+    },
+    rename: renameOf(parts),
+    tasks: createSessionTasks(tasks),
+    moveCommands: parts.moveCommands,
+    agentHost,
+    loopTools,
+    tools: loopTools,
+    ...mailOf(children),
+    ...startsOf(children, agentHost, sessionId),
+    async toolsOf(own) {
+      if (own === undefined) return toolsOf(agentParts.capabilities);
+      checkArgument("The plan of session.toolsOf()", runtimeChecks.plan, own);
+      return children.toolsOf(own);
+    },
+    stream(content, signal, options) {
+      checkArgument("The signal of session.stream()", checks.signal, signal);
+      return stream(live, content, signal, options);
+    },
+    run,
+    prompt: run,
+    compact(instructions, options = {}) {
+      if (instructions !== undefined)
+        checkArgument("The instructions of session.compact()", checks.text, instructions);
+      checkOptions("session.compact", options);
+      return start((signal) => compact(live, instructions, signal), options.signal);
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+const requestShape = checks.shape({ agentType: checks.filled, prompt: checks.text }, ["agentType", "prompt"]);
+
+/** Children as the program starts them: by name, or by a plan that was decided here or elsewhere. */
+function startsOf(
+  { spawner }: SessionParts["children"],
+  host: AgentHost,
+  sessionId: () => string,
+): Pick<Session, "spawn" | "runPlan" | "planAgent"> {
+  return {
+    spawn(agentType, prompt, options = {}) {
+      checkAgentType("session.spawn", agentType);
+      checkPrompt("session.spawn", prompt);
+      checkOptions("session.spawn", options);
+      return startAgent(spawnRequestOf(agentType, prompt, options), {
+        host,
+        sessionId,
+        signal: options.signal,
+        output: options.output,
+      });
+    },
+    runPlan(plan) {
+      checkArgument("The plan of session.runPlan()", runtimeChecks.plan, plan);
+      return startAgent({ plan }, { host, sessionId });
+    },
+    async planAgent(request) {
+      checkArgument("The request of session.planAgent()", requestShape, request);
+      return spawner.plan(request);
+    },
+  };
+}
+
+function renameOf({ rename }: Pick<SessionParts, "rename">): Session["rename"] {
+  return (title) => {
+    checkArgument("The title of session.rename()", checks.filled, title);
+    rename?.(title);
+  };
+}
+
+function hostOf({ children: { spawner, team }, tasks, childOutputs }: SessionParts): AgentHost {
+  return {
+    spawner,
+    tasks,
+    outputs: childOutputs,
+    ...(team === undefined ? {} : { spawnInTeam: team.spawn }),
+  };
+}
+
+/** What children and members of the team report, and writing to them. */
+function mailOf({
+  takeMessages,
+  team,
+}: SessionParts["children"]): Pick<
+  Session<unknown>,
+  "takeNotices" | "onTeamMail" | "isTeamBusy" | "messageTeammate"
+> {
+  return {
+    takeNotices() {
+      const notices = takeMessages();
+      team?.hold(notices);
+      return notices;
+    },
+    onTeamMail(listener) {
+      checkArgument("The listener of session.onTeamMail()", checks.call, listener);
+      return team?.onMail(listener) ?? (() => undefined);
+    },
+    isTeamBusy: () => team?.isBusy() === true,
+    async messageTeammate(agentId, text) {
+      checkArgument("The first argument of session.messageTeammate()", checks.filled, agentId);
+      checkArgument("The second argument of session.messageTeammate()", checks.filled, text);
+      return (await team?.writeTo(agentId, text)) === true;
+    },
+  };
+}
+
+/** Starts runs, and knows when all of them have ended. */
+function createRunStarter<Output>({
+  sessionId,
+  tasks,
+  wantsOutput,
+}: {
+  readonly sessionId: () => string;
+  readonly tasks: TaskManager;
+  readonly wantsOutput: boolean;
+}): {
+  start(
+    events: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+    signal: AbortSignal | undefined,
+  ): RunHandle<Output>;
+  settled(): Promise<unknown>;
+} {
+  const results = new Set<Promise<unknown>>();
+  return {
+    start(events, signal) {
+      const handle = startRun<Output>({
+        async *events(stop, watchChildren) {
+          using _children = watchChildren(tasks);
+          yield* events(stop);
+        },
+        sessionId,
+        signal,
+        wantsOutput,
+      });
+      results.add(handle.result);
+      const forget = (): void => void results.delete(handle.result);
+      handle.result.then(forget, forget);
+      return handle;
+    },
+    settled: () => Promise.allSettled(results),
+  };
+}

@@ -1,0 +1,140 @@
+import { isRecord, kindOf } from "@retinue/base/foundation/json-record.ts";
+import { resolveToolName } from "@retinue/config/tools/tool-entry.ts";
+import type { AllowedBy, JudgedCommand } from "@retinue/gate/decide.ts";
+import type { ToolUseBlock } from "../conversation/message.ts";
+import type { UsedApproval } from "../conversation/run-event.ts";
+import type { Tool } from "../tools/tool.ts";
+import type { AuthorizeOptions, LoopPorts } from "./loop-ports.ts";
+
+export interface AuthorizedCall {
+  readonly type: "admitted";
+  readonly call: ToolUseBlock;
+  readonly tool: Tool;
+  readonly input: unknown;
+  readonly allowedBy?: AllowedBy;
+  /** The rule, mode, hook or answer that let it through, in words. */
+  readonly reason?: string;
+  readonly paths?: readonly string[];
+  readonly run?: JudgedCommand;
+  readonly recheck?: () => Promise<string | undefined>;
+  /** Somebody was asked about it. */
+  readonly asked?: boolean;
+  readonly approval?: UsedApproval;
+  /** How long it was decided about. */
+  readonly decidedMs?: number;
+}
+
+/** A call that is answered without being run. `denied` distinguishes a refusal of permission from a mistake of the model. */
+export interface RefusedCall {
+  readonly type: "refused";
+  readonly call: ToolUseBlock;
+  readonly reason: string;
+  readonly denied: boolean;
+  readonly asked?: boolean;
+  readonly approval?: UsedApproval;
+  readonly decidedMs?: number;
+}
+
+/** Finds the tool, checks the input against its schema, and asks whether the call may run. */
+export async function authorizeCall(
+  call: ToolUseBlock,
+  ports: LoopPorts,
+  options: AuthorizeOptions,
+): Promise<AuthorizedCall | RefusedCall> {
+  const refuse = (reason: string, denied = false): RefusedCall => ({
+    type: "refused",
+    call,
+    reason,
+    denied,
+  });
+  const tool = findTool(call.name, ports);
+  if (tool === undefined) {
+    const names = offeredTools(ports)
+      .map(({ name }) => name)
+      .join(", ");
+    return refuse(
+      `There is no tool ${JSON.stringify(call.name)} here. Available: ${names === "" ? "none" : names}.`,
+    );
+  }
+  const checked = checkInput(tool, call.input);
+  if (checked.type === "invalid") return refuse(checked.reason);
+  try {
+    const authorization = await ports.authorize({ call, tool, input: checked.input }, options);
+    const asked = {
+      ...(authorization.asked === true ? { asked: true } : {}),
+      ...(authorization.approval === undefined ? {} : { approval: authorization.approval }),
+    };
+    if (authorization.type === "denied") return { ...refuse(authorization.reason, true), ...asked };
+    const { paths, allowedBy, run, reason, recheck } = authorization;
+    const decided = {
+      ...asked,
+      ...(paths === undefined ? {} : { paths }),
+      ...(allowedBy === undefined ? {} : { allowedBy }),
+      ...(run === undefined ? {} : { run }),
+      ...(recheck === undefined ? {} : { recheck }),
+      ...(reason === undefined ? {} : { reason }),
+    };
+    if (authorization.input === checked.input)
+      return { type: "admitted", call, tool, input: checked.input, ...decided };
+    // A hook or a person changed the input; it is checked like the model's own.
+    const again = checkInput(tool, authorization.input);
+    return again.type === "invalid"
+      ? refuse(again.reason)
+      : { type: "admitted", call, tool, input: again.input, ...decided };
+  } catch (error) {
+    if (options.signal.aborted) return refuse(undecidedText);
+    // A guard that fails does not let through.
+    const reason = String(error instanceof Error ? error.message : error);
+    return refuse(`This call was not allowed, because deciding about it failed: ${reason}.`, true);
+  }
+}
+
+/** No one has said no: whoever continues the conversation must not take the end of a process for a refusal. */
+const undecidedText =
+  "This call has not run: the run was stopped while the call waited for a decision. No one has refused it. Make the same call again if it is still needed; an answer that was given meanwhile counts.";
+
+/** The literal name first; models that learned an old name or another spelling reach today's tool. */
+export function findTool(name: string, ports: LoopPorts): Tool | undefined {
+  const tools = offeredTools(ports);
+  const literal = tools.find((tool) => tool.name === name);
+  if (literal !== undefined) return literal;
+  const meaning = resolveToolName(name);
+  return meaning.type === "renamed" ? tools.find((tool) => tool.name === meaning.name) : undefined;
+}
+
+type InputCheck =
+  | { readonly type: "valid"; readonly input: unknown }
+  | { readonly type: "invalid"; readonly reason: string };
+
+function checkInput(tool: Tool, input: unknown): InputCheck {
+  if (!isRecord(input)) return { type: "invalid", reason: describeUnreadable(tool, input) };
+  if (tool.input === undefined) return { type: "valid", input };
+  const result = tool.input.safeParse(input);
+  if (result.success) return { type: "valid", input: result.data };
+  const issues = result.error.issues.slice(0, 5).map((issue) => {
+    const where = issue.path.length === 0 ? "the input" : `\`${issue.path.join(".")}\``;
+    return `${where}: ${issue.message}`;
+  });
+  return { type: "invalid", reason: `The input of ${tool.name} is not valid. ${issues.join("; ")}.` };
+}
+
+/** What a model gets whose call has an input that is no JSON object, so that it can write it again. */
+function describeUnreadable(tool: Tool, input: unknown): string {
+  const flaw = typeof input === "string" ? jsonErrorOf(input) : undefined;
+  const what = flaw === undefined ? `it is ${kindOf(input)}` : `it is not valid JSON: ${flaw.slice(0, 200)}`;
+  return `The input of ${tool.name} must be one JSON object, but ${what}. The call was not run; make it again with a valid input.`;
+}
+
+function jsonErrorOf(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** The tools there are at this turn, in an order that stays. */
+export function offeredTools({ tools, isOffered }: Pick<LoopPorts, "tools" | "isOffered">): readonly Tool[] {
+  return isOffered === undefined ? tools : tools.filter(isOffered);
+}

@@ -1,0 +1,381 @@
+import { isRetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { ToolResultBlock, ToolUseBlock } from "../conversation/message.ts";
+import type { PermissionDenial, RunEvent } from "../conversation/run-event.ts";
+import { repeatsOf } from "../tools/json-schema-of.ts";
+import type { ToolOutcome } from "../tools/tool.ts";
+import { type AuthorizedCall, authorizeCall, findTool, type RefusedCall } from "./authorize-call.ts";
+import type { LoopPorts } from "./loop-ports.ts";
+
+/** What became of the calls of one answer, in the order they were made. */
+export interface CallResults {
+  readonly blocks: readonly ToolResultBlock[];
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly denials: readonly PermissionDenial[];
+  /** The ids of calls that were answered without being run. */
+  readonly notRun: ReadonlySet<string>;
+}
+
+/** A tool that does not end with its signal is left behind after this time. */
+const graceMs = 3000;
+const defaultConcurrency = 10;
+
+/**
+ * Admits the calls in order, each when those before it that it has to wait for have ended, so that it is decided in the
+ * world it meets. Neighbours that may run together do so, and every call is answered, also when the run is stopped.
+ */
+export async function* callTools(
+  calls: readonly ToolUseBlock[],
+  ports: LoopPorts,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, CallResults> {
+  const queue = createAsyncQueue<RunEvent>();
+  const work = runAll(calls, { ports, signal, queue }).finally(() => queue.end());
+  // The queue is drained first; a rejection in the meantime must not count as unhandled.
+  work.catch(() => undefined);
+  yield* queue;
+  return await work;
+}
+
+interface Work {
+  readonly ports: LoopPorts;
+  readonly signal: AbortSignal;
+  readonly queue: AsyncQueue<RunEvent>;
+}
+
+interface Finished {
+  readonly call: ToolUseBlock;
+  readonly outcome: ToolOutcome;
+  readonly denied?: string;
+  readonly notRun?: true;
+}
+
+async function runAll(calls: readonly ToolUseBlock[], work: Work): Promise<CallResults> {
+  const finished: Finished[] = [];
+  for (const neighbours of neighboursOf(calls, work.ports)) {
+    const authorized = await authorizeTogether(neighbours, work);
+    const groups = groupsOf(authorized);
+    for (const [at, group] of groups.entries()) {
+      const current = at === 0 ? await recheckEarlier(group, authorized) : await recheckAll(group);
+      finished.push(...(await runBeside(current, work)));
+    }
+  }
+  return collect(finished);
+}
+
+/** Hooks of all of them run at the same time; rules and people decide in the order of the calls. */
+async function authorizeTogether(
+  calls: readonly ToolUseBlock[],
+  { ports, signal }: Work,
+): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
+  // What passed since the call before was decided, so that no time counts twice.
+  let since = ports.now();
+  let before: Promise<unknown> | undefined;
+  const authorizations = calls.map((call) => {
+    const earlier = before;
+    const turn = earlier === undefined ? {} : { turn: async () => void (await earlier) };
+    const authorization = authorizeCall(call, ports, { signal, ...turn });
+    before = authorization;
+    return authorization.then(async (answer) => {
+      await earlier;
+      const start = since;
+      since = ports.now();
+      return { ...answer, decidedMs: since - start };
+    });
+  });
+  return Promise.all(authorizations);
+}
+
+/** Whoever was asked about a later call took their time; what was decided before that may not hold any more. */
+function recheckEarlier(
+  group: readonly (AuthorizedCall | RefusedCall)[],
+  all: readonly (AuthorizedCall | RefusedCall)[],
+): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
+  const lastAsked = all.findLastIndex(wasWaitedFor);
+  return Promise.all(group.map((call, at) => (at < lastAsked ? rechecked(call) : call)));
+}
+
+function wasWaitedFor(call: AuthorizedCall | RefusedCall): boolean {
+  return (
+    call.asked === true ||
+    (call.type === "admitted" && /^(?:hook|person|program)$/.test(call.allowedBy ?? ""))
+  );
+}
+
+/** Calls before these have run since they were decided about. */
+function recheckAll(
+  group: readonly (AuthorizedCall | RefusedCall)[],
+): Promise<readonly (AuthorizedCall | RefusedCall)[]> {
+  return Promise.all(group.map(rechecked));
+}
+
+async function rechecked(call: AuthorizedCall | RefusedCall): Promise<AuthorizedCall | RefusedCall> {
+  if (call.type === "refused" || call.recheck === undefined) return call;
+  const reason = await call
+    .recheck()
+    .catch((error: unknown) => `deciding about it again failed: ${String(error)}`);
+  if (reason === undefined) return call;
+  const { asked, approval, decidedMs } = call;
+  return {
+    type: "refused",
+    call: call.call,
+    reason,
+    denied: true,
+    ...(asked === undefined ? {} : { asked }),
+    ...(approval === undefined ? {} : { approval }),
+    ...(decidedMs === undefined ? {} : { decidedMs }),
+  };
+}
+
+/** Calls that look as if they may all run together; whether they may is known when they are admitted. */
+function neighboursOf(calls: readonly ToolUseBlock[], ports: LoopPorts): readonly ToolUseBlock[][] {
+  const lists: ToolUseBlock[][] = [];
+  let isOpen = false;
+  for (const call of calls) {
+    const tool = findTool(call.name, ports);
+    const input = tool?.input?.safeParse(call.input);
+    const isConcurrencySafe =
+      tool === undefined || input?.success === false
+        ? true
+        : mayRunBeside({ type: "admitted", call, tool, input: input?.data ?? call.input });
+    if (isOpen && isConcurrencySafe) lists.at(-1)?.push(call);
+    else lists.push([call]);
+    isOpen = isConcurrencySafe;
+  }
+  return lists;
+}
+
+/** Runs a group with so many calls at the same time as its tools take; whenever one ends, the next in order begins. */
+async function runBeside(group: readonly (AuthorizedCall | RefusedCall)[], work: Work): Promise<Finished[]> {
+  const finished: Finished[] = [];
+  const waiting = group.entries();
+  const runNext = async (): Promise<void> => {
+    for (const [index, call] of waiting) finished[index] = await runOne(call, work);
+  };
+  const concurrency = Math.max(
+    ...group.map((call) =>
+      call.type === "refused" ? 0 : (call.tool.concurrency ?? work.ports.concurrency ?? defaultConcurrency),
+    ),
+  );
+  await Promise.all(Array.from({ length: Math.min(Math.max(concurrency, 1), group.length) }, runNext));
+  return finished;
+}
+
+/** Neighbours that may run beside each other; every other call is a group of its own. */
+function groupsOf(calls: readonly (AuthorizedCall | RefusedCall)[]): (AuthorizedCall | RefusedCall)[][] {
+  const groups: (AuthorizedCall | RefusedCall)[][] = [];
+  for (const call of calls) {
+    const last = groups.at(-1);
+    // A group holds either calls that may all run together, or one that may not.
+    const [first] = last ?? [];
+    const joins = first !== undefined && mayRunBeside(first) && mayRunBeside(call);
+    if (joins) last?.push(call);
+    else groups.push([call]);
+  }
+  return groups;
+}
+
+function mayRunBeside(call: AuthorizedCall | RefusedCall): boolean {
+  if (call.type === "refused") return true;
+  return call.tool.isConcurrencySafe?.(call.input) ?? call.tool.effect === "read";
+}
+
+async function runOne(authorized: AuthorizedCall | RefusedCall, work: Work): Promise<Finished> {
+  const { call, asked, approval, decidedMs = 0 } = authorized;
+  const { ports, signal, queue } = work;
+  const deciding = {
+    decidedMs,
+    ...(asked === true ? { asked } : {}),
+    ...(approval === undefined ? {} : { approval }),
+  };
+  if (authorized.type === "refused") {
+    const { reason, denied } = authorized;
+    const denial = denied ? { denied: reason } : {};
+    const outcome = { content: reason, isError: true };
+    queue.push({ type: "call-finished", call, durationMs: 0, ...outcome, ...deciding, ...denial });
+    return { call, outcome, notRun: true, ...denial };
+  }
+  if (signal.aborted) return { call, outcome: { content: notBegun, isError: true }, notRun: true };
+  const { allowedBy, reason } = authorized;
+  const allowed =
+    allowedBy === undefined || reason === undefined ? {} : { allowed: { by: allowedBy, reason } };
+  const unrecorded = await commitBefore(authorized, ports);
+  const start = ports.now();
+  if (unrecorded !== undefined) {
+    queue.push({
+      type: "call-finished",
+      call,
+      durationMs: 0,
+      isError: true,
+      content: unrecorded,
+      ...deciding,
+    });
+    return { call, outcome: { content: unrecorded, isError: true } };
+  }
+  queue.push({ type: "call-started", call, effect: authorized.tool.effect });
+  const own = await runTool(authorized, work);
+  const durationMs = ports.now() - start;
+  const outcome = await reportAfterwards(authorized, own, { work, durationMs });
+  const data = outcome.data === undefined ? {} : { data: outcome.data };
+  const isError = outcome.isError ?? false;
+  const content = shownContent(outcome);
+  queue.push({ type: "call-finished", call, isError, content, durationMs, ...deciding, ...allowed, ...data });
+  return { call, outcome };
+}
+
+/** Nothing may happen of which no record would be left; calls that only look need none. Gives why the call must not run. */
+async function commitBefore({ tool }: AuthorizedCall, { commit }: LoopPorts): Promise<string | undefined> {
+  if (commit === undefined || repeatsOf(tool) === "pure") return undefined;
+  try {
+    await commit();
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return `This call was not run, because it could not be recorded: ${reason}`;
+  }
+}
+
+/** The call has had its effect, so the one that hears of it afterwards can fail without taking its result away. */
+async function reportAfterwards(
+  { call, tool, input }: AuthorizedCall,
+  outcome: ToolOutcome,
+  { work, durationMs }: { readonly work: Work; readonly durationMs: number },
+): Promise<ToolOutcome> {
+  const { ports, signal } = work;
+  try {
+    return (await ports.afterCall?.({ call, tool, input }, outcome, { signal, durationMs })) ?? outcome;
+  } catch {
+    return outcome;
+  }
+}
+
+async function runTool(authorized: AuthorizedCall, work: Work): Promise<ToolOutcome> {
+  const { call, tool, input, paths, allowedBy, run } = authorized;
+  const { ports, signal, queue } = work;
+  const progress = (text: string): void => queue.push({ type: "call-progressed", callId: call.id, text });
+  using limited = ports.limits?.limitCall?.({ call, tool, input }, signal);
+  const own = limited?.signal ?? signal;
+  const brokenOff = (): ToolOutcome => (own.aborted && !signal.aborted ? failed(own.reason) : interrupted());
+  try {
+    const decided = {
+      ...(paths === undefined ? {} : { approvedPaths: paths }),
+      ...(allowedBy === undefined ? {} : { allowedBy }),
+      ...(run === undefined ? {} : { judged: run }),
+    };
+    const running = tool.call(input, ports.toolContext(call.id, { signal: own, progress, ...decided }));
+    const outcome = await settleWithin(running, own, brokenOff);
+    // A tool that broke off because its time was up may not say so itself; one that was done in time keeps its result.
+    return outcome.isError === true && own.aborted ? alsoSaying(outcome, brokenOff()) : outcome;
+  } catch (error) {
+    return own.aborted ? brokenOff() : failed(error);
+  }
+}
+
+/** Waits for the tool; once the run is stopped, only a little longer. */
+async function settleWithin(
+  running: Promise<ToolOutcome>,
+  signal: AbortSignal,
+  brokenOff: () => ToolOutcome,
+): Promise<ToolOutcome> {
+  let timer: NodeJS.Timeout | undefined;
+  let leaveSoon: (() => void) | undefined;
+  const abandoned = new Promise<ToolOutcome>((resolve) => {
+    leaveSoon = () => {
+      timer = setTimeout(() => resolve(brokenOff()), graceMs);
+    };
+    if (signal.aborted) leaveSoon();
+    else signal.addEventListener("abort", leaveSoon, { once: true });
+  });
+  try {
+    return await Promise.race([running, abandoned]);
+  } finally {
+    if (leaveSoon !== undefined) signal.removeEventListener("abort", leaveSoon);
+    clearTimeout(timer);
+    running.catch(() => undefined);
+  }
+}
+
+/** What a tool says itself of being broken off, such as which agent it had started, is not lost. */
+function alsoSaying(outcome: ToolOutcome, note: ToolOutcome): ToolOutcome {
+  const { content } = outcome;
+  const added = { type: "text", text: String(note.content) } as const;
+  return {
+    ...outcome,
+    content: typeof content === "string" ? `${content}\n\n${added.text}`.trim() : [...content, added],
+  };
+}
+
+const notBegun =
+  "This call has not run: the run was stopped before it began. Make it again if it is still needed.";
+
+function interrupted(): ToolOutcome {
+  return {
+    content: "This call was interrupted before it finished; it may have had part of its effect.",
+    isError: true,
+  };
+}
+
+function failed(error: unknown): ToolOutcome {
+  const message = error instanceof Error ? error.message : String(error);
+  const advice = isRetinueError(error) && error.advice !== undefined ? `\n${error.advice}` : "";
+  return { content: `${message}${advice}`, isError: true };
+}
+
+function collect(finished: readonly Finished[]): CallResults {
+  const blocks = finished.map(
+    ({ call, outcome }): ToolResultBlock => ({
+      type: "tool_result",
+      tool_use_id: call.id,
+      content: shownContent(outcome),
+      ...(outcome.isError ? { is_error: true } : {}),
+    }),
+  );
+  const data = finished.flatMap(({ call, outcome }) =>
+    outcome.data === undefined ? [] : [[call.id, outcome.data] as const],
+  );
+  const denials = finished.flatMap(({ call, denied }) =>
+    denied === undefined ? [] : [{ call, reason: denied }],
+  );
+  const notRun = new Set(finished.flatMap(({ call, notRun }) => (notRun === true ? [call.id] : [])));
+  return { blocks, data: Object.fromEntries(data), denials, notRun };
+}
+
+/** Providers refuse a result without content. */
+function shownContent({ content }: ToolOutcome): ToolOutcome["content"] {
+  return content.length === 0 ? "(no output)" : content;
+}
+
+/** Hands values from those who push to one who iterates. Pushing never waits; ending lets the reader drain what is left. */
+export interface AsyncQueue<T> extends AsyncIterable<T> {
+  push(value: T): void;
+  end(): void;
+}
+
+export function createAsyncQueue<T>(): AsyncQueue<T> {
+  const values: T[] = [];
+  let ended = false;
+  let wake: (() => void) | undefined;
+  const notify = (): void => {
+    wake?.();
+    wake = undefined;
+  };
+  return {
+    push(value) {
+      if (ended) return;
+      values.push(value);
+      notify();
+    },
+    end() {
+      ended = true;
+      notify();
+    },
+    async *[Symbol.asyncIterator]() {
+      while (true) {
+        while (values.length > 0) yield values.shift() as T;
+        if (ended) return;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
+}

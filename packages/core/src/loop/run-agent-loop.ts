@@ -1,0 +1,384 @@
+import type { CallIntent } from "../conversation/interrupted-agent.ts";
+import {
+  type AssistantMessage,
+  type Message,
+  type TextBlock,
+  type ToolResultBlock,
+  textOf,
+  toolCallsOf,
+  type UserBlock,
+  type UserMessage,
+} from "../conversation/message.ts";
+import type { PermissionDenial, RunEnding, RunEvent, RunTotals } from "../conversation/run-event.ts";
+import { addUsage, costOf, noUsage, type Usage } from "../conversation/usage.ts";
+import type { ModelRequest } from "../models/model.ts";
+import { repeatsOf, specificationsOf } from "../tools/json-schema-of.ts";
+import { findTool, offeredTools } from "./authorize-call.ts";
+import { type Compactor, createCompactor, refusePrompt } from "./compactor.ts";
+import { createRounds } from "./create-rounds.ts";
+import { endingOfCause, type LimitReached, type LoopInput, type LoopPorts } from "./loop-ports.ts";
+import { type LostAnswer, type ModelAnswer, takeModelTurn } from "./take-model-turn.ts";
+
+/**
+ * Runs one agent to its end: asks the model, runs what it calls, and continues until it stops. Yields everything that
+ * happens and stores nothing; the last event is always `run-ended`, and nothing is thrown.
+ */
+export async function* runAgentLoop(
+  input: LoopInput,
+  ports: LoopPorts,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent, void> {
+  const tally = createTally(ports.now);
+  const messages: Message[] = [...input.history];
+  // Looked at now: the one that gave the history may continue adding to it.
+  const earlier = new WeakSet(input.history);
+  const request = (): ModelRequest => requestOf({ input, ports, messages });
+  const compactor = createCompactor({ ports, messages, request, tally, signal });
+  let ending: Ending;
+  try {
+    ending = yield* converse({ input, ports, signal, tally, messages, compactor });
+  } catch (error) {
+    ending = endingOfCause(signal.aborted ? signal.reason : error, signal.aborted);
+  }
+  const own = messages.filter((message) => !earlier.has(message));
+  yield {
+    type: "run-ended",
+    ending: { ...ending, text: textOfEnd(ending, tally, own), ...tally.result() },
+  };
+}
+
+type Ending = Pick<RunEnding, "status" | "reason" | "error" | "advice" | "provider"> & {
+  readonly text?: string;
+};
+
+interface Conversation {
+  readonly input: LoopInput;
+  readonly ports: LoopPorts;
+  readonly signal: AbortSignal;
+  readonly tally: Tally;
+  readonly messages: Message[];
+  readonly compactor: Compactor;
+}
+
+async function* converse(conversation: Conversation): AsyncGenerator<RunEvent, Ending> {
+  const { input, ports, signal, tally } = conversation;
+  const runRound = createRounds({ ports, tally, signal });
+  let asked = false;
+  if (input.prompt !== undefined) {
+    const prompt = withReminder(input.prompt, input);
+    const refusal = refusePrompt(prompt, { ports, request: () => requestOf(conversation) });
+    if (refusal !== undefined) throw refusal;
+    yield* add(conversation, prompt, "prompt");
+  }
+  while (true) {
+    yield* takeMail(conversation);
+    if (tally.turns() >= input.maxTurns) return yield* endAtTurnLimit(conversation);
+    const answer = yield* takeTurn(conversation, requestOf(conversation));
+    const calls = toolCallsOf(answer.message);
+    if (calls.length > 0) {
+      const round = yield* runRound(calls, { isCut: cutReasons.has(answer.stopReason) });
+      const message = withReminder({ role: "user", content: round.content }, input);
+      yield* add(conversation, message, "tool-results", round.data);
+      signal.throwIfAborted();
+      if (ports.isStopped?.() === true) return { status: "stopped", reason: "stopped_by_person" };
+      if (ports.isFinished?.() === true) return { status: "completed", reason: "output_given" };
+      if (round.limit !== undefined) return yield* handIn(conversation, round.limit);
+      continue;
+    }
+    if (answer.stopReason === "pause_turn") continue;
+    if (answer.stopReason === "model_context_window_exceeded" && (yield* conversation.compactor.rescue())) {
+      yield* add(conversation, continueRequest, "system");
+      continue;
+    }
+    const mail = ports.takeMessages();
+    if (mail.length > 0) {
+      for (const message of mail) yield* add(conversation, message, "message");
+      continue;
+    }
+    const text = textOf(answer.message);
+    if (input.askWhenSilent === true && answer.stopReason === "end_turn" && text.trim() === "") {
+      if (asked) return { status: "partial", reason: "no_result", error: silenceError };
+      asked = true;
+      yield* add(conversation, silenceQuestion, "system");
+      continue;
+    }
+    const further = ports.continueAnswer?.(answer);
+    if (further !== undefined) {
+      yield* add(conversation, further, "system");
+      continue;
+    }
+    const ending = endOf(answer.stopReason, text, ports.limits?.shortened());
+    if (ending.status !== "completed") return ending;
+    const more = await ports.beforeEnd?.(text, { signal });
+    if (more === undefined) return ending;
+    yield* add(conversation, more, "system");
+    signal.throwIfAborted();
+  }
+}
+
+/** The answer was cut, and its last call may be cut with it. */
+const cutReasons: ReadonlySet<string> = new Set(["max_tokens", "model_context_window_exceeded"]);
+
+/** Said after a compaction that a full window has made necessary in the middle of an answer. */
+export const continueRequest: UserMessage = {
+  role: "user",
+  content: [
+    {
+      type: "text",
+      text: "Your answer broke off because the context window was full. The conversation has been shortened; continue where you broke off.",
+    },
+  ],
+};
+
+/** Asked once of an agent that ends without a word, so that an empty success cannot happen. */
+const silenceQuestion: UserMessage = {
+  role: "user",
+  content: [
+    {
+      type: "text",
+      text: "You ended without a text. State your result now, in words, without calling tools.",
+    },
+  ],
+};
+
+const silenceError = "The agent ended without a text, also after it was asked for its result.";
+
+/** The next turn as it would be sent. */
+export function requestOf({
+  input,
+  ports,
+  messages,
+}: Pick<Conversation, "input" | "ports" | "messages">): ModelRequest {
+  return {
+    system: input.system,
+    tools: specificationsOf(offeredTools(ports)),
+    ...(ports.serverTools === undefined ? {} : { serverTools: ports.serverTools }),
+    messages,
+    ...(input.maxTokens === undefined ? {} : { maxTokens: input.maxTokens }),
+    ...(input.effort === undefined ? {} : { effort: input.effort }),
+  };
+}
+
+async function* takeTurn(
+  conversation: Conversation,
+  request: ModelRequest,
+): AsyncGenerator<RunEvent, ModelAnswer> {
+  const { ports, signal, tally, messages, compactor } = conversation;
+  signal.throwIfAborted();
+  yield* compactor.makeRoom(request);
+  yield { type: "turn-started", turn: tally.turns() + 1 };
+  const onLost = ({ usage, costUsd: cost }: LostAnswer): void => tally.addAside(usage, 0, cost);
+  const order = { model: ports.model, request, signal, onLost };
+  let start = ports.now();
+  let answer: ModelAnswer;
+  try {
+    answer = yield* takeModelTurn(order);
+  } catch (error) {
+    if (!(yield* compactor.rescueFrom(error))) throw error;
+    start = ports.now();
+    answer = yield* takeModelTurn(order);
+  }
+  const { price } = ports.model.facts;
+  const cost = price === undefined ? undefined : costOf(answer.usage, price);
+  const durationMs = ports.now() - start;
+  tally.addTurn(answer.usage, durationMs, cost);
+  tally.addText(textOf(answer.message));
+  const recorded = ports.recordRequest?.(request);
+  messages.push(answer.message);
+  compactor.answered(answer.message, answer.usage, answer.stopReason);
+  const { type: _type, ...rest } = answer;
+  yield {
+    type: "assistant-answered",
+    ...rest,
+    durationMs,
+    ...(cost === undefined ? {} : { costUsd: cost }),
+    ...intentsOf(answer.message, ports),
+    ...(recorded === undefined ? {} : { request: recorded }),
+  };
+  return answer;
+}
+
+/** At the limit the agent either stops, or gets one last turn without tools to hand in what it has. */
+async function* endAtTurnLimit(conversation: Conversation): AsyncGenerator<RunEvent, Ending> {
+  const { input } = conversation;
+  const error = `The limit of ${input.maxTurns} turns was reached.`;
+  if (input.lastTurn !== true) return { status: "partial", reason: "max_turns", error };
+  return yield* handIn(conversation, { reason: "max_turns", error });
+}
+
+/** One last turn without tools; where it fails, what there is already counts. */
+async function* handIn(
+  conversation: Conversation,
+  { reason, error }: LimitReached,
+): AsyncGenerator<RunEvent, Ending> {
+  yield* add(conversation, lastTurnRequest(error), "system");
+  try {
+    const answer = yield* takeTurn(conversation, { ...requestOf(conversation), toolChoice: "none" });
+    const text = textOf(answer.message);
+    return { status: "partial", reason, error, ...(text.trim() === "" ? {} : { text }) };
+  } catch (failure) {
+    if (conversation.signal.aborted) throw failure;
+    return { status: "partial", reason, error };
+  }
+}
+
+function lastTurnRequest(error: string): UserMessage {
+  const text = `${error} Do not call tools. Hand in what you have: results, what is unfinished, and what you would do next.`;
+  return { role: "user", content: [{ type: "text", text }] };
+}
+
+async function* takeMail(conversation: Conversation): AsyncGenerator<RunEvent, void> {
+  for (const message of conversation.ports.takeMessages()) yield* add(conversation, message, "message");
+}
+
+async function* add(
+  { messages, compactor }: Conversation,
+  message: UserMessage,
+  origin: Extract<RunEvent, { type: "user-added" }>["origin"],
+  results?: Readonly<Record<string, unknown>>,
+): AsyncGenerator<RunEvent, void> {
+  messages.push(message);
+  compactor.added(message, origin === "prompt");
+  yield { type: "user-added", message, origin, ...(results === undefined ? {} : { results }) };
+}
+
+/** The reminder becomes part of the message for good: adding it only to the newest one would void the prompt cache. */
+function withReminder(message: UserMessage, { reminder }: LoopInput): UserMessage {
+  if (reminder === undefined) return message;
+  const blocks: readonly UserBlock[] =
+    typeof message.content === "string" ? [{ type: "text", text: message.content }] : message.content;
+  const note: TextBlock = { type: "text", text: `<system-reminder>\n${reminder}\n</system-reminder>` };
+  return { ...message, content: [...blocks, note] };
+}
+
+function endOf(
+  stopReason: ModelAnswer["stopReason"],
+  text: string,
+  shortened: LimitReached | undefined,
+): Ending {
+  switch (stopReason) {
+    case "refusal":
+      return { status: "failed", reason: "refusal", text, error: "The model declined to answer." };
+    case "max_tokens":
+      return {
+        status: "partial",
+        text,
+        ...(shortened ?? { reason: "max_tokens", error: "The answer was cut at the output limit." }),
+      };
+    case "model_context_window_exceeded":
+      return {
+        status: "partial",
+        reason: "context_full",
+        text,
+        error: "The model's context window is full.",
+      };
+    default:
+      return { status: "completed", reason: stopReason, text };
+  }
+}
+
+/** What the agent said last in this run; where it did not finish, also what it left without a word. */
+function textOfEnd({ text, status }: Ending, tally: Tally, messages: readonly Message[]): string {
+  const said = text ?? tally.lastText();
+  return said.trim() === "" && status === "partial" ? describeUnfinished(messages) : said;
+}
+
+/** What the calls of an answer would do when repeated; a call of no tool there is does nothing. */
+function intentsOf(
+  message: AssistantMessage,
+  ports: LoopPorts,
+): { readonly intents?: readonly CallIntent[] } {
+  const calls = toolCallsOf(message);
+  if (calls.length === 0) return {};
+  const intents = calls.map(({ id, name }): CallIntent => {
+    const tool = findTool(name, ports);
+    return { callId: id, tool: tool?.name ?? name, repeats: tool === undefined ? "pure" : repeatsOf(tool) };
+  });
+  return { intents };
+}
+
+/** So much of the last result means work that no one wrote up. */
+const maxResult = 2000;
+
+/** What an agent leaves that ended before it wrote a word: its calls, and the end of the last result. */
+function describeUnfinished(messages: readonly Message[]): string {
+  const calls = messages.flatMap((message) => (message.role === "assistant" ? toolCallsOf(message) : []));
+  if (calls.length === 0) return "";
+  const counts = new Map<string, number>();
+  for (const { name } of calls) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const made = [...counts].map(([name, count]) => (count === 1 ? name : `${name} ${count} times`)).join(", ");
+  const last = lastResult(messages);
+  const result = last === "" ? "" : `\n\nThe last result it saw:\n${last}`;
+  return `(It ended before it wrote a result. It had called ${made}.)${result}`;
+}
+
+function lastResult(messages: readonly Message[]): string {
+  const blocks = messages.flatMap((message): readonly ToolResultBlock[] =>
+    message.role === "user" && typeof message.content !== "string"
+      ? message.content.filter((block): block is ToolResultBlock => block.type === "tool_result")
+      : [],
+  );
+  const { content = "" } = blocks.at(-1) ?? {};
+  const text =
+    typeof content === "string"
+      ? content
+      : content.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
+  return text.length <= maxResult ? text : `${text.slice(0, maxResult)} …`;
+}
+
+/** Sums of one run while it continues. */
+export interface Tally {
+  turns(): number;
+  /** The last words of the run, whatever it did after them. */
+  lastText(): string;
+  addText(text: string): void;
+  addTurn(usage: Usage, modelMs: number, cost: number | undefined): void;
+  /** A model call that is no turn of the agent. */
+  addAside(usage: Usage, modelMs: number, cost: number | undefined): void;
+  addCalls(count: number, denials: readonly PermissionDenial[]): void;
+  result(): { readonly totals: RunTotals; readonly denials: readonly PermissionDenial[] };
+}
+
+export function createTally(now: () => number): Tally {
+  const start = now();
+  const denials: PermissionDenial[] = [];
+  let usage = noUsage;
+  let lastText = "";
+  let turns = 0;
+  let toolUses = 0;
+  let modelMs = 0;
+  let cost: number | undefined = 0;
+  const addAside: Tally["addAside"] = (callUsage, callMs, callCost) => {
+    usage = addUsage(usage, callUsage);
+    modelMs += callMs;
+    // One call of unknown price makes the sum unknown; a partial sum would be believed.
+    cost = cost === undefined || callCost === undefined ? undefined : cost + callCost;
+  };
+  return {
+    turns: () => turns,
+    lastText: () => lastText,
+    addText(text) {
+      if (text.trim() !== "") lastText = text;
+    },
+    addTurn(turnUsage, turnMs, turnCost) {
+      turns += 1;
+      addAside(turnUsage, turnMs, turnCost);
+    },
+    addAside,
+    addCalls(count, denied) {
+      toolUses += count;
+      denials.push(...denied);
+    },
+    result: () => ({
+      totals: {
+        usage,
+        turns,
+        toolUses,
+        durationMs: now() - start,
+        modelMs,
+        ...(cost === undefined ? {} : { costUsd: cost }),
+      },
+      denials,
+    }),
+  };
+}

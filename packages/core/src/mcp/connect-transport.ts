@@ -1,0 +1,219 @@
+// @io
+import type { StreamableHTTPClientTransport, Transport } from "@modelcontextprotocol/client";
+import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { runProcess } from "@retinue/base/foundation/run-process.ts";
+import type { McpServer, McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
+import { commandEnvironment } from "@retinue/gate/command-environment.ts";
+import { connectProcess, maxMessage } from "./connect-process.ts";
+import type { McpConnectionOptions } from "./mcp-connections.ts";
+import { serverEnvironment } from "./server-environment.ts";
+import { within } from "./within.ts";
+
+export type Sdk = typeof import("@modelcontextprotocol/client");
+
+export interface ServerTransport {
+  readonly transport: Transport;
+  /** What is known of its end; empty while nothing is. */
+  readonly describe: () => string;
+  /** Ends what the transport alone does not: a session at the server, the program's server object. */
+  readonly release?: () => Promise<void>;
+}
+
+const defaultGraceMs = 1_000;
+
+/** The way to a server, not yet taken. Rejects with a Error when there is none. */
+export async function connectTransport(
+  server: McpServer,
+  sdk: Sdk,
+  options: McpConnectionOptions & { readonly signal: AbortSignal },
+): Promise<ServerTransport> {
+  const { transport } = server;
+  switch (transport.type) {
+    case "stdio": {
+      const started = connectProcess({
+        file: transport.command,
+        arguments: transport.args,
+        directory: transport.cwd ?? options.directory,
+        environment: serverEnvironment(options.environment, transport),
+        graceMs: options.graceMs ?? defaultGraceMs,
+      });
+      return { transport: started, describe: started.describe };
+    }
+    case "http":
+    case "sse":
+      return connectHttp(transport, sdk, options);
+    case "sdk":
+      return connectProgram(server, sdk, options);
+  }
+}
+
+async function connectHttp(
+  configured: Extract<McpTransport, { type: "http" | "sse" }>,
+  sdk: Sdk,
+  options: McpConnectionOptions & { readonly signal: AbortSignal },
+): Promise<ServerTransport> {
+  const reading = await connectHeaders(configured, options);
+  if (reading.type === "failed") throw new RetinueError("mcp-failed", reading.reason);
+  if (!URL.canParse(configured.url)) {
+    throw new RetinueError("mcp-failed", `its address ${JSON.stringify(configured.url)} is not a URL`);
+  }
+  const { url, headers } = withoutCredentials(new URL(configured.url), reading.headers);
+  const requestInit = { headers };
+  const bounded = createBoundedFetch(maxMessage);
+  if (configured.type === "sse") {
+    const transport = new sdk.SSEClientTransport(url, { requestInit, fetch: bounded });
+    // The session ends with its stream. In another one, which the transport would open, the server knows nothing of the
+    // calls that are under way, and they would wait for ever.
+    transport.onerror = (error) => (error instanceof sdk.SseError ? void transport.close() : undefined);
+    return { transport, describe: () => "" };
+  }
+  const transport = new sdk.StreamableHTTPClientTransport(url, { requestInit, fetch: bounded });
+  answerWhenStreamEnds(transport);
+  return {
+    transport,
+    describe: () => "",
+    release: () => within(transport.terminateSession(), options.graceMs ?? defaultGraceMs),
+  };
+}
+
+/** `https://name:word@host`: as an address it would be refused, so name and word are sent as a header. */
+function withoutCredentials(
+  address: URL,
+  headers: Readonly<Record<string, string>>,
+): { readonly url: URL; readonly headers: Record<string, string> } {
+  const { username, password } = address;
+  if (username === "" && password === "") return { url: address, headers: { ...headers } };
+  const url = new URL(address);
+  url.username = "";
+  url.password = "";
+  if (Object.keys(headers).some((name) => name.toLowerCase() === "authorization"))
+    return { url, headers: { ...headers } };
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { url, headers: { authorization: `Basic ${Buffer.from(pair).toString("base64")}`, ...headers } };
+}
+
+/** A stream that ends without the answer it was opened for would leave the call waiting until its limit. */
+function answerWhenStreamEnds(transport: StreamableHTTPClientTransport): void {
+  const send = transport.send.bind(transport);
+  transport.send = (message, options) => {
+    if (Array.isArray(message) || !("method" in message) || !("id" in message)) return send(message, options);
+    const { id } = message;
+    return send(message, {
+      ...options,
+      onRequestStreamEnd: () => {
+        options?.onRequestStreamEnd?.();
+        const error = { code: -32000, message: "the server closed the connection before it answered" };
+        // For a call that was answered this has no receiver any more, and is dropped.
+        transport.onmessage?.({ jsonrpc: "2.0", id, error });
+      },
+    });
+  };
+}
+
+async function connectProgram(
+  { name }: McpServer,
+  sdk: Sdk,
+  { programServers, graceMs = defaultGraceMs }: McpConnectionOptions,
+): Promise<ServerTransport> {
+  const program = programServers?.get(name);
+  if (program === undefined) {
+    throw new RetinueError(
+      "mcp-failed",
+      "it is a server of the program, and the program has not handed it over",
+      {
+        advice: "Give the server object under this name where the runtime is created.",
+      },
+    );
+  }
+  const [own, theirs] = sdk.InMemoryTransport.createLinkedPair();
+  await program.connect(theirs);
+  return {
+    transport: own,
+    describe: () => "",
+    release: () => within(program.close?.() ?? Promise.resolve(), graceMs),
+  };
+}
+
+/** The web's `fetch`, but that an answer ends in an error as soon as one message in it is longer than the limit. */
+export function createBoundedFetch(limit: number): typeof fetch {
+  return async (address, init) => {
+    const response = await fetch(address, init);
+    const { body, status, statusText, headers } = response;
+    if (body === null || status < 200) return response;
+    const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
+    return new Response(body.pipeThrough(createLimiter(limit, isStream)), { status, statusText, headers });
+  };
+}
+
+/** An event stream lasts as long as it likes, but each of its lines is only so long. */
+function createLimiter(limit: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+  let size = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      const end = isStream ? chunk.lastIndexOf(0x0a) : -1;
+      size = end === -1 ? size + chunk.length : chunk.length - end - 1;
+      if (size > limit) controller.error(new Error(`it sent a message of more than ${limit} bytes`));
+      else controller.enqueue(chunk);
+    },
+  });
+}
+
+type HeadersReading =
+  | { readonly type: "headers"; readonly headers: Readonly<Record<string, string>> }
+  | { readonly type: "failed"; readonly reason: string };
+
+interface HelperOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly directory: string;
+  readonly signal: AbortSignal;
+}
+
+const limitMs = 10_000;
+
+/** The headers of every request: those configured, then those that the helper command prints as JSON. */
+async function connectHeaders(
+  { headers, headersHelper }: Extract<McpTransport, { type: "http" | "sse" }>,
+  options: HelperOptions,
+): Promise<HeadersReading> {
+  if (headersHelper === undefined) return { type: "headers", headers };
+  const isWindows = process.platform === "win32";
+  const result = await runProcess({
+    file: isWindows ? "cmd.exe" : "/bin/sh",
+    arguments: isWindows ? ["/d", "/s", "/c", headersHelper] : ["-c", headersHelper],
+    directory: options.directory,
+    environment: commandEnvironment(options.environment),
+    signal: options.signal,
+    timeLimitMs: limitMs,
+    maxBytes: 100_000,
+  });
+  if (result.timedOut) return failed(`it did not end within ${limitMs / 1000} s`);
+  if (result.notStarted !== undefined) return failed(result.notStarted);
+  if (result.exitCode !== 0) {
+    return failed(
+      `it ended with ${result.exitCode ?? result.signal ?? "no exit code"}: ${quote(result.stderr.trim(), 200)}`,
+    );
+  }
+  return readHeaders(headers, result.stdout);
+}
+
+function readHeaders(configured: Readonly<Record<string, string>>, printed: string): HeadersReading {
+  let value: unknown;
+  try {
+    value = JSON.parse(printed);
+  } catch {
+    return failed("it printed no JSON");
+  }
+  if (!isRecord(value)) return failed("it printed JSON that is not an object");
+  const entries = Object.entries(value);
+  const wrong = entries.find(([, text]) => typeof text !== "string");
+  if (wrong !== undefined) return failed(`the header ${quote(wrong[0])} is not a text`);
+  return {
+    type: "headers",
+    headers: { ...configured, ...Object.fromEntries(entries as [string, string][]) },
+  };
+}
+
+function failed(reason: string): HeadersReading {
+  return { type: "failed", reason: `its headersHelper failed: ${reason}` };
+}

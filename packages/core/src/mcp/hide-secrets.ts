@@ -1,0 +1,42 @@
+import type { McpTransport } from "@retinue/config/mcp/mcp-transport.ts";
+
+/** Shorter ones would also be found in words that are no secrets. */
+const shortest = 6;
+
+/** Takes the keys of a server's configuration out of what it or the network says of a failure: models read that. */
+export function hideSecrets(text: string, transport: McpTransport): string {
+  const secrets = secretsOf(transport)
+    .filter((secret) => secret.length >= shortest)
+    .sort((one, other) => other.length - one.length);
+  return secrets.reduce((left, secret) => left.replaceAll(secret, "…"), text);
+}
+
+/** An address without what only its owner may see. */
+export function hideInAddress(written: string): string {
+  return written.replace(/\/\/[^/?#@]*@/, "//…@").replace(/([?&][^=&#]*=)(?!\$\{)[^&#]*/g, "$1…");
+}
+
+function secretsOf(transport: McpTransport): readonly string[] {
+  switch (transport.type) {
+    case "sdk":
+      return [];
+    case "stdio":
+      return Object.entries(transport.env)
+        .filter(([name]) => /key|token|secret|passw|auth|credential/i.test(name))
+        .map(([, value]) => value);
+    case "http":
+    case "sse":
+      return [...Object.values(transport.headers).flatMap(headerSecrets), ...addressSecrets(transport.url)];
+  }
+}
+
+function headerSecrets(value: string): readonly string[] {
+  return [value, ...value.split(" ").slice(1)];
+}
+
+function addressSecrets(address: string): readonly string[] {
+  if (!URL.canParse(address)) return [];
+  const { username, password, searchParams } = new URL(address);
+  const values = [...searchParams.values()];
+  return [username, password, ...values, ...values.map(encodeURIComponent)];
+}

@@ -1,0 +1,60 @@
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import { createHttpFetch } from "../create-http-fetch.ts";
+
+/** What Anthropic's API, or the gateway in its place, says to a key when it is asked for its models. */
+export type AccountModels =
+  | {
+      readonly type: "listed";
+      readonly host: string;
+      readonly ids: readonly string[];
+      readonly isWhole: boolean;
+    }
+  | { readonly type: "refused"; readonly host: string; readonly status: number }
+  /** Nothing is known about the key: no connection, no answer in time, or no list of models at this place. */
+  | { readonly type: "unknown"; readonly host: string; readonly why: string };
+
+const defaultBaseUrl = "https://api.anthropic.com";
+const limitMs = 3_000;
+
+/** Asks for the models that a key can use; costs nothing and sends nothing but the key. */
+export async function listAccountModels(
+  environment: Readonly<Record<string, string | undefined>>,
+  signal?: AbortSignal,
+): Promise<AccountModels | undefined> {
+  const token = environment["ANTHROPIC_AUTH_TOKEN"]?.trim();
+  const key = environment["ANTHROPIC_API_KEY"]?.trim();
+  const access = accessHeader(key, token);
+  if (access === undefined) return undefined;
+  const base = environment["ANTHROPIC_BASE_URL"]?.trim() || defaultBaseUrl;
+  const host = URL.canParse(base) ? new URL(base).host : base;
+  const limit = AbortSignal.timeout(limitMs);
+  using http = createHttpFetch();
+  try {
+    const response = await http.fetch(`${base.replace(/\/+$/, "")}/v1/models?limit=1000`, {
+      headers: { accept: "application/json", "anthropic-version": "2023-06-01", ...access },
+      signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+    });
+    const { status } = response;
+    if (status === 401 || status === 403) return { type: "refused", host, status };
+    const said: unknown = response.ok ? JSON.parse(await response.text()) : undefined;
+    if (!isRecord(said) || !Array.isArray(said["data"]))
+      return { type: "unknown", host, why: `it has no list of models (status ${status})` };
+    const ids = said["data"].flatMap((entry: unknown) =>
+      isRecord(entry) && typeof entry["id"] === "string" ? [entry["id"]] : [],
+    );
+    return { type: "listed", host, ids, isWhole: said["has_more"] !== true };
+  } catch (error) {
+    const why = limit.aborted ? `no answer within ${limitMs / 1000} s` : messageOf(error);
+    return { type: "unknown", host, why };
+  }
+}
+
+function accessHeader(key = "", token = ""): Readonly<Record<string, string>> | undefined {
+  if (token !== "") return { authorization: `Bearer ${token}` };
+  return key === "" ? undefined : { "x-api-key": key };
+}
+
+function messageOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}

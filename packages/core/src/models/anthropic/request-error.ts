@@ -1,0 +1,170 @@
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { certificateError } from "../certificate-error.ts";
+import {
+  describeBody,
+  ModelError,
+  type ModelErrorCode,
+  type ModelErrorOptions,
+  type ProviderAnswer,
+  saysTooLong,
+} from "../model-error.ts";
+import { type HeaderReader, readRetryAfter } from "../read-retry-after.ts";
+
+/** What the official SDK, or the transport under it, threw before an answer began. */
+export function requestError(error: unknown, baseUrl: string): ModelError {
+  if (error instanceof ModelError) return error;
+  const thrown = isRecord(error) ? error : {};
+  const status = thrown["status"];
+  if (typeof status === "number") return statusError(status, thrown);
+  if (nameOf(error) === "APIConnectionTimeoutError") return stalledError("did not answer in time", error);
+  if (nameOf(error) === "APIConnectionError") return connectionError(error, baseUrl);
+  const message = messageOf(error);
+  return new ModelError("invalid-request", `The request could not be sent to ${baseUrl}: ${message}`, {
+    advice: "Check the base URL (ANTHROPIC_BASE_URL) and the headers that settings add.",
+    cause: error,
+  });
+}
+
+/** An `error` event inside a stream whose status was 200. */
+export function streamEventError(event: JsonRecord, requestId?: string): ModelError {
+  const body = isRecord(event["error"]) ? event["error"] : {};
+  const type = typeof body["type"] === "string" ? body["type"] : "";
+  const message = typeof body["message"] === "string" ? body["message"] : JSON.stringify(event);
+  const status = statusOfType.get(type) ?? 500;
+  return errorOf({ status, type, message }, { status, ...(requestId === undefined ? {} : { requestId }) });
+}
+
+/** An answer that broke off while it was being read. */
+export function streamError(error: unknown, requestId?: string): ModelError {
+  if (error instanceof ModelError) return error;
+  return new ModelError("stream-cut", `The provider's answer broke off: ${messageOf(error)}`, {
+    cause: error,
+    ...(requestId === undefined ? {} : { requestId }),
+  });
+}
+
+export function stalledError(what: string, cause?: unknown): ModelError {
+  return new ModelError("stalled", `The provider ${what}.`, {
+    advice: "This passes by itself as a rule; a longer limit helps with very long prompts.",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+function statusError(status: number, thrown: JsonRecord): ModelError {
+  const body = isRecord(thrown["error"]) ? thrown["error"] : {};
+  const inner = isRecord(body["error"]) ? body["error"] : body;
+  const type = typeof inner["type"] === "string" ? inner["type"] : "";
+  const said = inner["message"];
+  // The SDK puts the status in front of a body it cannot read.
+  const message = describeBody(typeof said === "string" ? said : messageOf(thrown).replace(/^\d{3} /, ""));
+  const headers = readerOf(thrown["headers"]);
+  const requestId = headers("request-id") ?? textAt(body, "request_id");
+  const retryAfterMs = readRetryAfter(headers);
+  return errorOf(
+    { status, type, message },
+    {
+      status,
+      cause: thrown,
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    },
+  );
+}
+
+function errorOf(error: ProviderAnswer, options: ModelErrorOptions): ModelError {
+  const code = codeOf(error);
+  const kind = error.type === "" ? "" : ` (${error.type})`;
+  const advice = adviceFor(code);
+  return new ModelError(code, `The provider answered ${error.status}${kind}: ${error.message}`, {
+    ...options,
+    answer: error,
+    ...(advice === undefined ? {} : { advice }),
+  });
+}
+
+function codeOf({ status, type, message }: ProviderAnswer): ModelErrorCode {
+  if (status === 413 || (sizeStatuses.has(status) && saysTooLong(message))) return "context-too-long";
+  if (type === "overloaded_error" || status === 529) return "overloaded";
+  if (status === 429) return "rate-limited";
+  if (status === 401 || status === 403) return "unauthorized";
+  if (status === 404) return "not-found";
+  if ([408, 409, 425].includes(status) || status >= 500) return "server-error";
+  return "invalid-request";
+}
+
+/** Where a complaint about size can be meant; some gateways and servers for local models answer it with 422 or 500. */
+const sizeStatuses: ReadonlySet<number> = new Set([400, 422, 500]);
+
+function adviceFor(code: ModelErrorCode): string | undefined {
+  switch (code) {
+    case "unauthorized":
+      return "Check ANTHROPIC_API_KEY (or ANTHROPIC_AUTH_TOKEN, or the apiKeyHelper of your settings) and what the key may use.";
+    case "not-found":
+      return "Check the model's name (--model, ANTHROPIC_MODEL, settings, the agent's model field) and that your key may use it.";
+    case "context-too-long":
+      return "Shorten the conversation (compact it) or choose a model with a larger window.";
+    case "rate-limited":
+      return "Wait, lower the number of agents that run immediately, or raise the limit with the provider.";
+    default:
+      return undefined;
+  }
+}
+
+/** The status each kind of error has when it is not inside a stream. */
+const statusOfType: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["billing_error", 402],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["api_error", 500],
+  ["timeout_error", 504],
+  ["overloaded_error", 529],
+]);
+
+function connectionError(error: unknown, baseUrl: string): ModelError {
+  const cause = deepestCause(error);
+  const untrusted = certificateError(cause, baseUrl);
+  if (untrusted !== undefined) return untrusted;
+  const code = isRecord(cause) && typeof cause["code"] === "string" ? ` (${cause["code"]})` : "";
+  return new ModelError("connection-failed", `No connection to ${baseUrl}: ${messageOf(cause)}${code}`, {
+    advice: "Check the network, and ANTHROPIC_BASE_URL if it is set.",
+    cause: error,
+  });
+}
+
+function deepestCause(error: unknown): unknown {
+  let current = error;
+  for (let depth = 0; depth < 5 && isRecord(current) && current["cause"] !== undefined; depth += 1) {
+    current = current["cause"];
+  }
+  return current;
+}
+
+function readerOf(headers: unknown): HeaderReader {
+  // Not by class: asking for the built-in one loads Node's own HTTP client.
+  const get: unknown =
+    typeof headers === "object" && headers !== null ? Reflect.get(headers, "get") : undefined;
+  if (typeof get !== "function") return () => undefined;
+  return (name) => {
+    const value: unknown = Reflect.apply(get, headers, [name]);
+    return typeof value === "string" ? value : undefined;
+  };
+}
+
+function textAt(record: JsonRecord, key: string): string | undefined {
+  const value = record[key];
+  return typeof value === "string" ? value : undefined;
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : "";
+}
+
+function messageOf(error: unknown): string {
+  if (isRecord(error) && typeof error["message"] === "string" && error["message"] !== "")
+    return error["message"];
+  return isRecord(error) && typeof error["code"] === "string" ? error["code"] : String(error);
+}

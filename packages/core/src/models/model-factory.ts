@@ -1,0 +1,359 @@
+import type { WaitClock } from "@retinue/base/foundation/abortable.ts";
+import { defined } from "@retinue/base/foundation/defined.ts";
+import type { ChosenModel } from "@retinue/config/models/select-subagent-model.ts";
+import type { AnthropicAccess } from "./anthropic/anthropic-sender.ts";
+import type { LoadPackage } from "./create-package-loader.ts";
+import { findOverride, lookUpModel, readModelOverrides } from "./look-up-model.ts";
+import type { Model, ModelEvent } from "./model.ts";
+import { ModelError } from "./model-error.ts";
+import type { CoolDown, CoolDowns, GatePass, RequestGate, RequestGates } from "./request-gate.ts";
+import type { StallLimits } from "./stall-watch.ts";
+
+export interface ModelFactoryOptions {
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly settings?: { readonly modelOverrides?: unknown; readonly modelPricing?: unknown };
+  /** Runs the helper command that settings name, where they name one. */
+  readonly apiKeyHelper?: () => Promise<string>;
+  /** How packages of providers are found; only beside this program when absent. */
+  readonly load?: LoadPackage;
+  /** How requests travel where no proxy is named; absent means over connections of each model's own. */
+  readonly fetch?: () => typeof globalThis.fetch;
+  readonly coolDowns: CoolDowns;
+  readonly gates?: RequestGates;
+  readonly clock: WaitClock;
+  readonly random: () => number;
+  /** How long a provider may be silent; absent parts are as usual. */
+  readonly timeouts?: Partial<StallLimits>;
+  /** Wraps each model before anybody asks it. */
+  readonly wrap?: (model: Model) => Model;
+}
+
+export interface ModelFactory {
+  /** The model, ready to be asked; the same object for the same reference. */
+  model(reference: ChosenModel): Promise<Model>;
+  /** A model that the program made, as patient as the others. */
+  patient(model: Model): Model;
+  /** Which program would serve a model, and why that one. */
+  describe(reference: ChosenModel): AdapterChoice;
+}
+
+const defaultTimeouts: StallLimits = { firstTokenMs: 300_000, betweenTokensMs: 120_000 };
+
+/** Makes models of every provider, patient ones, and shares connections and cool-downs between them. */
+export function createModelFactory(options: ModelFactoryOptions): ModelFactory {
+  const { environment } = options;
+  const models = new Map<string, Promise<Model>>();
+  const describe = (reference: ChosenModel): AdapterChoice =>
+    chooseAdapter(reference, environment, options.apiKeyHelper !== undefined);
+
+  async function create(reference: ChosenModel): Promise<Model> {
+    const choice = describe(reference);
+    switch (choice.adapter) {
+      case "offline":
+        return (await import("./offline/create-offline-model.ts")).createOfflineModel();
+      case "anthropic":
+        return patient(await createAnthropic(reference, options), options);
+      case "ai-sdk": {
+        const { createAiSdkModel } = await import("./ai-sdk/create-ai-sdk-model.ts");
+        const { provider = "", id: modelId } = reference;
+        const load = options.load === undefined ? {} : { load: options.load };
+        const facts = findOverride(readModelOverrides(options.settings ?? {}), reference);
+        return patient(
+          await createAiSdkModel({ provider, modelId, environment, facts, ...load, ...timeoutsOf(options) }),
+          options,
+        );
+      }
+      case "none":
+        throw new ModelError("unauthorized", choice.why, { advice: choice.advice });
+    }
+  }
+
+  return {
+    describe,
+    // How many requests it takes at a time is for the program to know.
+    patient: (model) => patient(model, { ...options, gates: undefined }),
+    model(reference) {
+      const key = JSON.stringify([reference.provider ?? "", reference.id]);
+      let model = models.get(key);
+      if (model === undefined) {
+        model = create(reference).then((made) => options.wrap?.(made) ?? made);
+        models.set(key, model);
+        // A failure is not kept: the next one to ask may find the key set or the package installed.
+        model.catch(() => models.delete(key));
+      }
+      return model;
+    },
+  };
+}
+
+function timeoutsOf({ timeouts }: ModelFactoryOptions): Pick<ModelFactoryOptions, "timeouts"> {
+  return timeouts === undefined ? {} : { timeouts };
+}
+
+async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions): Promise<Model> {
+  const { createAnthropicModel } = await import("./anthropic/anthropic-sender.ts");
+  const overrides = readModelOverrides(options.settings ?? {});
+  const wireId = overrides.names.get(id);
+  const fetch = usesProxy(options.environment) ? globalThis.fetch : options.fetch?.();
+  return createAnthropicModel({
+    id,
+    known: lookUpModel(id, overrides.facts),
+    ...(wireId === undefined ? {} : { wireId }),
+    ...accessOf(options),
+    ...(fetch === undefined ? {} : { fetch }),
+    timeouts: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
+  });
+}
+
+function accessOf({ environment, apiKeyHelper }: ModelFactoryOptions): AnthropicAccess {
+  const apiKey = textOf(environment["ANTHROPIC_API_KEY"]);
+  const authToken = textOf(environment["ANTHROPIC_AUTH_TOKEN"]);
+  const baseUrl = textOf(environment["ANTHROPIC_BASE_URL"]);
+  return {
+    ...(apiKeyHelper === undefined ? {} : { apiKeyHelper }),
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(authToken === undefined ? {} : { authToken }),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+    headers: readHeaders(environment["ANTHROPIC_CUSTOM_HEADERS"]),
+  };
+}
+
+/** One header per line, as `Name: value`; of the same name the values are joined. */
+function readHeaders(text = ""): Readonly<Record<string, string>> {
+  const headers = new Map<string, string>();
+  for (const line of text.split(/\r?\n/)) {
+    const [, name, value] = /^\s*([\w-]+)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+    if (name === undefined || value === undefined) continue;
+    const key = name.toLowerCase();
+    const before = headers.get(key);
+    headers.set(key, before === undefined ? value : `${before},${value}`);
+  }
+  return Object.fromEntries(headers);
+}
+
+function patient(
+  model: Model,
+  options: Omit<ModelFactoryOptions, "gates"> & { readonly gates?: RequestGates | undefined },
+): Model {
+  const { coolDowns, gates, clock, random, environment } = options;
+  return withRetry(model, {
+    coolDown: coolDowns.of(model.facts.provider, model.facts.id),
+    ...(gates === undefined ? {} : { gate: gates.of(model.facts.provider) }),
+    clock,
+    random,
+    maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),
+  });
+}
+
+/** Our own transport knows no proxies; the built-in one does, where Node is configured to respect these variables. */
+function usesProxy(environment: ModelFactoryOptions["environment"]): boolean {
+  return ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].some(
+    (name) => textOf(environment[name]) !== undefined,
+  );
+}
+
+function textOf(value: string | undefined): string | undefined {
+  return value === undefined || value.trim() === "" ? undefined : value.trim();
+}
+
+/** Which program asks a model, and why that one, as sentences for people. */
+type AdapterChoice =
+  | { readonly adapter: "anthropic" | "ai-sdk" | "offline"; readonly why: string }
+  | { readonly adapter: "none"; readonly why: string; readonly advice: string };
+
+const setKey = "Set ANTHROPIC_API_KEY, or name another provider's model as provider/model.";
+
+/** Chooses by the provider a model is named with, and else by what is configured; with nothing configured, offline. */
+export function chooseAdapter(
+  { id, provider }: ChosenModel,
+  environment: Readonly<Record<string, string | undefined>>,
+  hasHelper = false,
+): AdapterChoice {
+  if (provider === "offline") {
+    return { adapter: "offline", why: "The offline model was asked for by name." };
+  }
+  if (provider !== undefined && provider !== "anthropic") {
+    return { adapter: "ai-sdk", why: `${provider}/${id} names the provider ${provider}.` };
+  }
+  const configured = whatIsConfigured(environment, hasHelper);
+  if (configured !== undefined) {
+    return { adapter: "anthropic", why: `${id} is asked of Anthropic's API, because ${configured} is set.` };
+  }
+  if (provider === "anthropic") {
+    return { adapter: "none", why: `anthropic/${id} needs a key, and none is set.`, advice: setKey };
+  }
+  return {
+    adapter: "offline",
+    why: `No provider is configured, so the offline model answers in place of ${id}. ${setKey}`,
+  };
+}
+
+function whatIsConfigured(
+  environment: Readonly<Record<string, string | undefined>>,
+  hasHelper: boolean,
+): string | undefined {
+  const isSet = (name: string): boolean => (environment[name] ?? "").trim() !== "";
+  return (
+    ["ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_API_KEY"].find(isSet) ??
+    (hasHelper ? "the setting apiKeyHelper" : undefined) ??
+    ["ANTHROPIC_BASE_URL"].find(isSet)
+  );
+}
+
+interface RetryOptions {
+  readonly coolDown: CoolDown;
+  /** Holds back requests a provider would refuse; absent means none is held back. */
+  readonly gate?: RequestGate;
+  readonly clock: WaitClock;
+  /** At least 0 and less than 1. */
+  readonly random: () => number;
+  /** The first one included. */
+  readonly maxAttempts: number;
+  /** The most that all pauses of one request may take together. */
+  readonly maxWaitMs?: number;
+  /** How often a request that waits for its turn says so. */
+  readonly signOfLifeMs?: number;
+}
+
+/**
+ * The same model, made patient: a error that may pass is answered by asking again. That is safe in the middle of an
+ * answer too, because no one acts on an answer before its `message-ended`, and after that event nothing is repeated.
+ */
+export function withRetry(model: Model, options: RetryOptions): Model {
+  const { coolDown, clock, maxAttempts, maxWaitMs = tenMinutes } = options;
+  return {
+    facts: model.facts,
+    async *stream(request, { signal }) {
+      let waited = 0;
+      for (let attempt = 1; ; attempt += 1) {
+        const pass = yield* sayingThatItWaits(enterWhenCool(options, signal), options.signOfLifeMs);
+        let isAnswered = false;
+        try {
+          for await (const event of model.stream(request, { signal })) {
+            isAnswered ||= event.type === "message-ended";
+            // What the taker does with the answer takes no one's place.
+            if (isAnswered) pass?.leave("answered");
+            yield event;
+          }
+          return;
+        } catch (error) {
+          pass?.leave(error instanceof ModelError && refusals.has(error.code) ? "refused" : "failed");
+          signal.throwIfAborted();
+          if (isAnswered) return;
+          if (!(error instanceof ModelError) || !error.mayPass) throw error;
+          const delayMs = delayBefore(attempt, error, options.random);
+          waited += delayMs;
+          if (waited > maxWaitMs) throw waitTooLong(error, maxWaitMs);
+          if (refusals.has(error.code)) coolDown.refused(error.retryAfterMs ?? Math.min(delayMs, shortPause));
+          if (attempt >= maxAttempts) throw error;
+          yield failure(error, { attempt, maxAttempts, delayMs });
+          await clock.sleep(delayMs, signal);
+        } finally {
+          pass?.leave("failed");
+        }
+      }
+    },
+  };
+}
+
+/** The one that reads it must know when it is worth coming back. */
+function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
+  const { code, message, status, retryAfterMs, requestId, cause } = failure;
+  if (retryAfterMs === undefined) return failure;
+  const asked = `It asks to wait ${inWords(retryAfterMs)}, and a request waits at most ${inWords(maxWaitMs)} in all.`;
+  return new ModelError(code, `${message} ${asked}`, {
+    retryAfterMs,
+    cause,
+    ...(status === undefined ? {} : { status }),
+    ...(requestId === undefined ? {} : { requestId }),
+    advice: `Try again in ${inWords(retryAfterMs)}, or choose another model.`,
+  });
+}
+
+function inWords(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 1000);
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** A refusal that came while others waited at the gate holds them back too. */
+async function enterWhenCool(
+  { coolDown, gate, clock }: RetryOptions,
+  signal: AbortSignal,
+): Promise<GatePass | undefined> {
+  while (true) {
+    await coolDown.wait(signal);
+    const known = coolDown.until();
+    const pass = await gate?.enter(signal);
+    const until = coolDown.until();
+    if (until <= known || until <= clock.now()) return pass;
+    pass?.leave("failed");
+  }
+}
+
+/** Often enough for the shortest silence that is worth reporting. */
+const signOfLifeMs = 20_000;
+
+async function* sayingThatItWaits(
+  entering: Promise<GatePass | undefined>,
+  everyMs = signOfLifeMs,
+): AsyncGenerator<ModelEvent, GatePass | undefined> {
+  const stillWaiting = Symbol("still waiting");
+  let isInside = false;
+  try {
+    while (true) {
+      const nap = Promise.withResolvers<typeof stillWaiting>();
+      const timer = setTimeout(() => nap.resolve(stillWaiting), everyMs);
+      try {
+        const first = await Promise.race([entering, nap.promise]);
+        if (first !== stillWaiting) {
+          isInside = true;
+          return first;
+        }
+      } finally {
+        clearTimeout(timer);
+      }
+      yield { type: "request-waiting" };
+    }
+  } finally {
+    // The one that leaves while waiting must not keep the place that comes later.
+    if (!isInside)
+      entering.then(
+        (pass) => pass?.leave("failed"),
+        () => undefined,
+      );
+  }
+}
+
+const tenMinutes = 600_000;
+/** How long others are held back when the provider did not say for how long. */
+const shortPause = 2000;
+const refusals: ReadonlySet<string> = new Set(["rate-limited", "overloaded"]);
+
+/** What the provider asked for and a little more, or a random part of a time that doubles with each attempt. */
+export function delayBefore(attempt: number, failure: ModelError, random: () => number): number {
+  const { retryAfterMs } = failure;
+  if (retryAfterMs !== undefined)
+    return Math.ceil(retryAfterMs + random() * Math.max(250, retryAfterMs * 0.1));
+  return Math.ceil(random() * Math.min(32_000, 500 * 2 ** (attempt - 1)));
+}
+
+/** Reads CLAUDE_CODE_MAX_RETRIES, which counts the attempts after the first: ten unless said, never more than fifteen. */
+export function readMaxAttempts(maxRetries: string | undefined): number {
+  const said = maxRetries === undefined || maxRetries.trim() === "" ? Number.NaN : Number(maxRetries);
+  return 1 + (Number.isInteger(said) && said >= 0 ? Math.min(said, 15) : 10);
+}
+
+function failure(
+  failure: ModelError,
+  counts: { readonly attempt: number; readonly maxAttempts: number; readonly delayMs: number },
+): ModelEvent {
+  return {
+    type: "attempt-failed",
+    ...counts,
+    code: failure.code,
+    ...(failure.status === undefined ? {} : { status: failure.status }),
+    message: failure.message,
+  };
+}

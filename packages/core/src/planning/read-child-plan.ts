@@ -1,0 +1,122 @@
+import { isRecord, type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { type PermissionMode, parsePermissionMode } from "@retinue/gate/permission-policy.ts";
+import type { ChildPlan } from "./plan-run.ts";
+import type { RunPlan } from "./plan-tools.ts";
+
+export type ChildPlanReading =
+  | { readonly type: "plan"; readonly plan: ChildPlan }
+  /** `at` names the field, with dots. */
+  | { readonly type: "invalid"; readonly at: string; readonly expected: string; readonly found: string };
+
+type Check = readonly [at: string, expected: string, test: (value: unknown) => boolean];
+
+const isText = (value: unknown): boolean => typeof value === "string";
+const isFilled = (value: unknown): boolean => typeof value === "string" && value !== "";
+const isFlag = (value: unknown): boolean => typeof value === "boolean";
+const isAbsolute = (value: unknown): boolean =>
+  typeof value === "string" && /^(\/|[A-Za-z]:[\\/])/.test(value);
+const areTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const areNamed = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((entry) => isRecord(entry) && isFilled(entry["name"]));
+const areRules = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.every((entry) => isRecord(entry) && isRecord(entry["rule"]) && isRecord(entry["rule"]["specifier"]));
+
+/** What a plan must have before it is carried out: a field that is missing or of another type would be an unchecked right. */
+const checks: readonly Check[] = [
+  ["sessionId", "a session id", isFilled],
+  ["agent.id", "an agent id", isFilled],
+  ["agent.name", "the name of an agent", isFilled],
+  ["model.value", "the id of a model", isFilled],
+  ["chosenModel.id", "the id of a model", isFilled],
+  ["tools", "a list of tools with names", areNamed],
+  ["spawn", '"none"', (value) => value === "none"],
+  ["policy.mode", "a permission mode", isMode],
+  ["policy.allow", "a list of rules", areRules],
+  ["policy.ask", "a list of rules", areRules],
+  ["policy.deny", "a list of rules", areRules],
+  ["policy.workingDirectories", "a list of folders", areTexts],
+  ["policy.home", "an absolute path", isAbsolute],
+  ["system", "a list of texts (the plan of a transcript has only their hashes)", areTexts],
+  ["directory", "an absolute path", isAbsolute],
+  ["sessionDirectory", "an absolute path", isAbsolute],
+  ["notes", "a list of texts", areTexts],
+  ["definition.name", "the name of an agent", isFilled],
+  ["definition.source.scope", "a scope", isFilled],
+  ["task.agentType", "the name of an agent", isFilled],
+  ["task.description", "a text", isText],
+  ["task.prompt", "a text", isText],
+  ["task.background", "true or false", isFlag],
+  ["task.parentId", "an agent id", isFilled],
+  ["task.resumed", "true or false", isFlag],
+  ["task.forksContext", "true or false", isFlag],
+];
+
+const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) > 0;
+const isPositive = (value: unknown): boolean => typeof value === "number" && value > 0;
+const areFunctions = (value: unknown): boolean =>
+  areNamed(value) && (value as readonly JsonRecord[]).every(({ kind }) => isFilled(kind));
+const limits = ["timeMs", "tokens", "costUsd", "toolCalls", "toolTimeMs", "silenceMs", "repeatedCalls"];
+
+/** What may be missing, but must not be of another type: a limit that cannot be read would not be kept. */
+const optionalChecks: readonly Check[] = [
+  ["functions", "a list of functions with kind and name", areFunctions],
+  ["maxTurns", "an object with a value", isRecord],
+  ["maxTurns.value", "a whole number from 1", isWhole],
+  ...["limits", "treeLimits"].flatMap((key): readonly Check[] => [
+    [key, "an object", isRecord],
+    ...limits.flatMap((name): readonly Check[] => [
+      [`${key}.${name}`, "an object with a value", isRecord],
+      [`${key}.${name}.value`, "a number above 0", isPositive],
+    ]),
+  ]),
+];
+
+/** Fields that only the plan of a child has. */
+const childOnly = /^(chosenModel|definition|task|sessionDirectory|spawn)(\.|$)/;
+
+type MainPlanReading =
+  | { readonly type: "plan"; readonly plan: RunPlan }
+  | Extract<ChildPlanReading, { readonly type: "invalid" }>;
+
+/** Reads the plan of a main agent from JSON, with the checks of a child's plan as far as it has their fields. */
+export function readMainPlan(value: unknown): MainPlanReading {
+  if (!isRecord(value)) return { type: "invalid", at: "", expected: "an object", found: quote(value) };
+  const flaw = findFlaw(
+    value,
+    checks.filter(([at]) => !childOnly.test(at)),
+  );
+  return flaw ?? { type: "plan", plan: value as unknown as RunPlan };
+}
+
+/** Reads the plan of a child from JSON: the plan itself, or the answer of `retinue plan --json`, which has it as `plan`. */
+export function readChildPlan(value: unknown): ChildPlanReading {
+  const plan = isRecord(value) && isRecord(value["plan"]) ? value["plan"] : value;
+  if (!isRecord(plan)) return { type: "invalid", at: "", expected: "an object", found: quote(plan) };
+  const { version } = value as JsonRecord;
+  if (plan !== value && version !== 1)
+    return { type: "invalid", at: "version", expected: "1", found: quote(version) };
+  // Every field that is acted on was checked; the others come from the same program.
+  return findFlaw(plan, checks) ?? { type: "plan", plan: plan as unknown as ChildPlan };
+}
+
+function findFlaw(
+  plan: JsonRecord,
+  required: readonly Check[],
+): Extract<ChildPlanReading, { readonly type: "invalid" }> | undefined {
+  const fieldAt = (at: string): unknown => at.split(".").reduce<unknown>(fieldOf, plan);
+  const flaw =
+    required.find(([at, , test]) => !test(fieldAt(at))) ??
+    optionalChecks.find(([at, , test]) => fieldAt(at) !== undefined && !test(fieldAt(at)));
+  if (flaw === undefined) return undefined;
+  const [at, expected] = flaw;
+  return { type: "invalid", at, expected, found: quote(fieldAt(at)) };
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return isRecord(value) && Object.hasOwn(value, name) ? (value as JsonRecord)[name] : undefined;
+}
+
+function isMode(value: unknown): value is PermissionMode {
+  return typeof value === "string" && parsePermissionMode(value) === value;
+}

@@ -1,0 +1,123 @@
+import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
+import type { AgentDefinition, AgentMcpServer } from "@retinue/config/agents/agent-definition.ts";
+import { type AvailableTool, matchTools } from "@retinue/config/tools/match-tools.ts";
+import { parseToolEntry } from "@retinue/config/tools/tool-entry.ts";
+import type { GrantedTool } from "@retinue/config/tools/tool-grants.ts";
+import { mcpServerPart, mcpToolPattern } from "@retinue/gate/call-facts.ts";
+import { removesServer } from "@retinue/gate/decide.ts";
+import type { PermissionPolicy } from "@retinue/gate/permission-policy.ts";
+import type { RunPlan } from "./plan-tools.ts";
+
+type ServerFields = Pick<AgentDefinition, "tools" | "disallowedTools" | "mcpServers">;
+
+/** What a definition's `mcpServers` make of the tools there are. */
+export interface NarrowedServers<Fields> {
+  /** With the tools of the servers that it names and says nothing else of. */
+  readonly definition: Fields;
+  readonly available: readonly AvailableTool[];
+  /** What was named and is not there, each as one sentence. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * `{serverName, tools}` leaves only those tools of a server. Where `tools` of the definition is a list, a server named under
+ * `mcpServers` is granted too, unless the list names tools of it: then the list decides.
+ */
+export function narrowByServers<Fields extends Partial<ServerFields>>(
+  definition: Fields,
+  available: readonly AvailableTool[],
+): NarrowedServers<Fields> {
+  const { mcpServers: named = [], tools } = definition;
+  if (named.length === 0) return { definition, available, notes: [] };
+  const limits = named.filter(isLimited);
+  const left = available.filter((tool) => limits.every((limit) => !isOf(tool, limit) || covers(limit, tool)));
+  const notes = limits.flatMap((limit) => missingTools(limit, available));
+  if (tools === undefined) return { definition, available: left, notes };
+  const added = named.flatMap((server) => {
+    const its = left.filter((tool) => isOf(tool, server));
+    const isNamed = tools.some((entry) => matchTools(parseToolEntry(entry).name, its).tools.length > 0);
+    return isNamed ? [] : its.map(({ name }) => name);
+  });
+  return { definition: { ...definition, tools: [...tools, ...added] }, available: left, notes };
+}
+
+export interface ServersOfRun {
+  readonly definition: Partial<ServerFields>;
+  /** Those that the run could have. */
+  readonly servers: readonly { readonly name: string; readonly own: boolean }[];
+  readonly available: readonly AvailableTool[];
+  readonly granted: readonly GrantedTool[];
+  readonly policy: Pick<PermissionPolicy, "deny">;
+}
+
+/** The servers a run has something of: tools, or what it may list and read there. */
+export function serversOfRun(run: ServersOfRun): Pick<RunPlan, "mcpServers"> {
+  const names = new Set(run.granted.map(({ name }) => name));
+  const reads = run.available.some(
+    ({ name, origin, server }) => origin === "mcp" && server === undefined && names.has(name),
+  );
+  const limits = (run.definition.mcpServers ?? []).filter(isLimited);
+  const found = run.servers.flatMap((server) => {
+    if (removesServer(mcpServerPart(server.name), run.policy)) return [];
+    const tools = limits.filter((limit) => isSame(limit.name, server.name)).flatMap((limit) => limit.tools);
+    const its = run.available.filter((tool) => tool.server === server.name);
+    const has = its.some(({ name }) => names.has(name));
+    const isLimitedHere = limits.some((limit) => isSame(limit.name, server.name));
+    const isOpen =
+      reads &&
+      !isLimitedHere &&
+      (its.length === 0 || run.definition.tools !== undefined) &&
+      mayRead(run.definition, server.name);
+    return has || isOpen ? [{ ...server, ...(isLimitedHere ? { tools } : {}) }] : [];
+  });
+  return found.length === 0 ? {} : { mcpServers: found };
+}
+
+/** Resources need no tool of their server; a list of tools that names servers leaves out all others. */
+function mayRead({ tools, disallowedTools = [] }: Partial<ServerFields>, server: string): boolean {
+  const part = mcpServerPart(server);
+  const any: AvailableTool = {
+    name: `mcp__${part}__`,
+    effect: "read",
+    origin: "mcp",
+    server,
+    mcp: { server: part, tool: "" },
+  };
+  const speaks = (entry: string): boolean => matchTools(parseToolEntry(entry).name, [any]).tools.length > 0;
+  if (disallowedTools.some(speaks)) return false;
+  return tools === undefined || !tools.some((entry) => entry.startsWith("mcp__")) || tools.some(speaks);
+}
+
+type Limited = Extract<AgentMcpServer, { type: "reference" }> & { readonly tools: readonly string[] };
+
+function isLimited(server: AgentMcpServer): server is Limited {
+  return server.type === "reference" && server.tools !== undefined;
+}
+
+function isSame(one: string, other: string): boolean {
+  return mcpServerPart(one) === mcpServerPart(other);
+}
+
+function isOf({ server }: AvailableTool, { name }: Pick<AgentMcpServer, "name">): boolean {
+  return server !== undefined && isSame(server, name);
+}
+
+function covers({ tools }: Limited, tool: AvailableTool): boolean {
+  return tools.some((entry) => names(entry, tool));
+}
+
+/** By the server's own name for the tool, or by the one that models see; stars may be in both. */
+function names(entry: string, { name, mcp }: AvailableTool): boolean {
+  return (
+    matchesPattern(entry, name) || (mcp !== undefined && matchesPattern(mcpToolPattern(entry), mcp.tool))
+  );
+}
+
+function missingTools(limit: Limited, available: readonly AvailableTool[]): readonly string[] {
+  const its = available.filter((tool) => isOf(tool, limit));
+  // A server that is not there has a note of its own; of one that is only planned no one knows the tools.
+  if (its.length === 0 || its.some(({ mcp }) => mcp?.tool === "*")) return [];
+  return limit.tools
+    .filter((entry) => !its.some((tool) => names(entry, tool)))
+    .map((entry) => `The MCP server ${JSON.stringify(limit.name)} has no tool ${JSON.stringify(entry)}.`);
+}

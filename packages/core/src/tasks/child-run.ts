@@ -1,0 +1,111 @@
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import type { InFlightCall, Repeats } from "../conversation/interrupted-agent.ts";
+import { type ToolUseBlock, textOf } from "../conversation/message.ts";
+import { type EarlierPlan, readEarlierPlans } from "../journal/journaled-plan.ts";
+import { rebuildConversation } from "../journal/rebuild-conversation.ts";
+
+/** What a child's transcript shows to those who continue with it or settle how it ended. */
+export interface ChildRun {
+  /** Its conversation has begun; otherwise it got no further than its plan. */
+  readonly hasBegun: boolean;
+  /** The plan of its first run, which later ones do not exceed, and of the last. */
+  readonly first?: EarlierPlan;
+  readonly last?: EarlierPlan;
+  readonly inFlight: readonly InFlightCall[];
+  /** Hooks heard of its start and not yet of its stop. */
+  readonly isStopOwed: boolean;
+  readonly lastText: string;
+}
+
+/** Total: any lines will do. */
+export function foldChildRun(records: readonly JsonRecord[]): ChildRun {
+  const { messages, inFlight } = rebuildConversation(records, { sidechain: true });
+  const plans = readEarlierPlans(records);
+  const [first] = plans;
+  const last = plans.at(-1);
+  const answer = messages.findLast(
+    (message) => message.role === "assistant" && textOf(message).trim() !== "",
+  );
+  return {
+    hasBegun: messages.length > 0,
+    ...(first === undefined ? {} : { first }),
+    ...(last === undefined ? {} : { last }),
+    inFlight: inFlight.map(describeInFlight),
+    isStopOwed: isStopOwed(records),
+    lastText: answer === undefined ? "" : textOf(answer),
+  };
+}
+
+/**
+ * Whether somebody heard is written down before they hear it. A run without such lines had no hooks; it counts as started
+ * with its first words and as stopped with its ending. Without a plan another program wrote it, and owes us nothing.
+ */
+export function isStopOwed(records: readonly JsonRecord[]): boolean {
+  let isOurs = false;
+  let reported: unknown;
+  let spoke = false;
+  for (const record of records) {
+    if (record.type === "retinue-plan") [isOurs, reported, spoke] = [true, undefined, false];
+    if (record.type === "retinue-told") reported = record.event;
+    if (record.runEnding !== undefined) spoke = false;
+    spoke ||= saysSomething(record);
+  }
+  return isOurs && (reported === undefined ? spoke : reported === "SubagentStart" || reported === "goes-on");
+}
+
+/** Results alone do not count: those of calls that were cut off are put in before a run begins. */
+function saysSomething({ type, message }: JsonRecord): boolean {
+  if (type === "assistant") return true;
+  if (type !== "user" || !isRecord(message)) return false;
+  const { content } = message;
+  if (!Array.isArray(content)) return typeof content === "string";
+  return content.some((block) => isRecord(block) && block.type !== "tool_result");
+}
+
+export function describeInFlight({
+  call,
+  repeats,
+}: {
+  readonly call: ToolUseBlock;
+  readonly repeats: Repeats;
+}): InFlightCall {
+  return { name: call.name, input: shortInput(call.input), repeats };
+}
+
+/** One call as a few words: `Bash "npm test" (may have run)`. */
+export function inFlightText({ name, input, repeats }: InFlightCall): string {
+  const what = input === "" ? name : `${name} ${JSON.stringify(input)}`;
+  return `${what} (${standing[repeats]})`;
+}
+
+/** The same while it runs: `Bash npm test`. */
+export function callText({ name, input }: Pick<InFlightCall, "name" | "input">): string {
+  return `${name} ${input}`.trim();
+}
+
+const standing: Readonly<Record<Repeats, string>> = {
+  pure: "only reads",
+  idempotent: "can be repeated",
+  unsafe: "may have run",
+};
+
+const reporting = [
+  "command",
+  "file_path",
+  "path",
+  "pattern",
+  "url",
+  "query",
+  "skill",
+  "description",
+  "prompt",
+];
+const longest = 120;
+
+function shortInput(input: unknown): string {
+  if (!isRecord(input)) return "";
+  const key = reporting.find((name) => typeof input[name] === "string");
+  const text = key === undefined ? JSON.stringify(input) : String(input[key]);
+  const line = text.replace(/\s+/g, " ").trim();
+  return line.length > longest ? `${line.slice(0, longest - 1)}…` : line;
+}

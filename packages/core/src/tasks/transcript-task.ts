@@ -1,0 +1,53 @@
+import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import type { RunEnding } from "../conversation/run-event.ts";
+import { contextTokens } from "../conversation/usage.ts";
+import { sumTranscriptUsage } from "../journal/transcript-usage.ts";
+
+/** What a child's transcript shows of it. */
+export interface TranscriptTask {
+  /** How its last run ended; absent while it runs, and where it was cut off. */
+  readonly state?: RunEnding["status"];
+  readonly reason?: string;
+  readonly startedAt?: number;
+  readonly lastSignAt?: number;
+  readonly tokens: number;
+  readonly toolUses: number;
+  readonly costUsd?: number;
+}
+
+/** Total: any lines will do. */
+export function foldTranscript(records: readonly JsonRecord[]): TranscriptTask {
+  const { usage, toolUses, costUsd: cost } = sumTranscriptUsage(records);
+  const times = records.flatMap(({ timestamp }) => {
+    const time = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
+    return Number.isFinite(time) ? [time] : [];
+  });
+  const [startedAt] = times;
+  const lastSignAt = times.at(-1);
+  return {
+    ...endingOf(records.findLast(isPartOfRun)),
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(lastSignAt === undefined ? {} : { lastSignAt }),
+    tokens: contextTokens(usage) + usage.outputTokens,
+    toolUses,
+    ...(cost === undefined ? {} : { costUsd: cost }),
+  };
+}
+
+const statuses: ReadonlySet<unknown> = new Set(["completed", "partial", "failed", "stopped"]);
+
+/** A line after the ending means that the child was taken up again. */
+function endingOf(record: JsonRecord | undefined): Pick<TranscriptTask, "state" | "reason"> {
+  const ending = record?.runEnding;
+  if (!isRecord(ending) || !statuses.has(ending.status)) return {};
+  return {
+    // One of the four words, as just checked.
+    state: ending.status as RunEnding["status"],
+    ...(typeof ending.reason === "string" ? { reason: ending.reason } : {}),
+  };
+}
+
+/** A plan begins a run, also one that did not get to its first words. */
+function isPartOfRun({ type, runEnding }: JsonRecord): boolean {
+  return type === "user" || type === "assistant" || type === "retinue-plan" || runEnding !== undefined;
+}

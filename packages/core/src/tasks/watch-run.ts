@@ -1,0 +1,291 @@
+import { abortable, type WaitClock } from "@retinue/base/foundation/abortable.ts";
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import { textOf } from "../conversation/message.ts";
+import type { RunEnding, RunEvent } from "../conversation/run-event.ts";
+import { endingOfCause, limitError } from "../loop/loop-ports.ts";
+import { createTally } from "../loop/run-agent-loop.ts";
+
+/** Without any event: reported after the first time, stopped after the second. */
+export interface SilenceLimit {
+  readonly reportMs: number;
+  readonly stopMs: number;
+}
+
+export interface RunWatch {
+  readonly clock: WaitClock;
+  /** The run's own time; the one that asks a person holds it. */
+  readonly stopwatch: Stopwatch;
+  readonly timeMs?: number;
+  /** What the stopwatch showed when that time began; absent: it begins with the run. */
+  readonly since?: number | undefined;
+  /** Asked for anew, because a run may be left alone on the way; absent: it may be silent for ever. */
+  readonly silence?: () => SilenceLimit | undefined;
+  /** The time of all agents together, and how much of it there is. */
+  readonly tree?: { readonly stopwatch: Stopwatch; readonly timeMs: number };
+}
+
+/** A run that does not end with its signal is left behind after this time. */
+const patienceMs = 6000;
+
+/** Passes the events of a run on, shows when it falls silent, and ends it when a clock runs out. */
+export async function* watchRun(
+  run: (signal: AbortSignal) => AsyncIterable<RunEvent>,
+  watch: RunWatch,
+  signal: AbortSignal,
+): AsyncGenerator<RunEvent> {
+  const stop = new AbortController();
+  const over = new AbortController();
+  const bell = createBell();
+  const life = { lastSign: watch.stopwatch.elapsed() };
+  const iterator = run(AbortSignal.any([signal, stop.signal]))[Symbol.asyncIterator]();
+  watch.stopwatch.start();
+  for (const wait of watchClocks({ watch, stop, life, ring: bell.ring, over: over.signal })) {
+    wait.catch((error: unknown) => {
+      if (!over.signal.aborted) stop.abort(error);
+    });
+  }
+  let isLeft = false;
+  try {
+    let next = iterator.next();
+    while (true) {
+      const news = await bell.orNext(next);
+      if (news.type === "given-up") {
+        isLeft = true;
+        throw stop.signal.reason;
+      }
+      if (news.type === "reported") {
+        yield news.event;
+        continue;
+      }
+      if (news.step.done === true) return;
+      yield news.step.value;
+      // What the reader did meanwhile is no one's silence.
+      if (watch.silence !== undefined) life.lastSign = watch.stopwatch.elapsed();
+      next = iterator.next();
+    }
+  } finally {
+    over.abort();
+    watch.stopwatch.stop();
+    const closing = iterator.return?.();
+    closing?.catch(() => undefined);
+    if (!isLeft) await closing;
+  }
+}
+
+type News =
+  | { readonly type: "next"; readonly step: IteratorResult<RunEvent> }
+  | { readonly type: "reported"; readonly event: RunEvent }
+  | { readonly type: "given-up" };
+
+/** Wakes the one reader. Racing the long wait against each event would keep every one of them in memory. */
+function createBell() {
+  const waiting: News[] = [];
+  let wake: ((news: News) => void) | undefined;
+  return {
+    ring(news: News): void {
+      if (wake === undefined) waiting.push(news);
+      else wake(news);
+    },
+    async orNext(next: Promise<IteratorResult<RunEvent>>): Promise<News> {
+      const reported = waiting.shift();
+      if (reported !== undefined) {
+        // It is asked for again after this piece of news; if it fails meanwhile, somebody must have heard.
+        next.catch(() => undefined);
+        return reported;
+      }
+      const answer = Promise.withResolvers<News>();
+      wake = answer.resolve;
+      next.then((step) => answer.resolve({ type: "next", step }), answer.reject);
+      try {
+        return await answer.promise;
+      } finally {
+        wake = undefined;
+      }
+    },
+  };
+}
+
+interface Watching {
+  readonly watch: RunWatch;
+  readonly stop: AbortController;
+  readonly life: { lastSign: number };
+  readonly ring: (news: News) => void;
+  readonly over: AbortSignal;
+}
+
+function watchClocks(watching: Watching): readonly Promise<void>[] {
+  const { watch, over } = watching;
+  const { stopwatch, tree, timeMs, silence } = watch;
+  const begin = watch.since ?? stopwatch.elapsed();
+  const ownTime = async (limitMs: number): Promise<void> => {
+    await stopwatch.reach(() => begin + limitMs, over);
+    await end(watching, timeError(limitMs, "of the agent"));
+  };
+  const treeTime = async (whole: NonNullable<RunWatch["tree"]>): Promise<void> => {
+    await whole.stopwatch.reach(() => whole.timeMs, over);
+    await end(watching, timeError(whole.timeMs, "of the whole tree"));
+  };
+  return [
+    ...(timeMs === undefined ? [] : [ownTime(timeMs)]),
+    ...(tree === undefined ? [] : [treeTime(tree)]),
+    ...(silence === undefined ? [] : [watchSilence(watching, silence)]),
+  ];
+}
+
+async function watchSilence(watching: Watching, silence: NonNullable<RunWatch["silence"]>): Promise<void> {
+  const { watch, life, ring, over } = watching;
+  const { stopwatch } = watch;
+  const limit = (which: "reportMs" | "stopMs") =>
+    life.lastSign + (silence()?.[which] ?? Number.POSITIVE_INFINITY);
+  const silent = (): number => Math.round(stopwatch.elapsed() - life.lastSign);
+  while (true) {
+    await stopwatch.reach(() => limit("reportMs"), over);
+    const reported = life.lastSign;
+    const reportedAt = stopwatch.elapsed();
+    ring({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: false } });
+    // The one that was notified has some time to do something about it, also where the silence was noticed late.
+    const grace = (): number => {
+      const { reportMs, stopMs } = silence() ?? { reportMs: 0, stopMs: 0 };
+      return reportedAt + stopMs - reportMs;
+    };
+    await stopwatch.reach(() => (life.lastSign === reported ? Math.max(limit("stopMs"), grace()) : 0), over);
+    if (life.lastSign !== reported) continue;
+    ring({ type: "reported", event: { type: "run-stalled", silentMs: silent(), stops: true } });
+    const seconds = Math.round(silent() / 1000);
+    return end(watching, new RetinueError("stalled", `The agent gave no sign of life for ${seconds} s.`));
+  }
+}
+
+/** Stops the run; one that does not respect it is given up. */
+async function end({ watch, stop, ring, over }: Watching, reason: RetinueError): Promise<void> {
+  stop.abort(reason);
+  await watch.clock.sleep(patienceMs, over);
+  ring({ type: "given-up" });
+}
+
+function timeError(timeMs: number, whose: string): RetinueError {
+  return limitError({
+    reason: "max_time",
+    error: `The time limit of ${timeMs / 1000} s ${whose} was reached.`,
+  });
+}
+
+/** Measures the time in which work continues: it is paused before the start, after the stop, and while it is held. */
+export interface Stopwatch {
+  /** Milliseconds it has run so far. */
+  elapsed(): number;
+  /** Counted: it runs until as many stops have come. */
+  start(): void;
+  stop(): void;
+  /** Is still until the wait is over, such as one for a person. */
+  hold<T>(wait: () => Promise<T>): Promise<T>;
+  /** Resolves when it has run as long as the deadline says, which is asked for anew now and then. */
+  reach(deadline: () => number, signal: AbortSignal): Promise<void>;
+}
+
+/** A deadline may change while it is waited for, so it is looked at again this often. */
+const lookAgainMs = 30_000;
+
+/** While it runs, the parent is started too: a parent of several runs whenever one of them does. */
+export function createStopwatch(clock: WaitClock, parent?: Pick<Stopwatch, "start" | "stop">): Stopwatch {
+  const sleepers = createSleepers();
+  let starts = 0;
+  let holds = 0;
+  let ran = 0;
+  let since: number | undefined;
+
+  function settle(): void {
+    const runs = starts > 0 && holds === 0;
+    if (runs && since === undefined) {
+      since = clock.now();
+      parent?.start();
+      sleepers.wakeAll();
+    } else if (!runs && since !== undefined) {
+      ran += clock.now() - since;
+      since = undefined;
+      parent?.stop();
+    }
+  }
+
+  const elapsed = (): number => ran + (since === undefined ? 0 : clock.now() - since);
+
+  return {
+    elapsed,
+    start() {
+      starts += 1;
+      settle();
+    },
+    stop() {
+      starts = Math.max(0, starts - 1);
+      settle();
+    },
+    async hold(wait) {
+      holds += 1;
+      settle();
+      try {
+        return await wait();
+      } finally {
+        holds -= 1;
+        settle();
+      }
+    },
+    async reach(deadline, signal) {
+      while (true) {
+        signal.throwIfAborted();
+        const left = deadline() - elapsed();
+        if (left <= 0) return;
+        if (since === undefined) await sleepers.sleep(signal);
+        else await clock.sleep(Math.min(left, lookAgainMs), signal);
+      }
+    },
+  };
+}
+
+function createSleepers() {
+  const wakers = new Set<() => void>();
+  return {
+    wakeAll(): void {
+      for (const wake of wakers) wake();
+      wakers.clear();
+    },
+    async sleep(signal: AbortSignal): Promise<void> {
+      const woken = Promise.withResolvers<void>();
+      wakers.add(woken.resolve);
+      try {
+        await abortable(woken.promise, signal);
+      } finally {
+        wakers.delete(woken.resolve);
+      }
+    },
+  };
+}
+
+/** Adds up a run from outside, for the case that it has to be given up and cannot report its own ending. */
+interface EventTally {
+  hear(event: RunEvent): void;
+  /** The ending of a run that was broken off by this, in the same shape as any other. */
+  endedBy(cause: unknown): RunEnding;
+}
+
+export function tallyEvents(now: () => number): EventTally {
+  const tally = createTally(now);
+  return {
+    hear(event) {
+      switch (event.type) {
+        case "assistant-answered":
+          tally.addTurn(event.usage, event.durationMs ?? 0, event.costUsd);
+          tally.addText(textOf(event.message));
+          break;
+        case "answer-lost":
+        case "context-compacted":
+          tally.addAside(event.usage, 0, event.costUsd);
+          break;
+        case "call-finished": {
+          const { call, denied } = event;
+          tally.addCalls(1, denied === undefined ? [] : [{ call, reason: denied }]);
+        }
+      }
+    },
+    endedBy: (cause) => ({ ...endingOfCause(cause, false), text: tally.lastText(), ...tally.result() }),
+  };
+}

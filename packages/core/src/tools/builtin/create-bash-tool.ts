@@ -1,0 +1,375 @@
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type ProcessEnding, startProcess } from "@retinue/base/foundation/start-process.ts";
+import {
+  commandEnvironment,
+  findShell,
+  readOnlyEnvironment,
+  reportedDirectory,
+  reportingShellArguments,
+  type Shell,
+  type ShellText,
+  shellArguments,
+  withoutPatterns,
+} from "@retinue/gate/command-environment.ts";
+import * as z from "zod";
+import { type CommandOutputView, createCommandOutput } from "../command/command-output.ts";
+import type { OpenCommand } from "../command/recover-commands.ts";
+import type { OfferedCommand, Shells } from "../command/shells.ts";
+import { wallFailure } from "../sandbox/wall.ts";
+import type { TaskView } from "../task-source.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../tool.ts";
+import { builtinTool, failed, optionalFlag, optionalNumber, optionalText } from "./builtin-tool.ts";
+import { enterSandbox, type Sandboxes, withoutWall } from "./enter-sandbox.ts";
+import { keepDirectory, type ShellDirectories, startDirectory } from "./shell-directories.ts";
+
+export interface BashToolOptions extends Sandboxes {
+  readonly shells: Shells;
+  readonly directories: ShellDirectories;
+  /** Milliseconds that only ever grow. */
+  readonly now: () => number;
+  /** Whether an agent's `cd` holds for its next command; absent means for every agent. */
+  readonly keepsDirectory?: (agent: ToolContext["agent"]) => boolean;
+  /** Variables that commands get although they are removed by default, such as provider keys. */
+  readonly passVariables?: readonly string[];
+  /** Variables that every command gets, such as the session's id. */
+  readonly variables?: Readonly<Record<string, string>>;
+  readonly graceMs?: number;
+}
+
+const description = `Runs a command in a fresh bash and returns what it wrote, stdout and stderr in order, with the exit code if it is not 0.
+
+- Use the dedicated tools instead where they do the job: Read for files, Edit and Write to change them, Glob to find files by name, Grep to search contents. Bash is for programs: builds, tests, git, package managers.
+- \`cd\` holds for your next command as long as it stays inside the working directories; variables and functions do not hold. Quote paths that have spaces.
+- There is no terminal and no input: pass flags that answer questions (such as --yes), and no editors or pagers.
+- A command may take 120 seconds unless \`timeout\` (milliseconds, at most 600000) says otherwise. What should continue while you work, such as a server, gets \`run_in_background\`; do not end it with &, because what a command leaves behind is ended with it.
+- Long output is cut in the middle and kept whole in a file that the result names.
+- Join commands that depend on each other with &&; make separate calls for those that do not.`;
+
+const input = z.object({
+  command: z.string().min(1).describe("The command, as you would type it into bash."),
+  timeout: optionalNumber("How long it may take, in milliseconds."),
+  description: optionalText("What the command does, in five to ten words, for the person who reads along."),
+  run_in_background: optionalFlag(
+    "Start it and continue; TaskOutput reads what it writes, TaskStop ends it.",
+  ),
+});
+
+type BashInput = z.infer<typeof input>;
+
+interface Command {
+  readonly input: BashInput;
+  /** What runs: the command as it was judged, or as it was given where no one judged it. */
+  readonly text: string;
+  readonly shell: Shell;
+  readonly directory: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly context: ToolContext;
+}
+
+export function createBashTool(options: BashToolOptions): Tool {
+  let shell: Promise<Shell | undefined> | undefined;
+  return builtinTool<BashInput>({
+    name: "Bash",
+    description,
+    input,
+    async call(given, context) {
+      if (given.command.includes("\0")) return failed("The command holds a NUL character; leave it out.");
+      shell ??= findShell(context.environment);
+      const found = await shell;
+      if (found === undefined) return failed("There is neither bash nor sh on this machine; install bash.");
+      const start = await startDirectory(options.directories, context);
+      const command: Command = {
+        input: given,
+        text: context.judged?.command ?? given.command,
+        shell: context.judged === undefined ? found : withoutPatterns(found),
+        directory: start.directory,
+        environment: environmentOf(found, options, context),
+        context,
+      };
+      await mkdir(context.outputDirectory, { recursive: true, mode: 0o700 }).catch(() => undefined);
+      const notes = [start.note, found.note, ...(context.judged?.notes ?? [])].filter(
+        (note) => note !== undefined,
+      );
+      return given.run_in_background === true
+        ? runBeside(command, options, notes)
+        : runToEnd(command, options, notes);
+    },
+  });
+}
+
+function environmentOf(shell: Shell, options: BashToolOptions, context: ToolContext): Record<string, string> {
+  const [project = ""] = context.workingDirectories;
+  const set = { SHELL: shell.file, CLAUDE_PROJECT_DIR: project, ...options.variables };
+  return context.allowedBy === "read-only"
+    ? readOnlyEnvironment(context.environment, { workingDirectories: context.workingDirectories, set })
+    : commandEnvironment(context.environment, { pass: options.passVariables ?? [], set });
+}
+
+async function runToEnd(
+  command: Command,
+  options: BashToolOptions,
+  notes: readonly string[],
+): Promise<ToolOutcome> {
+  const { context, shell } = command;
+  const written = command.input.command;
+  const plain = { file: shell.file, arguments: reportingShellArguments(shell, textOf(command)) };
+  const { directory } = command;
+  const entered = await enterSandbox(options, plain, { command: written, directory, context });
+  if (entered.type === "refused") return failed(entered.reason);
+  const limit = foregroundLimit(command.input.timeout, context.environment);
+  const name = fileNameOf(context.callId);
+  const file = join(context.outputDirectory, `${name}.txt`);
+  const output = createCommandOutput({ limit: outputLimit(context.environment), file });
+  const begun = options.now();
+  const report = createReporter(options.now, () => context.progress(lastLine(output.view().text)));
+  let record: OpenCommand | undefined;
+  const wait = createWait(context.signal);
+  const started = await startProcess({
+    ...entered.invocation,
+    directory,
+    environment: command.environment,
+    merged: { directory: context.outputDirectory, name: `.${name}.pipe` },
+    reportsBack: true,
+    signal: wait.controller.signal,
+    unlimited: wait.left.signal,
+    timeLimitMs: limit.milliseconds,
+    ...(options.graceMs === undefined ? {} : { graceMs: options.graceMs }),
+    onOutput(chunk) {
+      output.take(chunk);
+      report();
+    },
+    onStart(leader) {
+      record = options.shells.record(foregroundRecord(command), leader);
+    },
+  });
+  options.shells.follow(context.agent.id, started.ended);
+  const finished = started.ended.then((ended) => {
+    record?.end({ state: "completed" });
+    entered.leave();
+    output.end();
+    wait.release();
+    return { ended };
+  });
+  const { controller } = wait;
+  const offered = offerToMove(command, options, { output, ended: started.ended, controller });
+  const first = await Promise.race([finished, ...offered]);
+  if ("task" in first) {
+    wait.leave();
+    return movedOutcome(first.task);
+  }
+  const ending = first.ended;
+  const keeps = options.keepsDirectory?.(context.agent) ?? true;
+  const moved = keeps
+    ? await keepDirectory(options.directories, context, reportedDirectory(ending.report))
+    : undefined;
+  const unwalled =
+    context.allowedBy === "read-only" ? wallFailure(ending.exitCode, output.view().text) : undefined;
+  const why = unwalled === undefined ? undefined : withoutWall(unwalled);
+  const allNotes = [...notes, entered.note, limit.note, ...endingNotes(ending, limit), why, moved];
+  return outcomeOf(output.view(), ending, { notes: allNotes, durationMs: options.now() - begun });
+}
+
+function textOf({ text, input }: Command): ShellText {
+  return { judged: text, written: input.command };
+}
+
+function foregroundRecord({ context, input }: Command) {
+  const { command, description = "" } = input;
+  return { kind: "foreground", agentId: context.agent.id, command, description } as const;
+}
+
+async function runBeside(
+  command: Command,
+  options: BashToolOptions,
+  notes: readonly string[],
+): Promise<ToolOutcome> {
+  const { context, directory } = command;
+  if (backgroundIsOff(context)) {
+    return failed("Background commands are switched off here; run it without run_in_background.");
+  }
+  const written = command.input.command;
+  const plain = { file: command.shell.file, arguments: shellArguments(command.shell, textOf(command)) };
+  const entered = await enterSandbox(options, plain, { command: written, directory, context });
+  if (entered.type === "refused") return failed(entered.reason);
+  const limit = backgroundLimit(command.input.timeout);
+  const started = await options.shells.start({
+    command: written,
+    callId: context.callId,
+    ...(command.input.description === undefined ? {} : { description: command.input.description }),
+    owner: context.agent.id,
+    shell: command.shell,
+    invocation: entered.invocation,
+    onEnded: entered.leave,
+    directory,
+    environment: command.environment,
+    outputDirectory: context.outputDirectory,
+    outputLimit: outputLimit(context.environment),
+    timeLimitMs: limit.milliseconds,
+  });
+  if (started.type === "refused") {
+    entered.leave();
+    return failed(started.reason);
+  }
+  const { id, outputFile } = started.shell;
+  const lines = [
+    `The command runs in the background as task ${id}; TaskOutput reads what it writes, TaskStop ends it.`,
+    `Its output grows in ${outputFile}.`,
+    ...notes,
+    entered.note,
+    limit.note,
+  ];
+  return {
+    content: lines.filter((line) => line !== undefined).join("\n"),
+    data: { stdout: "", stderr: "", interrupted: false, backgroundTaskId: id, outputFile },
+  };
+}
+
+/** A person may move the command to the background while it runs, unless that is switched off. */
+function offerToMove(
+  { input: { command, description }, context }: Command,
+  { shells }: BashToolOptions,
+  running: Pick<OfferedCommand, "output" | "ended" | "controller">,
+): readonly Promise<{ readonly task: TaskView }>[] {
+  if (backgroundIsOff(context)) return [];
+  const described = description === undefined ? {} : { description };
+  const moved = shells.offer({ owner: context.agent.id, command, ...described, ...running });
+  return [moved.then((task) => ({ task }))];
+}
+
+function backgroundIsOff({ environment }: ToolContext): boolean {
+  return environment["CLAUDE_CODE_DISABLE_BACKGROUND_TASKS"] === "1";
+}
+
+/** A command ends with the call that waits for it, until that call is left. */
+function createWait(signal: AbortSignal) {
+  const controller = new AbortController();
+  const left = new AbortController();
+  const abort = (): void => controller.abort(signal.reason);
+  const release = (): void => signal.removeEventListener("abort", abort);
+  signal.addEventListener("abort", abort, { once: true });
+  if (signal.aborted) abort();
+  return {
+    controller,
+    left,
+    release,
+    leave(): void {
+      release();
+      left.abort();
+    },
+  };
+}
+
+function movedOutcome({ id, outputFile }: TaskView): ToolOutcome {
+  return {
+    content: `The person moved the command to the background, where it continues as task ${id} without a time limit; TaskOutput reads what it writes, TaskStop ends it.`,
+    data: {
+      stdout: "",
+      stderr: "",
+      interrupted: false,
+      backgroundTaskId: id,
+      ...(outputFile === undefined ? {} : { outputFile }),
+    },
+  };
+}
+
+/** Watchers need no more than a few signs of life a second. */
+function createReporter(now: () => number, report: () => void): () => void {
+  let next = 0;
+  return () => {
+    if (now() < next) return;
+    next = now() + 250;
+    report();
+  };
+}
+
+function lastLine(text: string): string {
+  return (text.trimEnd().split("\n").at(-1) ?? "").slice(0, 200);
+}
+
+/** Ids come from a provider and may hold anything. */
+function fileNameOf(callId: string): string {
+  return callId.replace(/[^\w-]/g, "_").slice(0, 100) || "output";
+}
+
+/** What a model should know about how a command ended, besides its output. */
+function endingNotes(ending: ProcessEnding, limit: TimeLimit): readonly string[] {
+  const notes: string[] = [];
+  if (ending.notStarted !== undefined) notes.push(`The command could not be started: ${ending.notStarted}`);
+  if (ending.aborted) notes.push("The command was interrupted before it ended.");
+  if (ending.timedOut) {
+    notes.push(
+      `The command was ended after ${limit.milliseconds} ms, its time limit. Give it a longer timeout, or run_in_background.`,
+    );
+  } else if (ending.exitCode !== undefined && ending.exitCode !== 0) {
+    notes.push(`Exit code ${ending.exitCode}`);
+  } else if (ending.signal !== undefined && !ending.aborted) notes.push(`Ended by ${ending.signal}`);
+  if (ending.leftBehind > 0 && !ending.timedOut && !ending.aborted) {
+    notes.push(
+      `Processes it had left behind were ended (${ending.leftBehind}). Use run_in_background for what should continue.`,
+    );
+  }
+  return notes;
+}
+
+function outcomeOf(
+  view: CommandOutputView,
+  ending: ProcessEnding,
+  { notes, durationMs }: { readonly notes: readonly (string | undefined)[]; readonly durationMs: number },
+): ToolOutcome {
+  const said = notes.filter((note) => note !== undefined);
+  const output = view.text.trimEnd();
+  const parts =
+    output === "" && said.length === 0 ? ["(no output)"] : [output, ...said].filter((part) => part !== "");
+  const interrupted = ending.timedOut || ending.aborted;
+  return {
+    content: parts.join("\n"),
+    isError: interrupted || ending.exitCode !== 0,
+    data: {
+      stdout: view.text,
+      stderr: "",
+      interrupted,
+      ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
+      ...(view.file === undefined ? {} : { persistedOutputPath: view.file }),
+      durationMs,
+    },
+  };
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How long a command may run, and what to report to a model whose wish was cut. */
+interface TimeLimit {
+  readonly milliseconds: number;
+  readonly note?: string;
+}
+
+export function foregroundLimit(wished: number | undefined, environment: Environment): TimeLimit {
+  const usual = positive(environment["BASH_DEFAULT_TIMEOUT_MS"]) ?? 120_000;
+  const most = Math.max(positive(environment["BASH_MAX_TIMEOUT_MS"]) ?? 600_000, usual);
+  return limitWish(wished, usual, most);
+}
+
+export function backgroundLimit(wished: number | undefined): TimeLimit {
+  return limitWish(wished, 1_800_000, 7_200_000);
+}
+
+/** Characters of output that a model sees. */
+export function outputLimit(environment: Environment): number {
+  const wished = positive(environment["BASH_MAX_OUTPUT_LENGTH"]) ?? 30_000;
+  return Math.min(128_000, Math.max(4_000, wished));
+}
+
+function limitWish(wished: number | undefined, usual: number, most: number): TimeLimit {
+  if (wished === undefined || wished <= 0) return { milliseconds: usual };
+  if (wished <= most) return { milliseconds: wished };
+  return { milliseconds: most, note: `The time limit was cut to ${most} ms, the longest there is.` };
+}
+
+/** Node counts timers in 31 bits. */
+const maxTimer = 2 ** 31 - 1;
+
+function positive(value: string | undefined): number | undefined {
+  const number = value === undefined || value.trim() === "" ? Number.NaN : Number(value);
+  return Number.isInteger(number) && number > 0 ? Math.min(number, maxTimer) : undefined;
+}

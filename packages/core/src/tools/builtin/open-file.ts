@@ -1,0 +1,92 @@
+import { hash } from "node:crypto";
+import { constants, fstatSync, type Stats, statSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { retryWhileScarce } from "@retinue/base/foundation/retry-while-scarce.ts";
+import { isOpenedAt } from "../is-opened-at.ts";
+import { fileTrouble } from "./builtin-tool.ts";
+
+/** The largest file that is held in memory; larger ones are shown in pieces and not edited. */
+export const maxLoadedBytes = 16 * 1024 * 1024;
+
+export type OpenedFile =
+  | { readonly type: "file"; readonly handle: FileHandle; readonly stats: Stats }
+  | { readonly type: "folder" }
+  | { readonly type: "missing" }
+  | { readonly type: "refused"; readonly reason: string };
+
+/** Opens a regular file at a real path; a link that was put above it meanwhile leads nowhere. Never waits for the other end of a pipe or for a device. The caller closes the handle. */
+export async function openFile(path: string, attempts = 3): Promise<OpenedFile> {
+  try {
+    // Not by the thread pool: the path has just been resolved, and a trip there costs more than the call.
+    const before = refuseOddity(statSync(path), path);
+    if (before !== undefined) return before;
+    // The path is a real one: a link in its place was put there since.
+    const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0);
+    const handle = await retryWhileScarce(() => open(path, flags));
+    const stats = fstatSync(handle.fd);
+    const after = refuseOddity(stats, path) ?? refuseOther(handle.fd, path);
+    if (after === undefined) return { type: "file", handle, stats };
+    await handle.close();
+    // Another writer may have put a new file there in this moment.
+    return after.type === "refused" && stats.isFile() && attempts > 1 ? openFile(path, attempts - 1) : after;
+  } catch (error) {
+    if (isMissing(error)) return { type: "missing" };
+    return { type: "refused", reason: fileTrouble(error, path) };
+  }
+}
+
+export interface LoadedFile {
+  readonly bytes: Buffer;
+  readonly digest: string;
+  readonly stats: Stats;
+}
+
+/** Reads an opened file whole; undefined when it is larger than can be held. */
+export async function loadBytes(handle: FileHandle, stats: Stats): Promise<LoadedFile | undefined> {
+  if (stats.size > maxLoadedBytes) return undefined;
+  // One byte more than announced shows whether the file has grown meanwhile.
+  const buffer = Buffer.alloc(stats.size + 1);
+  let length = 0;
+  while (length < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, length, buffer.length - length, length);
+    length += bytesRead;
+    // More was asked for than the file had when it was opened, and less was given: this is its end.
+    if (bytesRead === 0 || length === stats.size) break;
+  }
+  if (length > stats.size) return loadBytes(handle, await handle.stat());
+  const bytes = buffer.subarray(0, length);
+  return { bytes, digest: digestOf(bytes), stats };
+}
+
+export function digestOf(bytes: Uint8Array): string {
+  return hash("sha256", bytes, "hex");
+}
+
+/** Is for the content of a file too large to be read for its digest. */
+export function fingerprintOf(stats: Stats): string {
+  return `size:${stats.size}:${stats.mtimeMs}:${stats.ino}`;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ENOENT";
+}
+
+function refuseOddity(stats: Stats, path: string): OpenedFile | undefined {
+  if (stats.isFile()) return undefined;
+  if (stats.isDirectory()) return { type: "folder" };
+  return { type: "refused", reason: `${path} is ${oddity(stats)}, not a regular file; it was not opened.` };
+}
+
+function refuseOther(descriptor: number, path: string): OpenedFile | undefined {
+  if (isOpenedAt(descriptor, path)) return undefined;
+  return {
+    type: "refused",
+    reason: `${path} led somewhere else in the moment it was opened; nothing was read.`,
+  };
+}
+
+function oddity(stats: Stats): string {
+  if (stats.isFIFO()) return "a named pipe";
+  if (stats.isSocket()) return "a socket";
+  return stats.isCharacterDevice() || stats.isBlockDevice() ? "a device" : "something special";
+}

@@ -1,0 +1,62 @@
+import * as z from "zod";
+import type { Repeats } from "../conversation/interrupted-agent.ts";
+import type { ToolSpecification } from "../models/model.ts";
+import type { Tool } from "./tool.ts";
+
+/** A tool's schema never changes, so it is made once; the same objects turn after turn also keep prompt caches valid. */
+const specifications = new WeakMap<Tool, ToolSpecification>();
+const lists = new WeakMap<readonly Tool[], readonly ToolSpecification[]>();
+/** All lists that begin with a tool: agents that have the same tools share what is made of them. */
+const alike = new WeakMap<ToolSpecification, (readonly ToolSpecification[])[]>();
+
+/** The same list for the same tools, so that models can keep what they made of it. */
+export function specificationsOf(tools: readonly Tool[]): readonly ToolSpecification[] {
+  const known = lists.get(tools);
+  if (known?.length === tools.length) return known;
+  const made = shared(tools.map(specificationOf));
+  lists.set(tools, made);
+  return made;
+}
+
+function shared(list: readonly ToolSpecification[]): readonly ToolSpecification[] {
+  const [first] = list;
+  if (first === undefined) return list;
+  const others = alike.get(first) ?? [];
+  const same = others.find(
+    (other) => other.length === list.length && other.every((tool, at) => tool === list[at]),
+  );
+  if (same === undefined) alike.set(first, [...others, list]);
+  return same ?? list;
+}
+
+export function specificationOf(tool: Tool): ToolSpecification {
+  const known = specifications.get(tool);
+  if (known !== undefined) return known;
+  const { name, description } = tool;
+  const made = { name, description, inputSchema: tool.inputSchema ?? schemaOf(tool) };
+  specifications.set(tool, made);
+  return made;
+}
+
+function schemaOf({ input }: Tool): Readonly<Record<string, unknown>> {
+  return input === undefined ? { type: "object", properties: {} } : jsonSchemaOf(input);
+}
+
+/** The JSON Schema that a model sees of a zod type. */
+export function jsonSchemaOf(type: z.ZodType): Readonly<Record<string, unknown>> {
+  const { $schema: _schema, ...schema } = z.toJSONSchema(type, { io: "input" });
+  return schema;
+}
+
+/** What repeating a call of this tool does: as the tool or its server says, else by what using it does to the world. */
+export function repeatsOf({
+  repeats,
+  effect,
+  origin,
+  mcp,
+}: Pick<Tool, "repeats" | "effect" | "origin" | "mcp">): Repeats {
+  if (repeats !== undefined) return repeats;
+  // What is offered here for the network only fetches; a program's own tool may send.
+  if (effect === "read" || (effect === "network" && origin !== "program")) return "pure";
+  return mcp?.hints.idempotent === true ? "idempotent" : "unsafe";
+}

@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import type {
+  ClientCapabilities,
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  ElicitationPropertySchema,
+  ElicitationSchema,
+  PermissionOption,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+} from "@agentclientprotocol/sdk";
+import { isRecord } from "@retinue/base/foundation/json-record.ts";
+import type { AgentTree } from "@retinue/core/kernel/agent-tree.ts";
+import { suggestUpdates } from "@retinue/core/kernel/suggest-updates.ts";
+import type { Answer, ElicitationQuestion, FormQuestion, Question } from "@retinue/core/protocol/question.ts";
+import { toolCall } from "./acp-updates.ts";
+
+/** What an editor can be asked, and what of it this one can show. */
+export interface EditorRequests {
+  readonly capabilities: ClientCapabilities;
+  readonly requestPermission: (
+    request: RequestPermissionRequest,
+    signal: AbortSignal,
+  ) => Promise<RequestPermissionResponse>;
+  readonly elicit: (
+    request: CreateElicitationRequest,
+    signal: AbortSignal,
+  ) => Promise<CreateElicitationResponse>;
+}
+
+const once: readonly PermissionOption[] = [
+  { optionId: "allow", name: "Allow", kind: "allow_once" },
+  { optionId: "reject", name: "Reject", kind: "reject_once" },
+];
+const always: PermissionOption = { optionId: "always", name: "Allow for this session", kind: "allow_always" };
+
+/** Puts a question to the person at the editor. What the editor cannot answer is refused. */
+export async function answerByEditor(
+  question: Question,
+  editor: EditorRequests,
+  tree: AgentTree,
+): Promise<Answer> {
+  const withdrawn = new AbortController();
+  const forget = tree.onEvent((event) => {
+    if (event.type === "question-closed" && event.question === question.id) withdrawn.abort();
+  });
+  const ask = { editor, sessionId: tree.sessionId, signal: withdrawn.signal };
+  try {
+    switch (question.kind) {
+      case "permission":
+        return await askPermission(question, suggestUpdates(question, tree.facts.plan.directory), ask);
+      case "plan": {
+        const call = { callId: question.callId, tool: "ExitPlanMode", input: { plan: question.plan } };
+        const answer = await askPermission(call, [], ask);
+        return answer.type === "allow" ? { type: "approve" } : answer;
+      }
+      case "form":
+        return await askForm(question, ask);
+      case "elicitation":
+        return await askElicitation(question, ask);
+    }
+  } catch (error) {
+    return { type: "deny", message: error instanceof Error ? error.message : String(error) };
+  } finally {
+    forget();
+  }
+}
+
+interface Asking {
+  readonly editor: EditorRequests;
+  readonly sessionId: string;
+  readonly signal: AbortSignal;
+}
+
+async function askPermission(
+  {
+    callId: id,
+    tool: name,
+    input,
+  }: { readonly callId: string; readonly tool: string; readonly input: unknown },
+  updates: ReturnType<typeof suggestUpdates>,
+  { editor, sessionId, signal }: Asking,
+): Promise<Answer> {
+  const { sessionUpdate: _kind, ...shown } = toolCall({ type: "tool_use", id, name, input }, "pending");
+  const options = updates.length === 0 ? [...once] : [always, ...once];
+  const { outcome } = await editor.requestPermission({ sessionId, toolCall: shown, options }, signal);
+  if (outcome.outcome === "cancelled")
+    return { type: "deny", message: "the editor cancelled the question", stop: true };
+  if (outcome.optionId === "reject") return { type: "deny", message: "the person rejected it" };
+  if (outcome.optionId !== "always") return { type: "allow" };
+  return { type: "allow", updates: updates.map((update) => ({ ...update, destination: "session" })) };
+}
+
+/** What an MCP server wants to know; a question that the editor cannot show is declined. */
+async function askElicitation(
+  question: ElicitationQuestion,
+  { editor, sessionId, signal }: Asking,
+): Promise<Answer> {
+  const { server, message, url, elicitationId = randomUUID(), schema } = question;
+  const { form, url: opensUrls } = editor.capabilities.elicitation ?? {};
+  const isShown = url === undefined ? form : opensUrls;
+  if (isShown === undefined || isShown === null) return { type: "elicited", action: "decline" };
+  const about = { sessionId, message: `${server}: ${message}` };
+  const answer = await editor.elicit(
+    url === undefined
+      ? // The server wrote the form by the rules of MCP, which are the same.
+        { ...about, mode: "form", requestedSchema: { type: "object", ...schema } as ElicitationSchema }
+      : { ...about, mode: "url", url, elicitationId },
+    signal,
+  );
+  if (answer.action !== "accept")
+    return { type: "elicited", action: answer.action === "cancel" ? "cancel" : "decline" };
+  return { type: "elicited", action: "accept", content: contentOf(answer) };
+}
+
+/** The questions of AskUserQuestion as one form. */
+async function askForm(
+  { fields, callId }: FormQuestion,
+  { editor, sessionId, signal }: Asking,
+): Promise<Answer> {
+  const properties = fields.map(({ question, header, options, multiSelect }, at) => {
+    const choices = options.map(({ label, description }) => ({ const: label, title: label, description }));
+    const about = { title: header, description: question };
+    const field: ElicitationPropertySchema = multiSelect
+      ? { type: "array", ...about, items: { anyOf: choices } }
+      : { type: "string", ...about, oneOf: choices };
+    return [`question${at + 1}`, field] as const;
+  });
+  const answer = await editor.elicit(
+    {
+      sessionId,
+      ...(callId === undefined ? {} : { toolCallId: callId }),
+      mode: "form",
+      message: fields.map(({ question }) => question).join("\n"),
+      requestedSchema: {
+        type: "object",
+        properties: Object.fromEntries(properties),
+        required: properties.map(([name]) => name),
+      },
+    },
+    signal,
+  );
+  if (answer.action !== "accept") return { type: "deny" };
+  const content = contentOf(answer);
+  const answers = fields.map(({ question }, at) => {
+    const value = content[`question${at + 1}`];
+    return [question, Array.isArray(value) ? value.join(", ") : String(value ?? "")] as const;
+  });
+  return { type: "fields", answers: Object.fromEntries(answers) };
+}
+
+function contentOf(
+  answer: CreateElicitationResponse,
+): Readonly<Record<string, string | number | boolean | string[]>> {
+  const content = "content" in answer && isRecord(answer.content) ? answer.content : {};
+  return content as Readonly<Record<string, string | number | boolean | string[]>>;
+}

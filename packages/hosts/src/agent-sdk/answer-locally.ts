@@ -1,0 +1,127 @@
+import { randomUUID } from "node:crypto";
+import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import { textOf } from "@retinue/core/conversation/message.ts";
+import { noUsage } from "@retinue/core/conversation/usage.ts";
+import type { OpenSdkSession } from "./open-sdk-session.ts";
+import { blocksOf, type QueuedPrompt } from "./prompt-queue.ts";
+import { describeContext } from "./requests/describe-context.ts";
+import { localReason, type SessionTotals } from "./result-message.ts";
+import { type SdkMessage, syntheticAnswer } from "./sdk-messages.ts";
+
+/** What a command of the session answers in place of the model. */
+export interface LocalAnswer {
+  /** The command, where it ran. */
+  readonly command?: string;
+  /** Absent where there is nothing to say, as for a note. */
+  readonly text?: string;
+}
+
+export interface LocalFacts {
+  readonly totals: SessionTotals;
+  readonly model: string;
+  readonly apiMs: number;
+  readonly wallMs: number;
+}
+
+/** Commands of a terminal that a program has no use for. */
+const terminalCommands: ReadonlySet<string> = new Set([
+  "help",
+  "login",
+  "logout",
+  "theme",
+  "vim",
+  "resume",
+  "exit",
+  "quit",
+]);
+
+const ownCommands: ReadonlySet<string> = new Set(["clear", "compact"]);
+
+/** The name behind the slash, and the words after it. */
+export function commandOf({
+  content,
+  verbatim,
+}: Pick<QueuedPrompt, "content" | "verbatim">): readonly [name: string, words: string] | undefined {
+  const [first] = blocksOf(content);
+  const text = first?.type === "text" && !verbatim ? first.text.trim() : "";
+  const [, name, words = ""] = /^\/(\S+)(?:\s+([\s\S]*))?$/.exec(text) ?? [];
+  return name === undefined ? undefined : [name, words];
+}
+
+/** Undefined where the prompt is one for the model. */
+export function answerLocally(
+  prompt: QueuedPrompt,
+  session: OpenSdkSession,
+  facts: LocalFacts,
+): LocalAnswer | undefined {
+  if (!prompt.asks) return {};
+  const [name] = commandOf(prompt) ?? [];
+  if (name === "cost") return { command: name, text: describeCost(facts) };
+  if (name === "context") return { command: name, text: contextText(session, facts) };
+  if (name === undefined || isSkill(name, session) || !terminalCommands.has(name)) return undefined;
+  return { text: `/${name} isn't available in this environment.` };
+}
+
+/** A word with a slash that names no command here is a prompt like any other. */
+export function isUnknownCommand(prompt: QueuedPrompt, session: OpenSdkSession): boolean {
+  const [name] = commandOf(prompt) ?? [];
+  return name !== undefined && !ownCommands.has(name) && !isSkill(name, session);
+}
+
+function isSkill(name: string, { session }: OpenSdkSession): boolean {
+  return session.skills.some((skill) => skill.name === name && skill.userInvocable);
+}
+
+/** The ending of a turn that asked no model. */
+export function localEnding(text = "") {
+  const totals = { usage: noUsage, turns: 0, toolUses: 0, durationMs: 0, modelMs: 0 };
+  return { status: "completed", reason: localReason, text, denials: [], totals } as const;
+}
+
+/** What a command says, as an answer that no model gave. */
+export function localMessage({ command, text = "" }: LocalAnswer, sessionId: string): SdkMessage {
+  const ids = { id: randomUUID(), uuid: randomUUID(), sessionId };
+  return {
+    ...syntheticAnswer(text, ids, { stop_reason: "end_turn", stop_sequence: null }),
+    ...(command === undefined ? {} : { local_command_run: { command, args: "" } }),
+  };
+}
+
+/** What the session has cost so far, for people. */
+export function describeCost({ totals, apiMs, wallMs }: Omit<LocalFacts, "model">): string {
+  const { added, removed } = totals.lines();
+  const models = Object.entries(totals.modelUsage()).map(([model, sums]) => {
+    const { inputTokens, outputTokens, cacheReadInputTokens, cacheCreationInputTokens } = sums as JsonRecord;
+    return `  ${model}: ${inputTokens} input, ${outputTokens} output, ${cacheReadInputTokens} cache read, ${cacheCreationInputTokens} cache write`;
+  });
+  return [
+    `Total cost: $${totals.cost().toFixed(4)}`,
+    `Time in requests: ${seconds(apiMs)}; in all: ${seconds(wallMs)}`,
+    `Lines: ${added} added, ${removed} removed`,
+    ...(models.length === 0 ? [] : ["Tokens by model:", ...models]),
+  ].join("\n");
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
+}
+
+function contextText(session: OpenSdkSession, { model }: LocalFacts): string {
+  const { categories, totalTokens, maxTokens, percentage } = describeContext(session, model);
+  const rows = categories.map(({ name, tokens }) => `| ${name} | ${tokens} |`);
+  return [
+    "## Context Usage",
+    "",
+    `**Model:** ${model}`,
+    `**Tokens:** ${totalTokens} of ${maxTokens} (${percentage}%)`,
+    "",
+    "| Category | Tokens (estimated) |",
+    "|---|---|",
+    ...rows,
+  ].join("\n");
+}
+
+/** What a prompt says, for the one place that needs its words. */
+export function promptText({ content }: Pick<QueuedPrompt, "content">): string {
+  return textOf({ role: "user", content });
+}

@@ -1,0 +1,303 @@
+import { randomUUID } from "node:crypto";
+import type { JsonRecord } from "@retinue/base/foundation/json-record.ts";
+import type { UserMessage } from "@retinue/core/conversation/message.ts";
+import type { RunEvent } from "@retinue/core/conversation/run-event.ts";
+import type { LiveControls } from "@retinue/core/kernel/agent/open-agent.ts";
+import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
+import { createTaskListTools } from "@retinue/core/kernel/teams/create-task-list-tools.ts";
+import type { HookFunction, Tool } from "../../../../src/index.ts";
+import { sdkSessionOptions } from "../shared/agent-sdk-options.ts";
+import { answerElicitation } from "./answer-elicitation.ts";
+import { errorCategory } from "./api-failure.ts";
+import { createHostPermission, createHostQuestions } from "./create-host-permission.ts";
+import { createPlanModeTools } from "./create-plan-mode-tools.ts";
+import { changingTools } from "./file-checkpoints.ts";
+import { createHostHooks } from "./host-hooks.ts";
+import { isBlocking } from "./observed-hooks.ts";
+import { type OpenSdkSession, openSdkSession } from "./open-sdk-session.ts";
+import { announcePrompt } from "./prompt-queue.ts";
+import type { SdkConnection } from "./sdk-connection.ts";
+
+/** Opens the session of a connection, or the one that takes its place; a fresh one begins a new conversation. */
+export async function openSessionOf(connection: SdkConnection, fresh: boolean): Promise<OpenSdkSession> {
+  if (connection.startFailure !== undefined) throw connection.startFailure;
+  const { context, options, request, initialize, channel, reports, isHosted } = connection;
+  const before = connection.host.current();
+  // The session begins once, however often it is opened.
+  const hooks =
+    before === undefined
+      ? initialize.hooks
+      : initialize.hooks.filter(({ event }) => event !== "SessionStart");
+  connection.mcp = undefined;
+  const { directory = context.host.cwd } = connection.choices;
+  const opened = await openSdkSession(
+    {
+      context: { ...context, host: { ...context.host, cwd: directory } },
+      options,
+      isHosted,
+      session: {
+        ...nextOptions({ ...request.session, ...sdkSessionOptions(options) }, before, fresh),
+        // The mode is part of the live policy, which also reaches agents that run already.
+        interactive: {
+          takeMessages: () => takeMessages(connection),
+          takesReports: () => isBeforeRequest(connection) || isBetweenCalls(connection),
+          mode: () => undefined,
+        },
+      },
+      initialize,
+      taskBudget: connection.taskBudget,
+      hooks: [...createHostHooks(hooks, channel, reports), ...keepingHooks(connection)],
+      ...askingOf(connection),
+      live: liveControlsOf(connection),
+      notice: (text) => context.host.stderr.write(`retinue: ${text}\n`),
+      channel,
+      settled: connection.queue.ring,
+      settings: connection.choices.settings,
+      folders: connection.choices.folders,
+      servers: connection.choices.servers,
+    },
+    connection.stop.signal,
+  );
+  await connection.serverPrompts.load(connection.stop.signal);
+  return opened;
+}
+
+/** Files that children change are kept before their calls run; those of the main agent when a call starts. */
+function keepingHooks({ checkpoints }: SdkConnection): readonly HookFunction[] {
+  if (checkpoints === undefined) return [];
+  return [
+    {
+      event: "PreToolUse",
+      matcher: changingTools,
+      name: "file checkpoints",
+      async run({ tool_name: name, tool_input: input, agent_id: agent, cwd }) {
+        if (agent !== undefined) await checkpoints.keep({ name: String(name), input }, String(cwd));
+        return {};
+      },
+    },
+  ];
+}
+
+/** A session that takes the place of another continues its conversation. */
+function nextOptions(
+  options: SessionOptions,
+  before: OpenSdkSession | undefined,
+  fresh: boolean,
+): SessionOptions {
+  if (before === undefined) return options;
+  const { resume: _resume, continue: _continue, forkSession: _fork, sessionId: _id, ...more } = options;
+  const { resumeAt: _at, resumeDrops: _drops, ...rest } = more;
+  if (fresh) return rest;
+  const { sessionId } = before.session.plan;
+  return before.session.messages().length === 0 ? { ...rest, sessionId } : { ...rest, resume: sessionId };
+}
+
+/** What the host is asked, where it said that it answers. */
+function askingOf(connection: SdkConnection): {
+  readonly canUseTool: ReturnType<typeof createHostPermission> | undefined;
+  readonly ask: ReturnType<typeof createHostQuestions> | undefined;
+  readonly tools: readonly Tool[];
+} {
+  const { options, channel, policy, host, warn } = connection;
+  if (options.permissionPromptTool !== "stdio" || options.permissionPrompts === "none")
+    return { canUseTool: undefined, ask: undefined, tools: [] };
+  const waiting = (isWaiting: boolean): void => host.setState(isWaiting ? "requires_action" : "running");
+  return {
+    canUseTool: createHostPermission({
+      channel,
+      policy,
+      mainAgentId: () => host.current()?.session.plan.agent.id ?? "",
+      directory: () => host.current()?.session.plan.directory ?? connection.context.host.cwd,
+      waiting,
+      warn,
+      refusedForGood() {
+        connection.isDenialFinal = true;
+      },
+    }),
+    ask: createHostQuestions({ channel, waiting }),
+    tools: createPlanModeTools({
+      channel,
+      policy,
+      waiting,
+      before: () => host.current()?.initialMode ?? "default",
+    }),
+  };
+}
+
+/** The list of tasks of a session without a team. */
+function taskListOf({ host, context, observed, request }: SdkConnection): readonly Tool[] {
+  const signal = new AbortController().signal;
+  const tools = createTaskListTools({
+    environment: context.host.environment,
+    session: () => host.current()?.session,
+    async approve(event, { id, subject, description }) {
+      const fields = { task_id: id, task_subject: subject, task_description: description };
+      const outputs = await observed().fire(event, { fields, signal });
+      const block = outputs.find(isBlocking);
+      if (block === undefined) return undefined;
+      const reason = block["reason"] ?? block["stopReason"];
+      return typeof reason === "string" && reason !== "" ? reason : `a ${event} hook refused it`;
+    },
+  });
+  const { tools: chosen } = request.session;
+  const names = Array.isArray(chosen) ? new Set<unknown>(chosen) : undefined;
+  return tools.filter(({ name }) => names === undefined || names.has(name));
+}
+
+function liveControlsOf(connection: SdkConnection): LiveControls {
+  const { choices, policy, options, initialize, lineIds, changesRules } = connection;
+  return {
+    ...(changesRules ? { policy: policy.apply } : {}),
+    model: () => choices.model,
+    effort: () => choices.effort,
+    fallbackModel: options.fallbackModel,
+    fellBack: ({ from, to, code }) =>
+      connection.host.emit({
+        type: "system",
+        subtype: "model_fallback",
+        trigger: errorCategory(code),
+        original_model: from,
+        fallback_model: to,
+        content: `${from} could not answer (${code}); ${to} answers instead.`,
+        uuid: randomUUID(),
+        session_id: sessionIdOf(connection),
+      }),
+    serversConnected(connections) {
+      connection.mcp = connections;
+    },
+    continueAnswer: connection.continuation.continueAnswer,
+    // A script has no one who could be asked for children in the background.
+    attendsBackground: connection.isHosted,
+    // BGR-1: the command waits for a child whose call does not say otherwise, whatever it prints; only programs on the Agent
+    // SDK expect the other default.
+    childrenInBackground: connection.isHosted,
+    compactsShort: true,
+    remindsOnceOfOutput: true,
+    ...(connection.isHosted ? { taskList: taskListOf(connection) } : {}),
+    commandChanged: connection.commands.changed,
+    watchHook: watchHooks(connection),
+    elicit: (question, { signal }) => answerElicitation(connection, question, signal),
+    seenFile: (path) => connection.seenFiles.get(path),
+    takeStop() {
+      const { isStopWanted } = connection;
+      connection.isStopWanted = false;
+      return isStopWanted;
+    },
+    ...(initialize.toolAliases === undefined ? {} : { toolAliases: initialize.toolAliases }),
+    transcript: {
+      title: initialize.title ?? options.name,
+      titled(title) {
+        connection.title = title;
+      },
+      uuidFor(event) {
+        if (event.type === "assistant-answered") return connection.answers.ids();
+        if (event.type === "user-added" && event.origin === "tool-results")
+          return resultIds(event, connection);
+        if (event.type !== "user-added" || !["prompt", "message"].includes(event.origin)) return undefined;
+        const { promptId } = connection;
+        connection.promptId = undefined;
+        return promptId;
+      },
+      appended: options.sessionMirror === true ? (lines) => mirror(connection, lines) : undefined,
+      written: (event, uuids) => void lineIds.set(event, uuids),
+    },
+  };
+}
+
+/** The lines of results have the ids under which the results were shown. */
+function resultIds(
+  { message }: Extract<RunEvent, { type: "user-added" }>,
+  { results }: SdkConnection,
+): readonly string[] {
+  const blocks = typeof message.content === "string" ? [] : message.content;
+  const ids = results.idsOf(blocks.filter((block) => block.type === "tool_result"));
+  return ids.map((id) => id ?? randomUUID());
+}
+
+type HookWatch = NonNullable<LiveControls["watchHook"]>;
+
+/** The start of a session is always reported, its end never; other hooks where the host asked for them. */
+function watchHooks(connection: SdkConnection): HookWatch {
+  const { options, host } = connection;
+  return ({ event, subject }) => {
+    if (event === "SessionEnd") return () => undefined;
+    const noteHeldStop = (reading: Parameters<ReturnType<HookWatch>>[0]): void => {
+      const isHeld = event === "Stop" && reading.type === "answer" && reading.answer.blocks === true;
+      if (isHeld) connection.isStopHeld = true;
+    };
+    if (options.includeHookEvents !== true && event !== "SessionStart") return noteHeldStop;
+    const name = subject === undefined || subject === "" ? event : `${event}:${subject}`;
+    const about = { hook_id: randomUUID(), hook_name: name, hook_event: event };
+    const emit = (subtype: string, more: JsonRecord): void =>
+      host.emit({
+        type: "system",
+        subtype,
+        ...about,
+        ...more,
+        uuid: randomUUID(),
+        session_id: host.current()?.session.plan.sessionId ?? "",
+      });
+    emit("hook_started", {});
+    return (reading) => {
+      const { type, printed } = reading;
+      noteHeldStop(reading);
+      const { stdout = "", stderr = "", exitCode } = printed ?? {};
+      const code = exitCode === undefined ? {} : { exit_code: exitCode };
+      const outcome = type === "answer" ? "success" : "error";
+      emit("hook_response", { output: `${stdout}${stderr}`, stdout, stderr, ...code, outcome });
+    };
+  };
+}
+
+/** The prompt is there and nothing has been asked yet. */
+function isBeforeRequest({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {
+  return lastEvent === undefined || (lastEvent.type === "user-added" && lastEvent.origin === "prompt");
+}
+
+function isBetweenCalls({ lastEvent }: Pick<SdkConnection, "lastEvent">): boolean {
+  return lastEvent?.type === "user-added" && lastEvent.origin === "tool-results";
+}
+
+/** Prompts that arrived meanwhile are read between two model calls, never before the first or after the last. */
+function takeMessages(connection: SdkConnection): readonly UserMessage[] {
+  const { hookContexts, queue, request } = connection;
+  const notes = hookContexts.splice(0).map((text) => [{ type: "text", text } as const]);
+  const prompts = isBetweenCalls(connection) ? queue.takeForTurn() : [];
+  if (prompts.length > 0) connection.promptId = prompts.at(-1)?.uuid;
+  for (const { uuid } of prompts) {
+    if (uuid === undefined) continue;
+    connection.turnIds = [...connection.turnIds, uuid];
+    announcePrompt(connection, uuid, "started");
+  }
+  if (request.replay) for (const { line, uuid } of prompts) replay(connection, line, uuid);
+  return [...notes, ...prompts.map(({ content }) => content)].map((content) => ({ role: "user", content }));
+}
+
+function replay(connection: SdkConnection, line: JsonRecord, uuid: string = randomUUID()): void {
+  const { host } = connection;
+  host.emit({ ...line, type: "user", session_id: sessionIdOf(connection), uuid, isReplay: true });
+}
+
+function mirror(connection: SdkConnection, lines: readonly string[]): void {
+  const { transcript_path: filePath } = situationOf(connection);
+  const entries = lines.map((line) => JSON.parse(line));
+  connection.channel.send({ type: "transcript_mirror", filePath, entries });
+}
+
+export function sessionIdOf({ host }: SdkConnection): string {
+  return host.current()?.session.plan.sessionId ?? "";
+}
+
+/** What every hook input says: session, transcript, folder, mode. */
+export function situationOf({ host, policy }: SdkConnection): JsonRecord {
+  const session = host.current()?.session;
+  if (session === undefined) return {};
+  const { plan } = session;
+  return {
+    session_id: plan.sessionId,
+    transcript_path: sessionRecord(session).transcript,
+    cwd: plan.directory,
+    permission_mode: policy.mode() ?? plan.policy.mode,
+  };
+}

@@ -1,0 +1,17 @@
+import type { Diagnostic } from "@retinue/base/foundation/diagnostic.ts";
+import type { AgentDefinition } from "@retinue/core/kernel/project/project-agents.ts";
+
+/** Name and source of a definition as the JSON of every command has them. */
+export function sourceAsJson({ name, source }: AgentDefinition) {
+  return {
+    name,
+    scope: source.scope,
+    ...(source.plugin === undefined ? {} : { plugin: source.plugin }),
+    ...(source.file === undefined ? {} : { file: source.file }),
+  };
+}
+
+/** A problem without its file, which is shown above it. */
+export function diagnosticAsJson({ file: _file, ...diagnostic }: Diagnostic) {
+  return diagnostic;
+}

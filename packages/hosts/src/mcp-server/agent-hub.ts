@@ -1,0 +1,362 @@
+import { randomUUID } from "node:crypto";
+import { abortable, sleep } from "@retinue/base/foundation/abortable.ts";
+import { type JsonRecord, quote } from "@retinue/base/foundation/json-record.ts";
+import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { Runtime } from "@retinue/core/kernel/create-runtime.ts";
+import type { LoopToolResult } from "@retinue/core/kernel/loop-tools/tools-for-loops.ts";
+import type { SessionOptions } from "@retinue/core/kernel/options/runtime-options.ts";
+import { type AgentView, viewOfState, viewOfTranscript } from "@retinue/core/kernel/project/agent-view.ts";
+import type { FoundTask } from "@retinue/core/kernel/project/project-tasks.ts";
+import { stopElsewhere } from "@retinue/core/kernel/project/stop-elsewhere.ts";
+import { hasEnded, type Session } from "@retinue/core/kernel/session.ts";
+import { formsTeams } from "@retinue/core/kernel/teams/create-parent-mail.ts";
+import type { DiscoveredAgents } from "../../../../src/definitions.ts";
+import type { SessionTasks, TaskState } from "../../../../src/index.ts";
+import { createHubSessions } from "./hub-sessions.ts";
+import { createPendingCall, type PendingCall } from "./pending-call.ts";
+import type { PendingCalls } from "./pending-calls.ts";
+
+/** What a client says when it starts an agent. */
+export type HubRequest = Omit<Parameters<Session["planAgent"]>[0], "origin" | "callId">;
+
+export interface HubClient {
+  /** The tool that was called. */
+  readonly tool: string;
+  /** How many questions it takes during one call; 0 when it cannot be asked. */
+  readonly maxQuestions: number;
+}
+
+export type HubMessage =
+  | { readonly type: "queued"; readonly agentId: string }
+  | { readonly type: "resumed"; readonly pendingCall: PendingCall };
+
+/** Everything that clients can do with agents; all clients of a server share it. */
+export interface AgentHub extends AsyncDisposable {
+  agents(): Promise<DiscoveredAgents>;
+  spawn(request: HubRequest, client: HubClient): Promise<PendingCall>;
+  /** A call that continues in another request. */
+  pendingCall(id: string, tool: string): PendingCall;
+  /** The state of an agent; with a limit above 0 after its end, or after so many milliseconds. */
+  output(agentId: string, options: OutputOptions): Promise<AgentView>;
+  stop(agentId: string, signal: AbortSignal): Promise<AgentView>;
+  /** A running agent reads it between its turns; one that has ended is taken up again in the background. */
+  send(agentId: string, message: string, client: HubClient): Promise<HubMessage>;
+  /** Whether named agents form a team, which the clients lead. */
+  leadsTeam(): Promise<boolean>;
+  /** Calls a tool of the lead of the team. */
+  callTeamTool(tool: string, input: unknown, signal: AbortSignal): Promise<LoopToolResult>;
+  /** What members have written to the lead since the last call; waits for the first message at most so long. */
+  messages(options: { readonly waitMs: number; readonly signal: AbortSignal }): Promise<readonly string[]>;
+}
+
+export interface OutputOptions {
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+  /** Notified where the agent runs, when that is here. */
+  readonly onFound?: (tasks: SessionTasks, agentId: string) => void;
+}
+
+export interface AgentHubOptions {
+  readonly runtime: Runtime;
+  readonly desk: PendingCalls;
+  readonly session: SessionOptions;
+  /** The folder in which this project's sessions are kept. */
+  readonly transcripts: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** How long a question waits for the request that answers it. */
+const claimMs = 10 * 60_000;
+const maxEarlierSessions = 8;
+const lookMs = 200;
+
+export function createAgentHub(options: AgentHubOptions): AgentHub {
+  const { runtime, desk, session } = options;
+  const sessions = createHubSessions({
+    // The main conversation of these sessions is never used, so none is kept.
+    open: (sessionId) =>
+      runtime.open({
+        ...session,
+        childrenOnly: true,
+        // Agents of earlier sessions are taken up alone.
+        ...(sessionId === undefined ? { leadsTeam: true } : { sessionId }),
+      }),
+    maxEarlier: maxEarlierSessions,
+  });
+  const hub: HubParts = {
+    ...options,
+    sessions,
+    find: (agentId) => findAgent(agentId, sessions.list(), runtime),
+  };
+  return {
+    agents: runtime.agents,
+    spawn: (request, client) => spawn(hub, request, client),
+    pendingCall(id, tool) {
+      const pendingCall = desk.find(id);
+      if (pendingCall !== undefined && pendingCall.tool === tool) return pendingCall;
+      throw new RetinueError("unknown-call", "This call is over, or was never begun.", {
+        advice: "Call the tool again, or read what the agent has done with agent_output.",
+      });
+    },
+    output: (agentId, wanted) => readOutput(hub, agentId, wanted),
+    stop: (agentId, signal) => stopAgent(hub, agentId, signal),
+    send: (agentId, message, client) => sendMessage(hub, agentId, { message, client }),
+    leadsTeam: async () => formsTeams(options.environment, (await runtime.agents()).settings.settings),
+    async callTeamTool(name, input, signal) {
+      const [tool] = (await sessions.own()).loopTools([name]);
+      return tool === undefined
+        ? { text: `${name} is not available in this session.`, isError: true }
+        : tool.call(input, { signal });
+    },
+    messages: async (wanted) => readMessages(await sessions.own(), wanted),
+    async [Symbol.asyncDispose]() {
+      const stopped = desk.stopAll();
+      await sessions.close();
+      await stopped;
+    },
+  };
+}
+
+interface HubParts extends AgentHubOptions {
+  readonly sessions: ReturnType<typeof createHubSessions>;
+  readonly find: (agentId: string) => Promise<LocatedAgent>;
+}
+
+async function spawn(hub: HubParts, request: HubRequest, client: HubClient): Promise<PendingCall> {
+  const { sessions } = hub;
+  if (request.resume === undefined) return start(hub, await sessions.own(), { request, client });
+  const located = await hub.find(request.resume);
+  refuseRunning(located);
+  if (located.where === "here") {
+    const resumed = { ...request, resume: located.state.id };
+    return start(hub, located.session, { request: resumed, client });
+  }
+  const { id: resume, sessionId } = located.task;
+  const resumed = { ...request, resume };
+  const still = sessions.list().find(({ plan }) => plan.sessionId === sessionId);
+  if (still !== undefined && still === (await sessions.own()))
+    return start(hub, still, { request: resumed, client });
+  const { session: opened, release } = await sessions.earlier(sessionId);
+  return start(hub, opened, { request: resumed, client, release });
+}
+
+interface HubStart {
+  readonly request: HubRequest;
+  readonly client: HubClient;
+  /** Called when the agent has ended. */
+  readonly release?: () => void;
+}
+
+function start(
+  { desk }: HubParts,
+  { agentHost, tasks, takeNotices }: Session,
+  { request, client: { tool, maxQuestions }, release }: HubStart,
+): PendingCall {
+  // Ends of agents in the background are asked for by clients, so no one reads the notices of them; mail of a team is read.
+  if (agentHost.spawnInTeam === undefined) takeNotices();
+  const id = randomUUID();
+  const pendingCall = createPendingCall({
+    id,
+    tool,
+    tasks,
+    maxQuestions,
+    claimMs,
+    async run(signal) {
+      try {
+        const spawn = agentHost.spawnInTeam ?? agentHost.spawner.spawn;
+        const outcome = await spawn({ ...request, origin: "model", callId: id }, { signal });
+        // A client that left while it was being started did not want it in the background either.
+        if (outcome.type === "launched" && signal.aborted) await stopOwn(tasks, id);
+        return outcome;
+      } finally {
+        release?.();
+      }
+    },
+    onOver: () => desk.remove(id),
+  });
+  desk.add(pendingCall);
+  return pendingCall;
+}
+
+async function readOutput(hub: HubParts, agentId: string, options: OutputOptions): Promise<AgentView> {
+  const located = await hub.find(agentId);
+  if (located.where === "files") return outputOfFiles(hub, located.task.id, options);
+  const { tasks } = located.session;
+  const { id } = located.state;
+  options.onFound?.(tasks, id);
+  if (options.waitMs > 0) await waitAtMost(tasks.ended(id), options);
+  return viewHere(located);
+}
+
+function viewHere({
+  session,
+  state: { id, ...state },
+}: Extract<LocatedAgent, { readonly where: "here" }>): AgentView {
+  return viewOfState(session.tasks.get(id) ?? { id, ...state }, session.partialText(id));
+}
+
+async function outputOfFiles(
+  { runtime, find }: HubParts,
+  agentId: string,
+  { waitMs, signal }: OutputOptions,
+): Promise<AgentView> {
+  const enough = AbortSignal.any([signal, AbortSignal.timeout(waitMs)]);
+  const records: JsonRecord[] = [];
+  let located = await find(agentId);
+  while (waitMs > 0 && isElsewhere(located) && !enough.aborted) {
+    for await (const _ of runtime.tasks.log(located.task.id, { follow: true, signal: enough }));
+    await sleep(lookMs, enough).catch(() => undefined);
+    located = await find(agentId);
+  }
+  signal.throwIfAborted();
+  if (located.where === "here") return viewHere(located);
+  for await (const log of runtime.tasks.log(located.task.id)) records.push(...log.records);
+  return viewOfTranscript(located.task, records);
+}
+
+async function stopAgent(hub: HubParts, agentId: string, signal: AbortSignal): Promise<AgentView> {
+  const located = await hub.find(agentId);
+  if (located.where === "here") {
+    await located.session.tasks.stop(located.state.id, "user");
+    return viewHere(located);
+  }
+  const { task } = located;
+  if (isGoingOn(task)) await stopElsewhere(task, { transcripts: hub.transcripts, signal });
+  return outputOfFiles(hub, task.id, { waitMs: 0, signal });
+}
+
+async function sendMessage(
+  hub: HubParts,
+  agentId: string,
+  { message, client }: { readonly message: string; readonly client: HubClient },
+): ReturnType<AgentHub["send"]> {
+  const located = await hub.find(agentId);
+  if (located.where === "here" && !hasEnded(located.state)) {
+    if (await located.session.messageTeammate(located.state.id, message))
+      return { type: "queued", agentId: located.state.id };
+    const content = [{ type: "text", text: message } as const];
+    if (located.session.tasks.send(located.state.id, { role: "user", content }))
+      return { type: "queued", agentId: located.state.id };
+  }
+  const { id, description, agentType } = located.where === "here" ? located.state : located.task;
+  const request = { agentType, description, prompt: message, resume: id, background: true };
+  return { type: "resumed", pendingCall: await spawn(hub, request, client) };
+}
+
+async function readMessages(
+  { takeNotices, onTeamMail }: Session,
+  { waitMs, signal }: { readonly waitMs: number; readonly signal: AbortSignal },
+): Promise<readonly string[]> {
+  const arrived = Promise.withResolvers<void>();
+  // Listening begins before looking, so that nothing falls between the two.
+  const read = (): readonly string[] =>
+    takeNotices().flatMap(({ content }) =>
+      typeof content === "string"
+        ? [content]
+        : content.flatMap((block) => (block.type === "text" ? [block.text] : [])),
+    );
+  let texts: readonly string[] = [];
+  const look = (): void => {
+    if (texts.length === 0) texts = read();
+    if (texts.length > 0) arrived.resolve();
+  };
+  const forget = onTeamMail(look);
+  try {
+    look();
+    if (texts.length === 0 && waitMs > 0) await waitAtMost(arrived.promise, { waitMs, signal });
+    return texts;
+  } finally {
+    forget();
+  }
+}
+
+async function stopOwn(tasks: SessionTasks, callId: string): Promise<void> {
+  const started = tasks.list().find((state) => state.callId === callId);
+  if (started !== undefined) await tasks.stop(started.id, "parent");
+}
+
+/** Whether another process runs it. */
+function isElsewhere(located: LocatedAgent): located is Extract<LocatedAgent, { readonly where: "files" }> {
+  return located.where === "files" && isGoingOn(located.task);
+}
+
+function isGoingOn({ state }: { readonly state: string }): boolean {
+  return state === "running" || state === "queued";
+}
+
+function refuseRunning(located: LocatedAgent): void {
+  const id = located.where === "here" ? located.state.id : located.task.id;
+  if (located.where === "here" ? hasEnded(located.state) : !isGoingOn(located.task)) return;
+  const where = located.where === "here" ? "" : " in another process";
+  throw new RetinueError("still-running", `The agent ${id} is still running${where}.`, {
+    advice:
+      located.where === "here"
+        ? "Send it a message with send_message, or stop it with stop_agent."
+        : "Stop it with stop_agent, or wait for its end with agent_output.",
+  });
+}
+
+/** Resolves with the end or with the limit; rejects when the caller left. */
+async function waitAtMost(ended: Promise<unknown>, { waitMs, signal }: OutputOptions): Promise<void> {
+  const enough = new AbortController();
+  try {
+    await abortable(Promise.race([ended, sleep(waitMs, enough.signal).catch(() => undefined)]), signal);
+  } finally {
+    enough.abort();
+  }
+}
+
+/** An agent that a client named: in a session that is open here, or as recorded in the files. */
+type LocatedAgent =
+  | { readonly where: "here"; readonly session: Session; readonly state: TaskState }
+  | { readonly where: "files"; readonly task: FoundTask };
+
+/** How many agents an error lists, newest first. */
+const listed = 20;
+
+/** By id, or by the name it was given; what is no id is refused before anything is read. */
+async function findAgent(
+  written: string,
+  sessions: readonly Session[],
+  { tasks }: Pick<Runtime, "tasks">,
+): Promise<LocatedAgent> {
+  const here = sessions.flatMap((session) => session.tasks.list().map((state) => ({ session, state })));
+  const own =
+    here.find(({ state }) => state.id === written) ?? here.findLast(({ state }) => state.name === written);
+  if (own !== undefined) return { where: "here", ...own };
+  const task = await findTask(written, tasks);
+  if (task !== undefined) return { where: "files", task };
+  const known = here.map(({ state }) => state);
+  throw unknownAgent(written, known, await tasks.list({ limit: listed }));
+}
+
+async function findTask(written: string, tasks: Runtime["tasks"]): Promise<FoundTask | undefined> {
+  try {
+    const found = await tasks.get(written);
+    if (found.id === written || found.name === written) return found;
+  } catch (error) {
+    if (!isRetinueError(error)) throw error;
+    if (error.code === "misuse")
+      throw new RetinueError("bad-agent-id", `${quote(written)} is not the id of an agent.`, {
+        advice: "An id comes with the result of spawn_agent; it has up to 64 letters, digits, - and _.",
+      });
+    if (error.code === "unknown-task") return undefined;
+    if (error.code !== "ambiguous-task") throw error;
+  }
+  // It is the beginning of other ids; a name may be that as well.
+  return (await tasks.list()).find(({ name }) => name === written);
+}
+
+function unknownAgent(
+  written: string,
+  known: readonly TaskState[],
+  tasks: readonly FoundTask[],
+): RetinueError {
+  const own = known.toReversed().map(({ id, agentType, status }) => `${id} (${agentType}, ${status})`);
+  const ids = new Set(known.map(({ id }) => id));
+  const found = tasks.filter(({ id }) => !ids.has(id));
+  const earlier = found.map(({ id, agentType, state }) => `${id} (${agentType}, ${state})`);
+  const all = [...own, ...earlier].slice(0, listed);
+  const advice = all.length === 0 ? "No agent was started in this folder yet." : `Known: ${all.join(", ")}.`;
+  return new RetinueError("unknown-agent", `There is no agent ${JSON.stringify(written)}.`, { advice });
+}

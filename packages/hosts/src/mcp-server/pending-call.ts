@@ -1,0 +1,156 @@
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { Session } from "@retinue/core/kernel/session.ts";
+import type { SessionTasks } from "../../../../src/index.ts";
+import type { FormQuestion, FormReply } from "./form-question.ts";
+
+type SpawnOutcome = Awaited<ReturnType<Session["agentHost"]["spawner"]["spawn"]>>;
+
+/** A question that is put to the client and not answered yet. */
+export interface OpenQuestion {
+  readonly id: string;
+  readonly form: FormQuestion<unknown>;
+  reply(reply: FormReply): void;
+}
+
+export type PendingCallEvent =
+  | { readonly type: "ended"; readonly outcome: SpawnOutcome }
+  | { readonly type: "question"; readonly question: OpenQuestion };
+
+/** One agent that a client's call has started, over all the questions that come up before it ends. */
+export interface PendingCall {
+  /** Not guessable: a client that resumes the call in another request names it. */
+  readonly id: string;
+  /** The tool that was called. */
+  readonly tool: string;
+  /** Where the agent runs. */
+  readonly tasks: SessionTasks;
+  /** Whether the client can be asked at all. */
+  readonly asks: boolean;
+  /** Whether the client takes one more question in this call. */
+  mayAsk(): boolean;
+  ask<Answer>(form: FormQuestion<Answer>, signal: AbortSignal): Promise<Answer>;
+  /** The first question that is open; undefined when there is none. */
+  question(): OpenQuestion | undefined;
+  /** What the client must hear next: a question, or the end. */
+  next(): Promise<PendingCallEvent>;
+  /** No one listens for now; when no one comes back in time, the agent is stopped. */
+  leave(): void;
+  /** Stops the agent unless it was moved to the background, and resolves when its call is over. */
+  stop(): Promise<void>;
+}
+
+export interface PendingCallOptions {
+  readonly id: string;
+  readonly tool: string;
+  readonly tasks: SessionTasks;
+  /** How many questions the client takes during one call; 0 for one that cannot be asked. */
+  readonly maxQuestions: number;
+  readonly run: (signal: AbortSignal) => Promise<SpawnOutcome>;
+  /** Called once, when no one will ask for this flight any more. */
+  readonly onOver: () => void;
+  /** How long a question may stay unclaimed between two requests. */
+  readonly claimMs: number;
+}
+
+export function createPendingCall(options: PendingCallOptions): PendingCall {
+  const { id, tool, tasks, maxQuestions, run, onOver, claimMs } = options;
+  const controller = new AbortController();
+  let outcome: SpawnOutcome | undefined;
+  let bell = Promise.withResolvers<void>();
+  let claim: NodeJS.Timeout | undefined;
+  const ring = (): void => {
+    bell.resolve();
+    bell = Promise.withResolvers();
+  };
+  const questions = createQuestions(ring);
+
+  // Begun a moment later, when the caller can find this call by its id.
+  const over = Promise.resolve()
+    .then(() => run(controller.signal))
+    .catch((error: unknown): SpawnOutcome => ({ type: "refused", reason: describeError(error) }))
+    .then((value) => {
+      outcome = value;
+      ring();
+    });
+
+  async function stop(): Promise<void> {
+    controller.abort(new RetinueError("client-left", "The client does not wait for the agent any more."));
+    for (const question of questions.open()) question.reply({ action: "unanswered" });
+    await over;
+  }
+
+  return {
+    id,
+    tool,
+    tasks,
+    asks: maxQuestions > 0,
+    mayAsk: () => questions.asked() < maxQuestions && !controller.signal.aborted,
+    ask: questions.ask,
+    question: () => questions.open()[0],
+    async next() {
+      clearTimeout(claim);
+      while (true) {
+        if (outcome !== undefined) {
+          onOver();
+          return { type: "ended", outcome };
+        }
+        const [question] = questions.open();
+        if (question !== undefined) return { type: "question", question };
+        await bell.promise;
+      }
+    },
+    leave() {
+      clearTimeout(claim);
+      claim = setTimeout(() => void stop().then(onOver), claimMs).unref();
+    },
+    stop,
+  };
+}
+
+interface Questions {
+  readonly ask: PendingCall["ask"];
+  /** Those that are not answered yet, oldest first. */
+  open(): readonly OpenQuestion[];
+  /** How many there have been. */
+  asked(): number;
+}
+
+/** The questions of one call; `onAsked` is called for each new one. */
+function createQuestions(onAsked: () => void): Questions {
+  const open: OpenQuestion[] = [];
+  let asked = 0;
+  return {
+    open: () => [...open],
+    asked: () => asked,
+    ask<Answer>(form: FormQuestion<Answer>, signal: AbortSignal): Promise<Answer> {
+      asked += 1;
+      const answered = Promise.withResolvers<Answer>();
+      const leave = (): void => {
+        const at = open.indexOf(question);
+        if (at !== -1) open.splice(at, 1);
+        signal.removeEventListener("abort", abandon);
+      };
+      const abandon = (): void => {
+        leave();
+        answered.reject(signal.reason);
+      };
+      const question: OpenQuestion = {
+        id: `question-${asked}`,
+        form,
+        reply(reply) {
+          leave();
+          answered.resolve(form.read(reply));
+        },
+      };
+      if (signal.aborted) return Promise.reject(signal.reason);
+      signal.addEventListener("abort", abandon, { once: true });
+      open.push(question);
+      onAsked();
+      return answered.promise;
+    },
+  };
+}
+
+function describeError(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

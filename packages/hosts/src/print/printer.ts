@@ -1,0 +1,127 @@
+import { plural } from "@retinue/base/foundation/diagnostic.ts";
+import type { RunEnding, RunEvent } from "@retinue/core/conversation/run-event.ts";
+import { contextTokens } from "@retinue/core/conversation/usage.ts";
+import type { RunPlan, Session, TaskEvent, TaskState } from "@retinue/core/kernel/session.ts";
+import { apiFailureOf } from "../agent-sdk/api-failure.ts";
+import type { CliHost, CliOutput } from "../shared/cli-host.ts";
+import { describeCall } from "../shared/describe-call.ts";
+import { endingAdvice, refusalForPeople } from "../shared/ending-advice.ts";
+import { createPaint } from "../shared/paint.ts";
+import { harmlessLines, stripControlCharacters } from "../shared/strip-control-characters.ts";
+
+/** What is printed of a session, in one of the output formats. */
+export interface Printer {
+  begin(): void;
+  show(event: RunEvent): void;
+  /** What a child agent does; absent where nothing of that is shown. */
+  showChild?(news: TaskEvent): void;
+  end(ending: RunEnding): void;
+  /** Something went wrong outside of the run; where JSON is printed, that is a result too. */
+  fail(error: unknown): void;
+}
+
+/** `reported` is what the person has been shown before; the notes of the plan do not say it again. */
+export function createTextPrinter(
+  host: CliHost,
+  session: Session,
+  {
+    reported = new Set(),
+    budget,
+  }: { readonly reported?: ReadonlySet<string>; readonly budget: number | undefined },
+): Printer {
+  const progress = createProgressView(host, reported);
+  return {
+    begin: () => progress.begin(session.plan),
+    show: progress.show,
+    ...(progress.showChild === undefined ? {} : { showChild: progress.showChild }),
+    fail: () => undefined,
+    end(ending) {
+      progress.end(ending);
+      const failure = apiFailureOf(ending);
+      if (ending.output !== undefined) host.stdout.write(`${JSON.stringify(ending.output)}\n`);
+      else if (ending.reason === "max_turns")
+        host.stdout.write(`Error: Reached max turns (${ending.totals.turns})\n`);
+      else if (ending.reason === "max_budget" && budget !== undefined)
+        host.stdout.write(`Error: Exceeded USD budget (${budget})\n`);
+      else if (failure !== undefined) host.stdout.write(`${answerText(failure.text, host.stdout)}\n`);
+      else if (ending.text !== "") host.stdout.write(`${answerText(ending.text.trimEnd(), host.stdout)}\n`);
+    },
+  };
+}
+
+/** What a model says: as it is for programs, and for a terminal without what that would act on. */
+export function answerText(text: string, { isTerminal }: CliOutput): string {
+  return isTerminal ? harmlessLines(text) : text;
+}
+
+/** What a person at a terminal sees of a run before its result; on stderr, so that stdout stays the result alone. */
+interface ProgressView {
+  begin(plan: RunPlan): void;
+  show(event: RunEvent): void;
+  /** Absent where no one sees it. */
+  readonly showChild: ((news: TaskEvent) => void) | undefined;
+  end(ending: RunEnding): void;
+}
+
+export function createProgressView(
+  { stderr }: CliHost,
+  reported: ReadonlySet<string> = new Set(),
+): ProgressView {
+  const paint = createPaint(stderr.isColourAllowed);
+  const say = (text: string): void => stderr.write(`${paint.dim(stripControlCharacters(text))}\n`);
+  const showChild = ({ event, state }: TaskEvent): void => {
+    const line = describeChild(event, state);
+    if (line !== undefined) say(`[${state.agentType} ${state.description}] ${line}`);
+  };
+  return {
+    begin(plan) {
+      for (const note of plan.notes) if (!reported.has(note)) say(`note: ${note}`);
+    },
+    show(event) {
+      if (event.type === "model-retried") {
+        say(`the model did not answer (${event.code}); trying again in ${Math.ceil(event.delayMs / 1000)} s`);
+      }
+      if (event.type === "context-compacted")
+        say(`the conversation was compacted from ${event.preTokens} to ${event.postTokens} tokens`);
+      if (!stderr.isTerminal) return;
+      if (event.type === "call-started") say(`· ${describeCall(event.call)}`);
+      if (event.type === "call-finished" && event.denied !== undefined)
+        say(`  refused: ${refusalForPeople(event.denied)}`);
+    },
+    showChild: stderr.isTerminal ? showChild : undefined,
+    end(ending) {
+      if (ending.error !== undefined)
+        stderr.write(`${paint.error("retinue:")} ${stripControlCharacters(ending.error)}\n`);
+      const advice = ending.error === undefined ? undefined : endingAdvice(ending);
+      if (advice !== undefined) stderr.write(`${stripControlCharacters(advice)}\n`);
+      if (ending.denials.length > 0) stderr.write(`${stripControlCharacters(describeDenials(ending))}\n`);
+    },
+  };
+}
+
+/** One line for each thing worth knowing of a child. */
+function describeChild(
+  event: RunEvent,
+  { startedAt, endedAt, toolUses, usage }: TaskState,
+): string | undefined {
+  if (event.type === "call-started") return `· ${describeCall(event.call)}`;
+  if (event.type === "call-finished" && event.denied !== undefined)
+    return `refused: ${refusalForPeople(event.denied)}`;
+  if (event.type === "run-stalled")
+    return `no sign of life for ${Math.round(event.silentMs / 1000)} s${event.stops ? "; it is stopped" : ""}`;
+  if (event.type === "loop-noticed")
+    return `${event.call.name}: the same calls ${event.times} times with the same results`;
+  if (event.type === "context-compacted")
+    return `compacted from ${event.preTokens} to ${event.postTokens} tokens`;
+  if (event.type !== "run-ended") return undefined;
+  const count = contextTokens(usage) + usage.outputTokens;
+  const tokens = count === 0 ? "" : ` ${plural(count, "token")},`;
+  const seconds = (((endedAt ?? startedAt) - startedAt) / 1000).toFixed(1);
+  return `${event.ending.status}: ${plural(toolUses, "call")},${tokens} ${seconds} s`;
+}
+
+function describeDenials({ denials }: RunEnding): string {
+  const tools = [...new Set(denials.map(({ call }) => call.name))].join(",");
+  const count = denials.length === 1 ? "1 call was" : `${denials.length} calls were`;
+  return `${count} not allowed; unless a rule or the definition denies it, --allowedTools "${tools}" allows it.`;
+}

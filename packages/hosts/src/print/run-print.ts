@@ -1,0 +1,282 @@
+import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { UserMessage } from "@retinue/core/conversation/message.ts";
+import type { RunEnding } from "@retinue/core/conversation/run-event.ts";
+import type { Session } from "@retinue/core/kernel/session.ts";
+import { sessionRecord } from "@retinue/core/kernel/session-record.ts";
+import { checkAgentSdkOptions, sdkSessionOptions } from "../shared/agent-sdk-options.ts";
+import type { CliHost, CliInput } from "../shared/cli-host.ts";
+import type { CommandContext } from "../shared/command-context.ts";
+import { debugLine } from "../shared/debug-line.ts";
+import { exitCodeOf } from "../shared/end-signal.ts";
+import type { RunFlags } from "../shared/flags.ts";
+import { misuse } from "../shared/misuse.ts";
+import {
+  createNotice,
+  createPrintRuntime,
+  openPrintSession,
+  refuseKeyless,
+} from "../shared/open-print-session.ts";
+import { type PrintRequest, readPrintOptions } from "../shared/print-options.ts";
+import { reportInterruption } from "../shared/report-interruption.ts";
+import { createTextPrinter, type Printer } from "./printer.ts";
+
+/** `retinue -p`: runs the prompt to its end, prints the result in the asked form, and returns the exit code. */
+export async function runPrint(
+  context: CommandContext,
+  words: readonly string[],
+  options: RunFlags,
+): Promise<number> {
+  const { host } = context;
+  const request = readPrintOptions(options, { words, cwd: host.cwd, session: context.session });
+  refuseTakingNothing(options);
+  if (request.output !== "text") return printForProgram(context, words, { options, request });
+  const { thinkingTokens, notes } = checkAgentSdkOptions(options, { isForProgram: false });
+  for (const note of notes) host.stderr.write(`retinue: ${note}\n`);
+  const first = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
+  const stop = new AbortController();
+  const forget = host.onInterrupt((reason) => stop.abort(reason));
+  const { closed } = host.stdout;
+  const signal = closed === undefined ? stop.signal : AbortSignal.any([stop.signal, closed]);
+  try {
+    const { code, session } = await runSession(context, { request, options, first, signal, thinkingTokens });
+    if (isReaderGone(closed)) host.stderr.write(`${readerGone(session, options.approvals)}\n`);
+    if (!stop.signal.aborted) return code;
+    reportStopped(session, { reason: stop.signal.reason, approvals: options.approvals }, host);
+    return exitCodeOf(stop.signal.reason);
+  } catch (error) {
+    // A reader that went away has what it wanted.
+    if (isReaderGone(closed) && !stop.signal.aborted) return 0;
+    throw error;
+  } finally {
+    forget();
+  }
+}
+
+/** What programs read is made by the program for hosts, so that it is the same with and without one. */
+async function printForProgram(
+  context: CommandContext,
+  words: readonly string[],
+  { options, request }: Pick<PrintRun, "options" | "request">,
+): Promise<number> {
+  const { host } = context;
+  const prompt = request.input === "text" ? await readPrompt(words, host.stdin) : undefined;
+  const { printMessages } = await import("../agent-sdk/print-messages.ts");
+  return printMessages(context, prompt, {
+    options,
+    request,
+    report({ host: { current }, stop }, closed) {
+      const session = current()?.session;
+      if (session === undefined) return;
+      if (isReaderGone(closed)) host.stderr.write(`${readerGone(session, options.approvals)}\n`);
+      if (stop.signal.aborted)
+        reportStopped(session, { reason: stop.signal.reason, approvals: options.approvals }, host);
+    },
+  });
+}
+
+interface PrintRun {
+  readonly request: PrintRequest;
+  readonly options: RunFlags;
+  readonly thinkingTokens: number | undefined;
+  /** The prompt; absent where messages are read instead. */
+  readonly first: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** The session comes back when it is over, with what it reports of its end. */
+async function runSession(
+  context: CommandContext,
+  { request, options, first, signal, thinkingTokens }: PrintRun,
+): Promise<{ readonly code: number; readonly session: Session }> {
+  const { host } = context;
+  const reported = new Set<string>();
+  await using runtime = createPrintRuntime(context, options, {
+    onWarning: createNotice(host, reported),
+    live: {
+      fallbackModel: options.fallbackModel,
+      ...(thinkingTokens === undefined ? {} : { effort: () => thinkingTokens }),
+      ...(options.name === undefined ? {} : { transcript: { title: options.name } }),
+    },
+  });
+  const given = { ...request.session, ...sdkSessionOptions(options) };
+  await using session = await openPrintSession(runtime, given, signal);
+  if (!host.stdout.isTerminal) refuseKeyless(session, host.environment);
+  const budget = request.session.maxBudgetUsd;
+  const printer = writingDown(context, createTextPrinter(host, session, { reported, budget }));
+  context.debug?.(`session ${session.plan.sessionId}, model ${session.plan.model.value}`);
+  const prompts = first === undefined ? readMessages(host.stdin, signal) : once(first);
+  const forgetChildren = watchChildren(session, printer);
+  const code = await answerAll(session, prompts, { printer, signal }).finally(forgetChildren);
+  return { code, session };
+}
+
+/** With `--debug-file`, what happens goes there too. */
+function writingDown({ debug }: CommandContext, printer: Printer): Printer {
+  if (debug === undefined) return printer;
+  return {
+    ...printer,
+    show(event) {
+      const line = debugLine(event);
+      if (line !== undefined) debug(line);
+      printer.show(event);
+    },
+    end(ending) {
+      debug(debugLine({ type: "run-ended", ending }) ?? "");
+      printer.end(ending);
+    },
+  };
+}
+
+function reportStopped(
+  { plan, tasks, discovered }: Session,
+  { reason, approvals }: { readonly reason: unknown; readonly approvals: string | undefined },
+  { stderr }: CliHost,
+): void {
+  const { transcript } = sessionRecord({ discovered, plan });
+  const command = `${resumeCommand(plan.sessionId, approvals)} "Continue."`;
+  reportInterruption({ reason, tasks: tasks.list(), command, transcript }, stderr);
+}
+
+/** Without `--approvals wait`, a call that waits for an answer would be refused. */
+function resumeCommand(sessionId: string, approvals: string | undefined): string {
+  return `retinue -p --resume ${sessionId}${approvals === "wait" ? " --approvals wait" : ""}`;
+}
+
+function isReaderGone(closed: AbortSignal | undefined): boolean {
+  return closed?.aborted === true && isRetinueError(closed.reason) && closed.reason.code === "reader-gone";
+}
+
+function readerGone({ plan }: Session, approvals: string | undefined): string {
+  return `retinue: The output is no longer being read, so the run was stopped. Resume it with \`${resumeCommand(plan.sessionId, approvals)}\`.`;
+}
+
+function refuseTakingNothing({ takeOver, resume, continue: continues, forkSession }: RunFlags): void {
+  if (takeOver !== true) return;
+  if (forkSession === true)
+    throw misuse("A copy leaves the session with the one that has it, so there is nothing to take over.");
+  if (resume === undefined && continues !== true)
+    throw misuse("--take-over says nothing without a session.", "Add --resume SESSION or --continue.");
+}
+
+/** Shows what children do beside the main agent, until the last result; the feed itself ends with the session. */
+function watchChildren({ tasks }: Session, { showChild }: Printer): () => void {
+  if (showChild === undefined) return () => undefined;
+  const news = tasks.watch();
+  let isOver = false;
+  void (async () => {
+    for await (const one of news) {
+      if (isOver) return;
+      showChild(one);
+    }
+  })();
+  return () => {
+    isOver = true;
+  };
+}
+
+async function answerAll(
+  session: Session,
+  prompts: AsyncIterable<UserMessage["content"]>,
+  { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
+): Promise<number> {
+  let code: number | undefined;
+  printer.begin();
+  for await (const prompt of prompts) {
+    code = Math.max(code ?? 0, await answerOne(session, prompt, { printer, signal }));
+    if (signal.aborted) break;
+  }
+  if (code === undefined && !signal.aborted) throw noPrompt();
+  return code ?? 0;
+}
+
+async function answerOne(
+  session: Session,
+  prompt: UserMessage["content"],
+  { printer, signal }: { readonly printer: Printer; readonly signal: AbortSignal },
+): Promise<number> {
+  let ending: RunEnding | undefined;
+  try {
+    for await (const event of session.stream(prompt, signal)) {
+      if (event.type === "run-ended") ending = event.ending;
+      else printer.show(event);
+    }
+  } catch (error) {
+    if (!signal.aborted) printer.fail(error);
+    throw error;
+  }
+  if (ending === undefined) throw new RetinueError("run-without-end", "The run ended without saying how.");
+  printer.end(ending);
+  if (ending.reason === "reader-gone") return 0;
+  return ending.status === "completed" ? 0 : 1;
+}
+
+async function* once(prompt: string): AsyncGenerator<UserMessage["content"], void> {
+  yield prompt;
+}
+
+/** A pipe that stays silent this long beside a prompt in the arguments has nothing to add. */
+const patienceMs = 2000;
+const largestPrompt = 10 * 1024 * 1024;
+
+/** The prompt: the arguments, what is piped in, or both; else the usual one, where there is one. */
+export async function readPrompt(words: readonly string[], stdin: CliInput, usual?: string): Promise<string> {
+  const given = words.join(" ").trim();
+  const isAnswered = given !== "" || usual !== undefined;
+  const piped = stdin.isTerminal
+    ? ""
+    : (await stdin.readAll({ limit: largestPrompt, ...(isAnswered ? { patienceMs } : {}) })).trim();
+  const prompt = [given, piped].filter((part) => part !== "").join("\n\n");
+  if (prompt !== "") return prompt;
+  if (usual !== undefined) return usual;
+  throw noPrompt();
+}
+
+export function noPrompt(): RetinueError {
+  return misuse("There is no prompt.", 'Write one, as in: retinue -p "what is in this folder?"');
+}
+
+/** The user messages of `--input-format stream-json`, one per line; other types are skipped. */
+export async function* readMessages(
+  stdin: CliInput,
+  signal: AbortSignal,
+): AsyncGenerator<UserMessage["content"], void> {
+  let number = 0;
+  for await (const line of stdin.lines({ signal })) {
+    number += 1;
+    if (line.trim() === "") continue;
+    const content = contentOf(parseLine(line, number), number);
+    if (content !== undefined) yield content;
+  }
+}
+
+function parseLine(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    throw new RetinueError("bad-input", `Line ${number} of the input is not JSON.`, {
+      advice: 'Write one message per line: {"type":"user","message":{"role":"user","content":"…"}}.',
+    });
+  }
+}
+
+function contentOf(value: unknown, number: number): UserMessage["content"] | undefined {
+  if (typeof value !== "object" || value === null || Reflect.get(value, "type") !== "user") return undefined;
+  const message: unknown = Reflect.get(value, "message");
+  const content: unknown =
+    typeof message === "object" && message !== null ? Reflect.get(message, "content") : undefined;
+  if (typeof content === "string") return content;
+  if (Array.isArray(content) && content.length > 0 && content.every(isBlock)) return content;
+  throw new RetinueError("bad-input", `Line ${number} of the input has no message content.`, {
+    advice: '"content" must be a text or a list of content blocks.',
+  });
+}
+
+type UserContentBlock = Exclude<UserMessage["content"], string>[number];
+
+function isBlock(value: unknown): value is UserContentBlock {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    ["text", "image", "document"].includes(String(Reflect.get(value, "type")))
+  );
+}

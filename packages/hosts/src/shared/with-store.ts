@@ -1,0 +1,34 @@
+import { openStore } from "@retinue/cluster/open-store.ts";
+import type { Store } from "@retinue/cluster/store.ts";
+import type { CliHost } from "./cli-host.ts";
+import type { CommandFlags } from "./flags.ts";
+
+export interface StoreAddress {
+  readonly url: string;
+  readonly tenant?: string;
+}
+
+export interface StoreContext {
+  readonly host: CliHost;
+  readonly session: CommandFlags;
+  readonly store: StoreAddress;
+}
+
+/** A server that is not there is reported after a few seconds; one that goes away for a while is waited for. */
+const connectMs = 5_000;
+
+/** Whether no other process can use the store meanwhile, so that this one has to run what it waits for. */
+export function isForOneProcess({ url }: StoreAddress): boolean {
+  return url.startsWith("file:");
+}
+
+export async function withStore<Result>(
+  { url, tenant }: StoreAddress,
+  use: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  await using store = await openStore(url, {
+    connectMs,
+    ...(tenant === undefined ? {} : { tenant }),
+  });
+  return await use(store);
+}

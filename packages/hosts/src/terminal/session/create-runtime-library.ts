@@ -1,0 +1,81 @@
+import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
+import type { Session } from "@retinue/core/kernel/session.ts";
+import type { CommandContext } from "../../shared/command-context.ts";
+import { conversationEntries } from "./conversation-entries.ts";
+import { readOnly } from "./session-questions.ts";
+import type { SessionRecords } from "./session-records.ts";
+import type { SessionLibrary } from "./terminal-session.ts";
+import type { WatchedConversation } from "./watched-conversation.ts";
+
+export interface LibrarySource {
+  readonly context: CommandContext;
+  /** The conversation that is open here, or the one of another process that is watched. */
+  readonly session: () => Session | undefined;
+  readonly watched: () => WatchedConversation | undefined;
+  readonly mode: () => string;
+  /** Aborted when the terminal is closed. */
+  readonly signal: AbortSignal;
+  /** Settles when no conversation is being opened. */
+  readonly ready: () => Promise<unknown>;
+}
+
+/** What the terminal looks up, from the runtime and from disk. What makes it is loaded when it is first asked for. */
+export function createRuntimeLibrary(source: LibrarySource): SessionLibrary {
+  const { context } = source;
+  const opened = async (): Promise<Session> => {
+    await source.ready();
+    return openedOf(source);
+  };
+  const pages = async () => {
+    const session = await opened();
+    const { createSessionPages } = await import("./session-pages.ts");
+    return createSessionPages({ context, session, mode: source.mode() });
+  };
+  const parked = () => import("./list-parked.ts");
+  const records = () => loadRecords(context);
+  return {
+    async commands() {
+      if (source.watched() !== undefined) return [];
+      return openedOf(source)
+        .skills.filter(({ userInvocable }) => userInvocable)
+        .map(({ name, description, argumentHint }) => ({
+          name,
+          description,
+          ...(argumentHint === undefined ? {} : { argumentHint }),
+        }));
+    },
+    models: async () => (await pages()).models(),
+    async files() {
+      const { findProjectFiles } = await import("@retinue/core/kernel/project/find-project-files.ts");
+      return findProjectFiles(context.host.cwd, source.signal);
+    },
+    report: async (topic, words) => (await pages()).report(topic, words),
+    history: async () => (await records()).promptHistory(),
+    async transcript() {
+      return source.watched()?.entries() ?? conversationEntries(openedOf(source).messages());
+    },
+    prompts: async () => (await records()).prompts((await opened()).plan.sessionId),
+    exportTo: async (file) => (await records()).writeExport(file, (await opened()).messages()),
+    sessions: async () => (await records()).list(),
+    async deleteSession(sessionId) {
+      if (sessionId === source.session()?.plan.sessionId)
+        throw new RetinueError("session-open", "This conversation is open; leave it first with /clear.");
+      await (await records()).remove(sessionId);
+    },
+    parked: async (options) => (await parked()).listParked(context, options),
+    answerParked: async (id, answer) => (await parked()).answerParked(context, id, answer),
+    revokeGrant: async (id) => (await parked()).revokeGrant(context, id),
+  };
+}
+
+export async function loadRecords({ host }: CommandContext): Promise<SessionRecords> {
+  return (await import("./session-records.ts")).createSessionRecords(host);
+}
+
+/** The conversation that is open here; throws where there is none. */
+export function openedOf({ session, watched }: Pick<LibrarySource, "session" | "watched">): Session {
+  const opened = session();
+  if (opened !== undefined) return opened;
+  if (watched() !== undefined) throw new RetinueError("session-open", readOnly);
+  throw new RetinueError("session-opening", "The conversation is still being opened.");
+}
