@@ -134,7 +134,8 @@ function readNames(list: string): Omit<Exported, "from">[] {
 }
 
 function resolve(file: string, from: string): string {
-  return posix.join(posix.dirname(file), from);
+  const [, name, path] = /^@retinue\/([a-z]+)\/(.*)$/.exec(from) ?? [];
+  return name === undefined ? posix.join(posix.dirname(file), from) : `packages/${name}/src/${path}`;
 }
 
 /** Finds a declaration where it is written, also behind files that only pass it on. */

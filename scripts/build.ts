@@ -5,6 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
+import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
 import manifest from "../package.json" with { type: "json" };
@@ -157,6 +158,26 @@ function buildWall(): void {
   }
 }
 
+/** The types of every file, which name each other by relative paths, because users have none of the workspaces. */
+function buildTypes(): void {
+  const outdir = `${root}/dist/types`;
+  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  for (const name of readdirSync(outdir, { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".d.ts")) continue;
+    const file = join(outdir, name);
+    const text = readFileSync(file, "utf8");
+    const own = text.replace(/"@retinue\/([a-z]+)\/([^"]+)"/g, (_, workspace, path) => {
+      const target = join(outdir, "packages", workspace, "src", path);
+      const way = relative(dirname(file), target).replaceAll("\\", "/");
+      return JSON.stringify(way.startsWith(".") ? way : `./${way}`);
+    });
+    if (own !== text) writeFileSync(file, own);
+  }
+}
+
 /** What the first run of a runtime loads. */
 const firstRun = [
   "packages/core/src/kernel/runtime-context.ts",
@@ -220,7 +241,7 @@ const built = await Promise.all([
     // Less to read at each start; names stay, so that stack traces can be understood.
     minifyWhitespace: true,
     // The first finds its binary beside itself; the others are there only for those who name a store.
-    external: ["@vscode/ripgrep", "pg", "@dbos-inc/dbos-sdk"],
+    external: ["@vscode/ripgrep", "pg"],
     plugins: [requiredBuiltins, plainBuiltins, plainHeaders],
     banner: {
       js: 'const require = (name) => globalThis.process.getBuiltinModule("node:module").createRequire(import.meta.url)(name);',
@@ -260,7 +281,4 @@ for (const name of ["lib", "cli"]) rmSync(`${root}/dist/${name}-chunks`, { recur
 writeLicences(built.map(({ metafile }) => metafile));
 writeManual();
 buildWall();
-execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", "-p", "tsconfig.types.json"], {
-  cwd: root,
-  stdio: "inherit",
-});
+buildTypes();

@@ -1,5 +1,5 @@
 /** `retinue/permissions`: rules, tool grants, settings and trust. */
-export type { HookHandler, HookHandlerType, HookRule } from "@retinue/config/hooks/read-hooks.ts";
+export type { HookHandler, HookHandlerType, HookRule } from "@retinue/config/hooks/hook-rule.ts";
 export {
   type LoadedSettings,
   type LoadSettingsOptions,

@@ -392,21 +392,19 @@ function headingAnchors(text: string): string[] {
 
 /** Folders that report problems with what a user can see today. Others have pages of their own when they are in use. */
 const reportingFolders = [
-  "context",
-  "definitions",
-  "foundation",
-  "hooks",
-  "mcp",
-  "permissions",
-  "plugins",
-  "settings",
-  "skills",
-  "tools",
+  "base/src/foundation",
+  "gate/src",
+  "config/src",
+  "core/src/context",
+  "core/src/hooks",
+  "core/src/mcp",
+  "core/src/skills",
+  "core/src/tools",
 ];
 
 function diagnosticCodes(): string[] {
   const sources = reportingFolders
-    .flatMap((folder) => readProjectFiles(`src/${folder}`))
+    .flatMap((folder) => readProjectFiles(`packages/${folder}`))
     .filter(
       ({ path, text }) =>
         !path.endsWith(".test.ts") && /\b(?:Issue|Diagnostic|NameRefusal|report)\b/.test(text),

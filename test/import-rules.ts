@@ -1,6 +1,7 @@
+import { existsSync, readdirSync } from "node:fs";
 import { posix } from "node:path";
-import { appExceptions, appImports, importTable } from "./import-table.ts";
-import type { ProjectFile } from "./project-files.ts";
+import { hostExceptions, hostImports, importTable } from "./import-table.ts";
+import { type ProjectFile, projectRoot, readProjectFile } from "./project-files.ts";
 import { type ModuleImport, readImports } from "./read-imports.ts";
 
 /** An import of another file of the repository; the target's path is from the root. */
@@ -8,53 +9,96 @@ export interface OwnImport extends ModuleImport {
   readonly target: string;
 }
 
+/** What each package of the repository declares that it needs. */
+const packages: ReadonlyMap<string, readonly string[]> = new Map(
+  readdirSync(`${projectRoot}/packages`)
+    .filter((name) => existsSync(`${projectRoot}/packages/${name}/package.json`))
+    .map((name) => {
+      const manifest = JSON.parse(readProjectFile(`packages/${name}/package.json`));
+      const needed = { ...manifest.dependencies, ...manifest.peerDependencies };
+      return [name, Object.keys(needed).flatMap((key) => /^@retinue\/(.*)/.exec(key)?.[1] ?? [])];
+    }),
+);
+
 export function ownImports({ path, text }: ProjectFile): OwnImport[] {
-  return readImports(text)
-    .filter(({ specifier }) => specifier.startsWith("."))
-    .map((found) => ({ ...found, target: posix.join(posix.dirname(path), found.specifier) }));
+  return readImports(text).flatMap((found) => {
+    const [, name, file] = /^@retinue\/([a-z]+)\/(.*)$/.exec(found.specifier) ?? [];
+    if (name !== undefined) return [{ ...found, target: `packages/${name}/src/${file}` }];
+    if (!found.specifier.startsWith(".")) return [];
+    return [{ ...found, target: posix.join(posix.dirname(path), found.specifier) }];
+  });
 }
 
-/** What a source file imports against the table, as `file:line what`; `besides` are folders allowed to this file alone. */
+/**
+ * What a source file imports against the table and against what its package declares, as `file:line what`; `besides` are
+ * packages allowed to this file alone.
+ */
 export function forbiddenImports(file: ProjectFile, besides: readonly string[] = []): string[] {
+  const own = packageOfFile(file.path);
+  // The entries are what is published: they may name everything but the programs.
+  const declared =
+    own === "retinue" ? [...packages.keys()].filter((name) => name !== "hosts") : packages.get(own);
+  const allowed = [own, ...(declared ?? []), ...besides];
+  // Hosts use what everybody can use, which is not a package by name before it is built.
+  if (own === "hosts") allowed.push("retinue");
   const folder = folderOf(file.path);
-  const allowed = [folder, ...(importTable.get(folder) ?? []), ...besides];
+  const inside = [folder, ...(importTable.get(folder) ?? [])];
   return ownImports(file)
-    .filter(({ target }) => !target.startsWith("src/") || !allowed.includes(folderOf(target)))
+    .filter(({ target, specifier }) => {
+      const other = packageOfFile(target);
+      if (other !== own)
+        return !allowed.includes(other) || (other !== "retinue" && specifier.startsWith("."));
+      return importTable.has(folder) && !inside.includes(folderOf(target));
+    })
     .map(({ line, specifier }) => `${file.path}:${line} ${folder} may not import ${specifier}`);
 }
 
-const appFolder = "packages/hosts/src/";
+const hostFolder = "packages/hosts/src/";
 
-/** What a file of a program imports beyond the runtime and its own exception. */
-export function forbiddenAppImports(file: ProjectFile): string[] {
-  if (!file.path.startsWith(appFolder)) return [];
-  const allowed = [...appImports, ...(appExceptions.get(exceptionOf(file.path)) ?? [])];
+/** What a file of a host imports of core beyond the kernel and its own exception. */
+export function forbiddenHostImports(file: ProjectFile): string[] {
+  if (!file.path.startsWith(hostFolder)) return [];
+  const allowed = [...hostImports, ...(hostExceptions.get(exceptionOf(file.path)) ?? [])];
   return ownImports(file)
+    .filter(({ target }) => packageOfFile(target) !== "hosts" && isInner(target))
     .filter(({ target }) => !allowed.includes(folderOf(target)))
     .map(({ line, specifier }) => `${file.path}:${line} may not import ${specifier}`);
 }
 
 /** Exceptions that no import needs any more, as `row folder`. */
-export function unusedAppExceptions(files: readonly ProjectFile[]): string[] {
+export function unusedHostExceptions(files: readonly ProjectFile[]): string[] {
   const used = new Set(
     files.flatMap((file) =>
       ownImports(file).map(({ target }) => `${exceptionOf(file.path)} ${folderOf(target)}`),
     ),
   );
-  return [...appExceptions]
+  return [...hostExceptions]
     .flatMap(([row, folders]) => folders.map((folder) => `${row} ${folder}`))
     .filter((each) => !used.has(each));
 }
 
-/** The row of a file: its own, or that of the folder of its program. */
-function exceptionOf(path: string): string {
-  const own = path.slice(appFolder.length);
-  const folder = own.split("/").slice(0, 2).join("/");
-  return appExceptions.has(folder) ? folder : own;
+/** Rights and configuration are the kernel's business as well. */
+function isInner(path: string): boolean {
+  return ["gate", "config", "core"].includes(packageOfFile(path)) || folderOf(path) === "base/storage";
 }
 
-/** The folder of src that a file belongs to. */
+/** The row of a file: its own, or that of the folder of its program. */
+function exceptionOf(path: string): string {
+  const own = path.slice(hostFolder.length);
+  const folder = own.split("/").slice(0, 2).join("/");
+  return hostExceptions.has(folder) ? folder : own;
+}
+
+/** `packages/core/src/loop/a.ts` is in `core/loop`, a file directly in `src` of a package in the package itself. */
 export function folderOf(path: string): string {
-  const [, folder = "", ...rest] = path.split("/");
-  return rest.length === 0 ? "entry" : folder;
+  const [, name = "", , ...rest] = path.split("/");
+  if (!path.startsWith("packages/")) return packageOfFile(path);
+  return rest.length === 1 ? name : `${name}/${rest[0]}`;
+}
+
+/** The package a file belongs to; what is not in one and not an entry is its folder of the root. */
+function packageOfFile(path: string): string {
+  const [first = "", second = ""] = path.split("/");
+  if (first === "packages") return second;
+  return first === "src" ? "retinue" : first;
 }

@@ -1,60 +1,52 @@
 /**
- * Each folder of src with the folders it may import besides itself; `entry` means the files directly in src.
- * ARCHITECTURE.md shows the same table, and a test compares the two.
+ * The order inside the packages that have one: each folder with the folders of its own package that it may import besides
+ * itself. What a package may import of others is in its package.json. ARCHITECTURE.md shows the same table, and a test
+ * compares the two.
  */
 export const importTable = readTable(`
-  foundation   |
-  storage      | foundation
-  conversation | foundation
-  protocol     | foundation, conversation
-  permissions  | foundation
-  hooks        | foundation
-  model        | foundation, storage, conversation, protocol, permissions, hooks
-  tools        | all of model, model
-  mcp          | all of tools, tools
-  settings     | all of mcp, mcp
-  plugins      | all of settings, settings
-  definitions  | all of plugins, plugins
-  skills       | all of definitions, definitions
-  context      | all of skills, skills
-  planning     | all of context, context
-  journal      | all of planning, planning
-  loop         | foundation, conversation, permissions, hooks, model, tools
-  tasks        | all of journal, journal, loop
-  teams        | all of tasks, tasks
-  inspection   | all of tasks, tasks
-  replay       | all of inspection, inspection
-  runtime      | all of teams, teams, inspection, replay
-  kernel       | all of runtime, runtime
-  cluster      | all of kernel, kernel
-  entry        | all of cluster, cluster
-  apps         | all of cluster, cluster, entry
-  testing      | all of cluster, cluster
+  base/foundation     |
+  base/storage        | base/foundation
+  config/mcp          |
+  config/hooks        |
+  config/models       |
+  config/tools        | config/mcp
+  config/settings     | all of config/tools, config/tools, config/hooks, config/models
+  config/plugins      | all of config/settings, config/settings
+  config/agents       | all of config/plugins, config/plugins
+  config/skills       | all of config/agents, config/agents
+  config/instructions | all of config/skills, config/skills
+  core/conversation   |
+  core/protocol       | core/conversation
+  core/hooks          |
+  core/models         | core/conversation, core/protocol, core/hooks
+  core/tools          | all of core/models, core/models
+  core/mcp            | all of core/tools, core/tools
+  core/context        | all of core/mcp, core/mcp
+  core/skills         | all of core/mcp, core/mcp
+  core/planning       | all of core/context, core/context
+  core/journal        | all of core/planning, core/planning
+  core/loop           | core/conversation, core/hooks, core/models, core/tools
+  core/tasks          | all of core/journal, core/journal, core/loop
+  core/teams          | all of core/tasks, core/tasks
+  core/inspection     | all of core/tasks, core/tasks
+  core/replay         | all of core/inspection, core/inspection
+  core/kernel         | all of core/replay, core/replay, core/teams, core/skills
 `);
 
-/** What programs of packages/hosts/src may import besides each other: they are users of the runtime and of what the package exports (`entry`). */
-export const appImports: readonly string[] = [
-  "foundation",
-  "conversation",
-  "protocol",
-  "runtime",
-  "kernel",
-  "cluster",
-  "entry",
-  "apps",
-];
+/** What of core hosts may import: they are users of the kernel. */
+export const hostImports: readonly string[] = ["core/kernel", "core/conversation", "core/protocol"];
 
-/** Files and folders of packages/hosts/src that import more until the runtime answers what they ask; this list only shrinks. */
-export const appExceptions = readTable(`
-  agent-sdk/host-hooks.ts               | hooks
-  agent-sdk/observed-hooks.ts           | hooks
-  mcp-server/mcp-serve.ts               | mcp
-  cli/create-real-host.ts               | settings
-  commands/eval                         | storage, tools
-  commands/views                        | inspection
-  mcp-server/pending-calls.ts           | permissions
-  studio/page                           | inspection
-  terminal/session/session-pages.ts     | model
+/** Files and folders of packages/hosts that import more until the kernel answers what they ask; this list only shrinks. */
+export const hostExceptions = readTable(`
+  agent-sdk/host-hooks.ts               | config/hooks
+  agent-sdk/observed-hooks.ts           | config/hooks
+  mcp-server/mcp-serve.ts               | core/mcp
+  cli/create-real-host.ts               | config/settings
+  commands/eval                         | base/storage, gate
+  commands/views                        | core/inspection
+  mcp-server/pending-calls.ts           | gate
+  studio/page                           | core/inspection
+  terminal/session/session-pages.ts     | config/models
 `);
 
 /** Reads lines of `folder | folder, all of folder`; `all of x` is what the earlier line for x allows. */

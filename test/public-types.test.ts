@@ -35,7 +35,7 @@ function reachable(entry: string): ReadonlySet<string> {
 }
 
 /** Packages that a program has only if it uses them. */
-const optional = ["pg", "@dbos-inc/dbos-sdk", "@opentelemetry/api", "@anthropic-ai/sandbox-runtime"];
+const optional = ["pg", "@opentelemetry/api", "@anthropic-ai/sandbox-runtime"];
 
 describe("the types of the package [SDK-1]", () => {
   test.each(

@@ -8,7 +8,7 @@ interface Cited {
   readonly where: string;
 }
 
-const citations = ["src", "test"]
+const citations = ["packages", "test"]
   .flatMap((folder) => readProjectFiles(folder))
   .filter(isTest)
   .flatMap(({ path, text }) =>

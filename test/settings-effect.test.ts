@@ -5,8 +5,8 @@ import { describe, expect, test } from "vitest";
 import { readProjectFile, readProjectFiles } from "./project-files.ts";
 
 describe("settings that are read", () => {
-  const sources = readProjectFiles("src")
-    .filter(({ path }) => /^src\/.*\.ts$/.test(path) && !path.endsWith(".test.ts"))
+  const sources = readProjectFiles("packages")
+    .filter(({ path }) => /^packages\/.*\.ts$/.test(path) && !path.endsWith(".test.ts"))
     .filter(({ path }) => !/settings\/(?:plain-settings|permission-settings)\.ts$/.test(path))
     .map(({ text }) => text);
   const isUsed = (key: string): boolean => sources.some((text) => new RegExp(`\\b${key}\\b`).test(text));

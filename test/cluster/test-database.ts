@@ -18,7 +18,7 @@ export async function createTestDatabase({ url }: SharedPostgres, name: string):
 }
 
 /** What is not a row of a test. */
-const keptTables = ["layout", "tenant_role", "dbos_migrations", "application_versions"];
+const keptTables = ["layout", "tenant", "tenant_role"];
 
 export async function emptyStore(url: string): Promise<void> {
   const tables = `SELECT schemaname, tablename FROM pg_tables

@@ -1,5 +1,5 @@
 import { loadAnalysis } from "@retinue/gate/shell/load-analysis.ts";
-import { gitReadingCommands } from "@retinue/gate/shell/programs/git-reading-commands.ts";
+import { gitReadingCommands } from "@retinue/gate/shell/programs/git-commands.ts";
 import { type Laboratory, quote } from "./laboratory.ts";
 import { rowWords, secret } from "./row-samples.ts";
 import { gitTable, rowsOf, type TableRow } from "./table-rows.ts";

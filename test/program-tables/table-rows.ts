@@ -1,6 +1,9 @@
-import { gitChangingCommands } from "@retinue/gate/shell/programs/git-changing-commands.ts";
-import { diffOptions, logOptions } from "@retinue/gate/shell/programs/git-command.ts";
-import { gitReadingCommands } from "@retinue/gate/shell/programs/git-reading-commands.ts";
+import {
+  diffOptions,
+  gitChangingCommands,
+  gitReadingCommands,
+  logOptions,
+} from "@retinue/gate/shell/programs/git-commands.ts";
 import { awkOptions, tarOptions } from "@retinue/gate/shell/programs/judge-command.ts";
 import { gitGlobals } from "@retinue/gate/shell/programs/judge-git.ts";
 import { jqOptions } from "@retinue/gate/shell/programs/judge-jq.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ChildWishes, childMode, childPolicy } from "./build-policy.ts";
+import { childMode, childPolicy, type RequestedRights } from "./build-policy.ts";
 import { decide, type PermissionPolicy } from "./decide.ts";
 import { type CallToJudge, gatherCallFacts } from "./gather-call-facts.ts";
 import { type PermissionMode, permissionModes } from "./permission-policy.ts";
@@ -16,15 +16,15 @@ const open: PermissionPolicy = {
 };
 
 describe("[PRM-3] the mode of a child", () => {
-  const user = (mode: PermissionMode): ChildWishes => ({ definition: { mode, scope: "user" } });
-  const project = (mode: PermissionMode, projectMayWiden: boolean): ChildWishes => ({
+  const user = (mode: PermissionMode): RequestedRights => ({ definition: { mode, scope: "user" } });
+  const project = (mode: PermissionMode, projectMayWiden: boolean): RequestedRights => ({
     definition: { mode, scope: "project" },
     projectMayWiden,
   });
-  const plugin = (mode: PermissionMode): ChildWishes => ({ definition: { mode, scope: "plugin" } });
-  const call = (mode: PermissionMode, by: "program" | "model"): ChildWishes => ({ call: { mode, by } });
+  const plugin = (mode: PermissionMode): RequestedRights => ({ definition: { mode, scope: "plugin" } });
+  const call = (mode: PermissionMode, by: "program" | "model"): RequestedRights => ({ call: { mode, by } });
 
-  test.each<[parent: PermissionMode, what: string, wishes: ChildWishes, child: PermissionMode]>([
+  test.each<[parent: PermissionMode, what: string, wishes: RequestedRights, child: PermissionMode]>([
     ["default", "nothing", {}, "default"],
     ["plan", "nothing", {}, "plan"],
     ["bypassPermissions", "plan in its file", user("plan"), "bypassPermissions"],

@@ -79,7 +79,7 @@ function readableOutside(
 }
 
 /** What a child is started with, as far as it concerns rights. */
-export interface ChildWishes {
+export interface RequestedRights {
   /** The mode of the call, and who made the call. */
   readonly call?: { readonly mode: PermissionMode; readonly by: "program" | "model" };
   readonly definition?: {
@@ -95,7 +95,7 @@ export interface ChildWishes {
 }
 
 /** The rights of a child: its parent's rules, a mode that is never wider than may be, and no tools beyond its own. */
-export function childPolicy(parent: PermissionPolicy, wishes: ChildWishes): PermissionPolicy {
+export function childPolicy(parent: PermissionPolicy, wishes: RequestedRights): PermissionPolicy {
   return {
     ...parent,
     mode: childMode(parent.mode, wishes),
@@ -107,7 +107,7 @@ export function childPolicy(parent: PermissionPolicy, wishes: ChildWishes): Perm
 }
 
 /** The call decides, then the definition, then the parent, each only where it may. */
-export function childMode(parent: PermissionMode, wishes: ChildWishes): PermissionMode {
+export function childMode(parent: PermissionMode, wishes: RequestedRights): PermissionMode {
   if (parent === "bypassPermissions") return parent;
   const { call, definition } = wishes;
   if (call !== undefined && (call.by === "program" || isNoWider(call.mode, parent))) return call.mode;

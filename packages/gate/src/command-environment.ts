@@ -2,8 +2,7 @@
 
 import { access, constants } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
-import { withoutShims } from "@retinue/base/foundation/resolve-program.ts";
-import { searchPathOutside } from "@retinue/base/foundation/search-path-outside.ts";
+import { searchPathOutside, withoutShims } from "@retinue/base/foundation/resolve-program.ts";
 import { isPublicVariable } from "./shell/private-name.ts";
 
 interface CommandEnvironmentOptions {

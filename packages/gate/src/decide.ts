@@ -16,10 +16,10 @@ import { matchesText } from "./rules/grants-unit.ts";
 import {
   findRestrictions,
   findRule,
+  matchesMcpName,
   matchesPath,
   namesTool,
   restrictsTools,
-  speaksOfMcp,
 } from "./rules/matches-call.ts";
 import { formatRule, parseRule } from "./rules/parse-rule.ts";
 
@@ -88,14 +88,19 @@ export function decide(
     options,
   };
   for (const mode of policy.outerModes ?? []) {
-    const above = silence(decideIn({ ...policy, mode }, judging), { ...policy, mode });
+    const above = denyInsteadOfAsking(decideIn({ ...policy, mode }, judging), { ...policy, mode });
     if (above.type === "deny") return above;
   }
   const judged = withSteering(decideIn(policy, judging), judging, policy);
-  const decision = withCommand(silence(judged, policy), call, policy);
+  const decision = withCommand(denyInsteadOfAsking(judged, policy), call, policy);
   const isAlone = policy.background === true && options.parks !== true;
   if (decision.type !== "ask" || (options.attended !== false && !isAlone)) return decision;
   return { ...decision, type: "deny", reason: `${decision.reason}, and no one can be asked here` };
+}
+
+/** Whether a policy allows every call of a tool beforehand, whatever its input: for tools that others run without asking. */
+export function allowsTool(tool: string, effect: string, policy: PermissionPolicy): boolean {
+  return decide({ tool, effect, paths: [], input: {} }, policy).type === "allow";
 }
 
 /** One call with everything that is known of it. */
@@ -135,7 +140,10 @@ function withCommand(decision: Decision, { facts }: KnownCall, policy: Permissio
   return isFree ? decision : { ...decision, run: { command: analysis.judged, notes: analysis.notes ?? [] } };
 }
 
-function silence(decision: Decision, { mode, deniesInsteadOfAsking }: PermissionPolicy): Decision {
+function denyInsteadOfAsking(
+  decision: Decision,
+  { mode, deniesInsteadOfAsking }: PermissionPolicy,
+): Decision {
   if (decision.type !== "ask") return decision;
   if (mode === "dontAsk")
     return { ...decision, type: "deny", reason: `${decision.reason}, and this mode asks nothing` };
@@ -282,7 +290,7 @@ export function removesTool({ name, mcp }: NamedTool, policy: Pick<PermissionPol
     const { specifier, tool } = rule;
     if (specifier.type === "toolGlob") return restrictsTools(tool, name);
     if (specifier.type === "mcp")
-      return readings.some((identity) => speaksOfMcp(specifier, identity, "restrict"));
+      return readings.some((identity) => matchesMcpName(specifier, identity, "restrict"));
     return specifier.type === "whole" && namesTool(rule, name, "restrict");
   });
 }
@@ -295,7 +303,7 @@ export function removesServer(server: string, policy: Pick<PermissionPolicy, "de
     return (
       specifier.type === "mcp" &&
       specifier.tool === undefined &&
-      speaksOfMcp(specifier, { server, tool: "" }, "restrict")
+      matchesMcpName(specifier, { server, tool: "" }, "restrict")
     );
   });
 }

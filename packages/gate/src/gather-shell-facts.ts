@@ -2,8 +2,11 @@
 import { lstatSync, readFileSync, statSync } from "node:fs";
 import { basename, posix } from "node:path";
 import { parseJson } from "@retinue/base/foundation/json-record.ts";
-import { type ResolvedProgram, resolveProgram } from "@retinue/base/foundation/resolve-program.ts";
-import { searchPathOutside } from "@retinue/base/foundation/search-path-outside.ts";
+import {
+  type ResolvedProgram,
+  resolveProgram,
+  searchPathOutside,
+} from "@retinue/base/foundation/resolve-program.ts";
 import type { PathFact, ShellFacts, UnitFacts } from "./call-facts.ts";
 import { followMadeLinks } from "./follow-made-links.ts";
 import { gatherGitFiles } from "./gather-git-files.ts";

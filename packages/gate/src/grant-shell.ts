@@ -9,7 +9,7 @@ import {
   type UnitFacts,
 } from "./call-facts.ts";
 import { isInside, type PermissionPolicy, type PolicyRule, whyNotAccepted } from "./permission-policy.ts";
-import { grantsUnit, matchesText, saysWholeCall } from "./rules/grants-unit.ts";
+import { grantsUnit, matchesText, matchesWholeCall } from "./rules/grants-unit.ts";
 import { matchesPath } from "./rules/matches-call.ts";
 import { parseRule } from "./rules/parse-rule.ts";
 import type { ShellUnit } from "./shell/model.ts";
@@ -33,12 +33,23 @@ export function grantShell(
   const whole = commands.find(({ rule }) => rule.specifier.type === "whole");
   if (whole !== undefined) return { type: "granted", by: "rule", reason: "", rule: whole };
   const exact = commands.find(
-    ({ rule }) => rule.specifier.type === "command" && saysWholeCall(rule.specifier, shell.analysis),
+    ({ rule }) => rule.specifier.type === "command" && matchesWholeCall(rule.specifier, shell.analysis),
   );
   const context: Context = { policy, homes: factsOf(request).otherHomes, commands, exact };
-  const hidden = openListing(shell, context);
-  if (hidden !== undefined) return hidden;
-  const grants = shell.analysis.units.map((unit, at) => grantUnit(unit, shell.units[at] ?? nowhere, context));
+  const { units } = shell.analysis;
+  const rules = units.map((unit) =>
+    commands.find(({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit)),
+  );
+  // A file pattern shows names, whatever command it is in; what it matched is not reported.
+  const isListingAllowed = exact !== undefined || rules.every((rule) => rule !== undefined);
+  const shown = isListingAllowed
+    ? undefined
+    : shell.listed?.find((path) => !mayTouch(path, context, "reading"));
+  if (shown !== undefined)
+    return { type: "open", reason: `a file pattern would list ${shown.forms[0]}, which no rule allows` };
+  const grants = units.map((unit, at) =>
+    grantUnit(unit, shell.units[at] ?? nowhere, exact ?? rules[at], context),
+  );
   const open =
     grants.find((grant) => grant.type === "open") ?? openRedirect(shell.redirects, grants, context);
   if (open !== undefined) return open;
@@ -49,20 +60,6 @@ export function grantShell(
     granted[0] ??
     onlyRedirects
   );
-}
-
-/** A file pattern shows names, whatever command it is in; what it matched is not reported. */
-function openListing({ listed = [], analysis }: ShellFacts, context: Context): ShellGrant | undefined {
-  const byRules = analysis.units.every((unit) =>
-    context.commands.some(
-      ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
-    ),
-  );
-  if (context.exact !== undefined || byRules) return undefined;
-  const refused = listed.find((path) => !mayTouch(path, context, "reading"));
-  return refused === undefined
-    ? undefined
-    : { type: "open", reason: `a file pattern would list ${refused.forms[0]}, which no rule allows` };
 }
 
 const onlyRedirects: ShellGrant = {
@@ -79,13 +76,13 @@ interface Context {
   readonly exact?: PolicyRule | undefined;
 }
 
-function grantUnit(unit: ShellUnit, facts: UnitFacts, context: Context): ShellGrant {
+function grantUnit(
+  unit: ShellUnit,
+  facts: UnitFacts,
+  rule: PolicyRule | undefined,
+  context: Context,
+): ShellGrant {
   const shown = unit.grantText ?? unit.written;
-  const rule =
-    context.exact ??
-    context.commands.find(
-      ({ rule: { specifier } }) => specifier.type === "command" && grantsUnit(specifier, unit),
-    );
   const open = (reason: string): ShellGrant => ({ type: "open", reason });
   const touches = (by: Occasion): ShellGrant | undefined => {
     const isExact = context.exact !== undefined || (rule !== undefined && isExactRule(rule));

@@ -1,5 +1,4 @@
-import { decide } from "./decide.ts";
-import { gatherCallFacts } from "./gather-call-facts.ts";
+import { decideCall } from "./gate.ts";
 import type { PermissionPolicy, PolicyRule } from "./permission-policy.ts";
 import type { PermissionRule } from "./rules/parse-rule.ts";
 
@@ -34,7 +33,7 @@ export function createMayLoad(
   };
   return async (file) => {
     const call = { tool: "Read", effect: "read", input: { file_path: file } };
-    return decide(await gatherCallFacts(call, { policy, directory: cwd }), policy).type === "allow";
+    return (await decideCall(call, policy, { directory: cwd })).type === "allow";
   };
 }
 

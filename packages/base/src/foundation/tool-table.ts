@@ -31,7 +31,7 @@ export interface ToolFacts {
   /** It searches below a folder; `pattern` is the field whose literal beginning is part of that folder. */
   readonly searches?: { readonly pattern?: string };
   /** A rule about it applies to every tool that reads or edits files. */
-  readonly speaksFor?: "read" | "edit";
+  readonly coversEffect?: "read" | "edit";
   /** An allow rule with a path also covers shell commands that use the path in this way. */
   readonly grantsUse?: "read" | "write";
   /** A deny or ask rule with a path also covers other tools and shell commands that use the path in this way. */
@@ -105,7 +105,7 @@ const rows = [
     description: "Replaces a piece of text in a file.",
     ...file,
     parameters: ["replace_all"],
-    speaksFor: "edit",
+    coversEffect: "edit",
     grantsUse: "write",
     restrictsUse: "write",
   },
@@ -159,7 +159,7 @@ const rows = [
     description: "Reads a file.",
     ...file,
     parameters: ["offset", "limit", "pages"],
-    speaksFor: "read",
+    coversEffect: "read",
     grantsUse: "read",
     restrictsUse: "read",
   },

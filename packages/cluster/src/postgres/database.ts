@@ -6,7 +6,6 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { ClientBase, ClientConfig, Pool, PoolClient, QueryResultRow } from "pg";
 import { isPassingState } from "../classify-fault.ts";
 import { type ConnectionOptions, describeConnection, type TlsOptions } from "./connection-options.ts";
-import { loadPg } from "./load-packages.ts";
 
 export interface DatabaseOptions {
   readonly connection: ConnectionOptions;
@@ -38,6 +37,19 @@ export interface Statement {
   readonly name?: string;
   readonly text: string;
   readonly values?: unknown[];
+}
+
+/** The PostgreSQL client, which is only there for those who use such a store. */
+async function loadPg(): Promise<typeof import("pg")["default"]> {
+  try {
+    return (await import("pg")).default;
+  } catch (cause) {
+    throw new RetinueError(
+      "package-missing",
+      "A PostgreSQL store needs the package pg, which could not be loaded.",
+      { advice: "Run: npm install pg", cause },
+    );
+  }
 }
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {

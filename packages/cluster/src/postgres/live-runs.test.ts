@@ -1,36 +1,30 @@
-import { abortion } from "@retinue/testing/becomes.ts";
+import { aborted } from "@retinue/testing/becomes.ts";
 import { expect, test } from "vitest";
 import { logConflict, type RunActivation, thrownPauseMs } from "../store.ts";
 import type { AgentTable } from "./agent-table.ts";
 import { createLiveRuns, type LiveRuns } from "./live-runs.ts";
-import type { RunSchedule } from "./run-schedule.ts";
 
 /** What becomes of one run: whether its agent comes to rest or is scheduled again, and after which pause. */
 async function fateOf(run: RunActivation, meanwhile: (live: LiveRuns) => void = () => undefined) {
   const fate: string[] = [];
-  const agents: Pick<AgentTable, "begin" | "owns" | "end"> = {
-    begin: async (agent, _, { token }) => ({ agent, token, wakes: "1" }),
+  const agents: Pick<AgentTable, "owns" | "end" | "release"> = {
     owns: async () => true,
     async end() {
       fate.push("rests");
       return "ended";
     },
-  };
-  const schedule: Pick<RunSchedule, "release"> = {
     release: async (_, delayMs) => void fate.push(`again after ${delayMs}`),
   };
   const live = createLiveRuns({
     worker: "w",
-    // Only these are called for a run.
-    agents: agents as AgentTable,
-    schedule: schedule as RunSchedule,
+    agents,
     run,
     draining: new AbortController().signal,
     isCertain: () => true,
     onError: () => undefined,
-    onRest: () => undefined,
+    onEnd: () => undefined,
   });
-  const started = live.start("a", "1");
+  const started = live.start({ agent: "a", token: "t", wakes: "1" });
   await Promise.resolve();
   meanwhile(live);
   await started;
@@ -38,7 +32,7 @@ async function fateOf(run: RunActivation, meanwhile: (live: LiveRuns) => void = 
 }
 
 const untilAborted: RunActivation = async ({ signal }) => {
-  await abortion(signal);
+  await aborted(signal);
   throw signal.reason;
 };
 
@@ -53,6 +47,6 @@ test.each<[string, RunActivation, string]>([
 });
 
 test("a run of a worker that was taken for dead is given back, which has no effect if another has it [CLU-7]", async () => {
-  expect(await fateOf(untilAborted, (live) => live.loseAll())).toBe("again after 0");
+  expect(await fateOf(untilAborted, (live) => live.abortAll())).toBe("again after 0");
   expect(await fateOf(untilAborted, (live) => live.cancel("a"))).toBe("rests");
 });

@@ -28,8 +28,6 @@ export interface MembershipOptions {
   readonly running: () => number;
   /** Why this worker takes no agents at present. */
   readonly ailment: () => string | undefined;
-  /** Gives the work of a dead worker back to the queue. */
-  readonly recover: (worker: string) => Promise<void>;
   /** Others believed this worker to be dead and have taken its agents. */
   readonly onTakenOver: () => void;
   /** Runs after each report. */
@@ -60,9 +58,7 @@ export async function joinMembership(options: MembershipOptions): Promise<Member
     async leave() {
       leaving.abort();
       await ended;
-      const { database, place, self } = options;
-      const text = `DELETE FROM ${place.schema}.worker WHERE tenant = $1 AND id = $2`;
-      await database.query({ text, values: [place.tenant, self.id] });
+      await options.agents.removeWorker(options.self.id);
       await state.session?.client.end().catch(() => undefined);
     },
   };
@@ -209,16 +205,10 @@ async function endSessions(state: State, peer: string): Promise<void> {
 
 /** Only who holds the dead worker's lock may take its work; the worker itself, should it return, waits for the lock. */
 async function bury(state: State, peer: Peer): Promise<void> {
-  const { database, place, agents, recover } = state.options;
   const { client } = sessionOf(state);
   if (!(await tryLock(client, peer.lock_key))) return;
   try {
-    await database.transaction((own) => agents.disown(own, peer.id));
-    await recover(peer.id);
-    await client.query(`DELETE FROM ${place.schema}.worker WHERE tenant = $1 AND id = $2`, [
-      place.tenant,
-      peer.id,
-    ]);
+    await state.options.agents.removeWorker(peer.id);
     state.suspects.delete(peer.id);
   } finally {
     await client.query("SELECT pg_advisory_unlock($1::bigint)", [peer.lock_key]);

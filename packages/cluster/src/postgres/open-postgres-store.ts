@@ -52,7 +52,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const close = (): Promise<void> => {
     closed ??= (async () => {
       await bus.close();
-      await engine.close();
       await database.close();
     })();
     return closed;
@@ -61,22 +60,25 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   return { label: database.label, log, engine, bus, close, [Symbol.asyncDispose]: close };
 }
 
-async function checkLayout(database: Database, { schema, dbosSchema, tenant }: Place): Promise<void> {
-  const text = "SELECT to_regclass($1) IS NOT NULL AND to_regclass($2) IS NOT NULL AS found";
-  const [row] = await database.query<{ found: boolean }>({
-    text,
-    values: [`${schema}.layout`, `${dbosSchema}.workflow_status`],
-  });
-  if (row?.found !== true)
-    throw new RetinueError(
+async function checkLayout(database: Database, { schema, tenant }: Place): Promise<void> {
+  const notSetUp = (): RetinueError =>
+    new RetinueError(
       "store-not-set-up",
       `The database ${database.label} has no tables for Retinue in the schema ${schema}, for the tenant ${tenant}.`,
       {
         advice: `Set it up once with an account that may create tables: retinue store setup${tenant === defaultTenant ? "" : ` --tenant ${tenant}`} --store URL`,
       },
     );
-  const [layout] = await database.query<{ version: number }>({
-    text: `SELECT max(version) AS version FROM ${schema}.layout`,
+  const [tables] = await database.query<{ found: boolean }>({
+    text: "SELECT to_regclass($1) IS NOT NULL AS found",
+    values: [`${schema}.layout`],
+  });
+  if (tables?.found !== true) throw notSetUp();
+  const [layout] = await database.query<LayoutRow>({
+    text: `SELECT (SELECT max(version) FROM ${schema}.layout) AS version,
+      EXISTS (SELECT 1 FROM ${schema}.tenant WHERE tenant = $1) AS is_visible,
+      EXISTS (SELECT 1 FROM ${schema}.tenant_role WHERE tenant = $1) AS has_role`,
+    values: [tenant],
   });
   if ((layout?.version ?? 0) < schemaVersion)
     throw new RetinueError(
@@ -84,6 +86,22 @@ async function checkLayout(database: Database, { schema, dbosSchema, tenant }: P
       `The tables in ${database.label} have layout ${layout?.version}, and this version needs ${schemaVersion}.`,
       { advice: "Update them with an account that may create tables: retinue store setup --store URL" },
     );
+  if (layout?.is_visible === true) return;
+  if (layout?.has_role !== true) throw notSetUp();
+  throw new RetinueError(
+    "store-forbidden",
+    `The account of ${database.label} may not use the tenant ${tenant}.`,
+    {
+      advice: `Let the owner of the tables give it what a worker needs: retinue store setup --tenant ${tenant} --role ROLE --store URL`,
+    },
+  );
+}
+
+interface LayoutRow {
+  readonly version: number | null;
+  /** Row-level security shows a role its own tenants only. */
+  readonly is_visible: boolean;
+  readonly has_role: boolean;
 }
 
 /** Logs as rows of one table. */

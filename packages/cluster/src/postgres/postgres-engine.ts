@@ -5,9 +5,8 @@ import { createAgentTable } from "./agent-table.ts";
 import type { Database } from "./database.ts";
 import type { MemberDescription } from "./membership.ts";
 import type { PostgresBus } from "./postgres-bus.ts";
-import { createRunSchedule, wakeTopic } from "./run-schedule.ts";
 import type { Place } from "./schema.ts";
-import { cancelTopic, startWorker } from "./start-worker.ts";
+import { cancelTopic, startWorker, wakeTopic } from "./start-worker.ts";
 
 export interface PostgresEngineOptions {
   readonly database: Database;
@@ -17,23 +16,18 @@ export interface PostgresEngineOptions {
   readonly frozenMs: number;
 }
 
-export interface PostgresEngine extends Engine {
-  close(): Promise<void>;
-}
-
-/** Agents as rows, their runs as DBOS workflows, calls between processes by NOTIFY. */
-export function createPostgresEngine(options: PostgresEngineOptions): PostgresEngine {
+/** Agents as rows, which workers claim; notices between processes by NOTIFY. */
+export function createPostgresEngine(options: PostgresEngineOptions): Engine {
   const { database, place, bus } = options;
   const { schema, tenant } = place;
-  const agents = createAgentTable(database, place);
-  const schedule = createRunSchedule({ database, place, bus, agents });
+  const agents = createAgentTable(database, place, bus.channelOf(wakeTopic));
   let isServing = false;
 
   return {
     async wake(agent, activationId, { delayMs = 0, needs, priority } = {}) {
       checkName("an agent", agent);
       const request = { agent, activationId, needs, priority };
-      await (delayMs > 0 ? schedule.wakeLater(request, delayMs) : schedule.wake(request));
+      await (delayMs > 0 ? agents.wakeLater(request, delayMs) : agents.wake(request));
     },
     async cancel(agent) {
       await agents.cancel(agent);
@@ -44,7 +38,7 @@ export function createPostgresEngine(options: PostgresEngineOptions): PostgresEn
         throw new RetinueError("already-serving", "This process already is a worker of this store.");
       isServing = true;
       try {
-        const worker = await startWorker({ ...options, agents, schedule, run, serve });
+        const worker = await startWorker({ ...options, agents, run, serve });
         const drain = (graceMs?: number): Promise<void> =>
           worker.drain(graceMs).finally(() => {
             isServing = false;
@@ -66,10 +60,8 @@ export function createPostgresEngine(options: PostgresEngineOptions): PostgresEn
       const text = `DELETE FROM ${schema}.agent
         WHERE tenant = $1 AND NOT active AND updated < to_timestamp($2::float8 / 1000) RETURNING agent`;
       const removed = await database.query({ text, values: [tenant, before] });
-      await schedule.prune(before);
       return removed.length;
     },
-    close: () => schedule.close(),
   };
 }
 
@@ -79,21 +71,20 @@ const silentMs = 15_000;
 interface StatusRow {
   readonly active: boolean;
   readonly worker: string | null;
-  readonly needs: readonly string[] | null;
+  readonly needs: readonly string[];
 }
 
 async function readStatus(database: Database, place: Place, agent: string): Promise<ActivationStatus> {
   const { schema, tenant } = place;
   const text = `
-    SELECT a.active, q.needs, k.id AS worker FROM ${schema}.agent a
+    SELECT a.active, a.needs, k.id AS worker FROM ${schema}.agent a
     LEFT JOIN ${schema}.worker k ON k.tenant = a.tenant AND k.id = a.owner_worker
       AND k.beat > clock_timestamp() - $3 * interval '1 ms'
-    LEFT JOIN ${schema}.queue q ON q.tenant = a.tenant AND q.name = a.queue
     WHERE a.tenant = $1 AND a.agent = $2`;
   const [row] = await database.query<StatusRow>({ text, values: [tenant, agent, silentMs] });
   if (row === undefined || !row.active) return { state: "idle" };
   if (row.worker !== null) return { state: "running", worker: row.worker };
-  return { state: "queued", missing: missingEverywhere(row.needs ?? [], await readWorkers(database, place)) };
+  return { state: "queued", missing: missingEverywhere(row.needs, await readWorkers(database, place)) };
 }
 
 interface WorkerRow extends Omit<WorkerStatus, "seenAt" | "ailment"> {

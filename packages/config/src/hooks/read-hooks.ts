@@ -7,7 +7,7 @@ import type { HookRule } from "./hook-rule.ts";
 import { matchesSome } from "./match-subject.ts";
 import { readHookHandler } from "./read-hook-handler.ts";
 
-export type { HookHandler, HookHandlerType, HookRule } from "./hook-rule.ts";
+export type { HookRule } from "./hook-rule.ts";
 
 export interface HooksReading {
   readonly hooks: readonly HookRule[];

@@ -248,7 +248,8 @@ export function refuseByPolicy(server: JudgedServer, policy: McpPolicy): string 
 
 /** What can be said before variables have values. */
 export function refuseByDenial(server: JudgedServer, policy: McpPolicy): string | undefined {
-  if (policy.denied.some((entry) => speaksOf(entry, server, "deny"))) return "`deniedMcpServers` names it";
+  if (policy.denied.some((entry) => matchesServer(entry, server, "deny")))
+    return "`deniedMcpServers` names it";
   const isFree = ["plugin", "managed", "program"].includes(server.scope);
   return policy.pluginsOnly && !isFree
     ? "`strictPluginOnlyCustomization` leaves servers to plugins"
@@ -263,12 +264,12 @@ function refuseUnlessAllowed(server: JudgedServer, policy: McpPolicy): string | 
   const kind = server.forms.some(({ type }) => type === "stdio") ? "command" : "url";
   const byKind = allowed.filter(({ type }) => type === kind);
   const counting = byKind.length > 0 ? byKind : allowed.filter(({ type }) => type === "name");
-  return counting.some((entry) => speaksOf(entry, server, "allow"))
+  return counting.some((entry) => matchesServer(entry, server, "allow"))
     ? undefined
     : "`allowedMcpServers` does not name it";
 }
 
-function speaksOf(entry: PolicyEntry, { name, forms }: JudgedServer, use: "allow" | "deny"): boolean {
+function matchesServer(entry: PolicyEntry, { name, forms }: JudgedServer, use: "allow" | "deny"): boolean {
   if (entry.type === "name")
     return use === "allow"
       ? entry.name === name

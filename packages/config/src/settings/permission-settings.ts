@@ -2,8 +2,13 @@ import type { DocumentPath, Issue } from "@retinue/base/foundation/diagnostic.ts
 import { isRecord, kindOf, quote } from "@retinue/base/foundation/json-record.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import { type PermissionMode, parseModeLoosely, permissionModes } from "@retinue/gate/permission-policy.ts";
-import { formatRule, type PermissionRule, type RuleList, readRule } from "@retinue/gate/rules/parse-rule.ts";
-import { warnOfRule } from "@retinue/gate/rules/rule-warning.ts";
+import {
+  formatRule,
+  type PermissionRule,
+  type RuleList,
+  readRule,
+  warnOfRule,
+} from "@retinue/gate/rules/parse-rule.ts";
 import { withoutEffect, wrongValue } from "./plain-settings.ts";
 import { disable, flag, textList, type ValueReader } from "./read-environment.ts";
 

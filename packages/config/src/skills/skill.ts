@@ -1,6 +1,5 @@
 import type { PolicyRule } from "@retinue/gate/permission-policy.ts";
-import { parseRule, type RuleList } from "@retinue/gate/rules/parse-rule.ts";
-import { warnOfRule } from "@retinue/gate/rules/rule-warning.ts";
+import { parseRule, type RuleList, warnOfRule } from "@retinue/gate/rules/parse-rule.ts";
 import { mayWiden } from "../agents/agent-definition.ts";
 import type { HookRule } from "../hooks/read-hooks.ts";
 import { builtinTools } from "../tools/builtin-tools.ts";

@@ -3,8 +3,7 @@ import { matchesPattern } from "@retinue/base/foundation/match-pattern.ts";
 import { nearestName } from "@retinue/base/foundation/nearest-name.ts";
 import type { ToolEffect } from "@retinue/base/foundation/tool-table.ts";
 import { type McpIdentity, mcpServerPart, mcpToolPattern } from "@retinue/gate/call-facts.ts";
-import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
-import { warnOfRule } from "@retinue/gate/rules/rule-warning.ts";
+import { parseRule, warnOfRule } from "@retinue/gate/rules/parse-rule.ts";
 import {
   knownToolNames,
   parseToolEntries,

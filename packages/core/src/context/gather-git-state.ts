@@ -10,7 +10,7 @@ import {
   valuesOf,
 } from "@retinue/gate/git/ask-repository.ts";
 import { type OwnGitCall, runOwnGit } from "@retinue/gate/git/own-git.ts";
-import { noSubmodules } from "@retinue/gate/shell/programs/git-command.ts";
+import { noSubmodules } from "@retinue/gate/shell/programs/git-commands.ts";
 import type { Wall } from "../tools/sandbox/wall.ts";
 import { type EnvironmentFacts, localDate } from "./environment-facts.ts";
 import {

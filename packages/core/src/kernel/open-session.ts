@@ -1,6 +1,5 @@
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
-import { createAcceptedFiles } from "@retinue/gate/grants/accepted-files.ts";
 import type { EventSink, RunEvent } from "../conversation/run-event.ts";
 import { createRequestRecorder } from "../journal/create-request-recorder.ts";
 import { outputFolder } from "../journal/session-files.ts";
@@ -11,6 +10,7 @@ import type { ChildClocks } from "../tasks/task-manager.ts";
 import { createTreeBudget } from "../tasks/tree-budget.ts";
 import type { RunWatch } from "../tasks/watch-run.ts";
 import { createStopwatch, type Stopwatch } from "../tasks/watch-run.ts";
+import { createAcceptedFiles } from "./agent/accepted-files.ts";
 import { type AssembledTools, createToolContexts, prepareMemory } from "./agent/assemble-tools.ts";
 import { followersOf } from "./agent/create-child-source.ts";
 import { type AgentServices, type EquippedAgent, equipAgent } from "./agent/equip-agent.ts";

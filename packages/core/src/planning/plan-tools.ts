@@ -10,7 +10,7 @@ import {
   type WithheldTool,
 } from "@retinue/config/tools/tool-grants.ts";
 import { mcpServerPart } from "@retinue/gate/call-facts.ts";
-import { decide, describeRule, type PermissionPolicy, removesTool } from "@retinue/gate/decide.ts";
+import { allowsTool, describeRule, type PermissionPolicy, removesTool } from "@retinue/gate/decide.ts";
 import type { PolicyRule, ToolScopes } from "@retinue/gate/permission-policy.ts";
 import { narrowByServers, serversOfRun } from "./servers-of-run.ts";
 
@@ -295,8 +295,7 @@ function refuseSearch({ maySearch, model, canSearch }: SearchFacts): string | un
 
 /** Whether rules and mode allow the provider's own web search. */
 export function allowsSearch({ toolScopes: _scopes, ...rights }: PermissionPolicy): boolean {
-  const call = { tool: webSearchName, effect: "network", paths: [], input: {} };
-  return decide(call, rights).type === "allow";
+  return allowsTool(webSearchName, "network", rights);
 }
 
 export interface SearchFacts {

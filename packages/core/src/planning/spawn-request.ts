@@ -8,7 +8,7 @@ import {
 } from "@retinue/config/models/select-subagent-model.ts";
 import type { AvailableTool } from "@retinue/config/tools/match-tools.ts";
 import type { GrantedTool, ToolGrant } from "@retinue/config/tools/tool-grants.ts";
-import { type ChildWishes, childPolicy } from "@retinue/gate/build-policy.ts";
+import { childPolicy, type RequestedRights } from "@retinue/gate/build-policy.ts";
 import type { PermissionMode, PermissionPolicy, PolicyRule } from "@retinue/gate/permission-policy.ts";
 import type { ChildPlan, SpawnFacts } from "./plan-run.ts";
 import {
@@ -90,7 +90,7 @@ export function planRights(
   const background = placed.background && facts.backgroundAttended !== true;
   const above = request.team === undefined ? parent.policy : policyForMembers(parent.policy);
   const memory = memoryFacts(definition, facts.memory);
-  const wishes: ChildWishes = {
+  const wishes: RequestedRights = {
     ...callMode(request, facts.earlier),
     definition: { mode: definition.permissionMode, scope: definition.source.scope },
     projectMayWiden: definition.permissionMode !== undefined && mayWiden(definition.source, facts.trusted),
@@ -148,7 +148,7 @@ export function withSkill(policy: PermissionPolicy, skill: SkillOfSpawn | undefi
   return { ...policy, allow: [...policy.allow, ...skill.allow], deny: [...policy.deny, ...skill.deny] };
 }
 
-function modeOrigin(mode: PermissionMode, parent: PermissionMode, { call }: ChildWishes): string {
+function modeOrigin(mode: PermissionMode, parent: PermissionMode, { call }: RequestedRights): string {
   if (mode === parent) return "the parent";
   return call?.mode === mode ? "the call" : "the definition";
 }
@@ -289,7 +289,7 @@ function taskFirst(task: string, words: string): string {
 export function callMode(
   { mode, origin }: Pick<SpawnRequest, "mode" | "origin">,
   earlier: Pick<EarlierRun, "mode"> | undefined,
-): Pick<ChildWishes, "call"> {
+): Pick<RequestedRights, "call"> {
   if (mode !== undefined) return { call: { mode, by: origin } };
   return earlier?.mode === undefined ? {} : { call: { mode: earlier.mode, by: "model" } };
 }

@@ -1,9 +1,8 @@
 // @io
 import { spawnSync } from "node:child_process";
-import { findOwnProgram, withoutShims } from "@retinue/base/foundation/resolve-program.ts";
+import { findOwnProgram, searchPathOutside, withoutShims } from "@retinue/base/foundation/resolve-program.ts";
 import { type ProcessResult, type RunRequest, runProcess } from "@retinue/base/foundation/run-process.ts";
-import { searchPathOutside } from "@retinue/base/foundation/search-path-outside.ts";
-import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/hardened-git.ts";
+import { hardenedGit, withoutFilters, withoutPrograms } from "../shell/programs/git-commands.ts";
 
 /** What is started. */
 type Started = Pick<RunRequest, "file" | "arguments" | "sideInput">;

@@ -1,6 +1,6 @@
 import type { GitTransport } from "../shell/model.ts";
 import { type RepositoryFacts, valuesOf } from "./ask-repository.ts";
-import { partsOf } from "./plain-settings.ts";
+import { partsOf } from "./git-settings.ts";
 
 export interface TransportContext {
   readonly repository: RepositoryFacts;

@@ -5,7 +5,7 @@ import type { RuleSpecifier } from "./parse-rule.ts";
 export type CommandSpecifier = Extract<RuleSpecifier, { type: "command" }>;
 
 /** Whether a rule for one command text says exactly this whole call. */
-export function saysWholeCall({ text }: CommandSpecifier, analysis: ShellAnalysis): boolean {
+export function matchesWholeCall({ text }: CommandSpecifier, analysis: ShellAnalysis): boolean {
   return text === analysis.exactText;
 }
 

@@ -14,7 +14,7 @@ import {
 import { coversPath } from "../covers-path.ts";
 import type { PermissionPolicy, PolicyRule } from "../permission-policy.ts";
 import { matchesDomain } from "../web-target.ts";
-import { grantsUnit, saysWholeCall } from "./grants-unit.ts";
+import { grantsUnit, matchesWholeCall } from "./grants-unit.ts";
 import type { PermissionRule, RuleSpecifier } from "./parse-rule.ts";
 import { indexStarted, restrictsLine, restrictsUnit, type StartedIndex } from "./restricts-unit.ts";
 
@@ -29,7 +29,7 @@ export interface MatchOptions {
 /** Whether a rule speaks of a call. For a shell call, a rule that grants must cover every command in it. */
 export function matchesCall(candidate: PolicyRule, request: KnownCall, options: MatchOptions): boolean {
   const { facts } = request;
-  if (speaksOfTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options))
+  if (appliesToTool(candidate, request, options.use) && matchesSpecifier(candidate, request, options))
     return true;
   if (facts.shell === undefined || options.use === "grant") return false;
   // Rules about commands say nothing about paths.
@@ -64,7 +64,7 @@ export function matchesPath(
   options: MatchOptions & { readonly homes?: readonly string[] | undefined },
 ): boolean {
   if (options.use === "restrict") return restrictsPath(candidate, path, options);
-  return speaksOfUse(candidate.rule.canonicalTool, path, "grant") && coversForms(candidate, path, options);
+  return appliesToUse(candidate.rule.canonicalTool, path, "grant") && coversForms(candidate, path, options);
 }
 
 function restrictsPath(
@@ -72,11 +72,13 @@ function restrictsPath(
   path: PathFact,
   options: MatchOptions & { readonly homes?: readonly string[] | undefined },
 ): boolean {
-  return speaksOfUse(candidate.rule.canonicalTool, path, "restrict") && coversForms(candidate, path, options);
+  return (
+    appliesToUse(candidate.rule.canonicalTool, path, "restrict") && coversForms(candidate, path, options)
+  );
 }
 
 /** What may not be read may not be written either; what may be edited need not be readable. */
-function speaksOfUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boolean {
+function appliesToUse(ruleTool: string, { use }: PathFact, ruleUse: RuleUse): boolean {
   const { grantsUse, restrictsUse } = toolFacts.get(ruleTool) ?? {};
   const covered = ruleUse === "grant" ? grantsUse : restrictsUse;
   if (covered === "read") return use === "read" || ruleUse === "restrict";
@@ -112,17 +114,17 @@ function coversCopy({ tree, path, isMain }: PathCopy, covered: (form: string) =>
 }
 
 /** `Edit` covers every editing tool and `Read` every reading one. A name as written always covers the tool of that name. */
-function speaksOfTool({ rule }: PolicyRule, request: KnownCall, use: RuleUse): boolean {
+function appliesToTool({ rule }: PolicyRule, request: KnownCall, use: RuleUse): boolean {
   const { canonicalTool, specifier } = rule;
   if (specifier.type === "toolGlob") return use === "restrict" && restrictsTools(rule.tool, request.tool);
   if (specifier.type === "mcp" || namesTool(rule, request.tool, use)) return true;
   const declared = toolFacts.get(canonicalTool);
   if (declared === undefined) return isMcpTool(canonicalTool) && namesMcpTool(canonicalTool, request, use);
-  const { speaksFor, restrictsUse } = declared;
-  if (speaksFor === "edit") return request.effect === "edit";
+  const { coversEffect, restrictsUse } = declared;
+  if (coversEffect === "edit") return request.effect === "edit";
   if (restrictsUse === "write")
     return use === "restrict" && request.effect === "edit" && specifier.type === "path";
-  if (speaksFor !== "read" || request.facts.paths.length === 0) return false;
+  if (coversEffect !== "read" || request.facts.paths.length === 0) return false;
   return request.effect === "read" || (use === "restrict" && request.effect === "edit");
 }
 
@@ -194,21 +196,21 @@ function matchesMcp(
   if (mcp === undefined && !request.isMcp) return false;
   const readings = mcp === undefined ? readMcpName(request.tool) : [mcp];
   if (use === "grant" && (readings.length !== 1 || mcp?.isChanged === true)) return false;
-  return readings.some((identity) => speaksOfMcp(specifier, identity, use));
+  return readings.some((identity) => matchesMcpName(specifier, identity, use));
 }
 
 /** A rule with parentheses names one tool of one server; the name a model sees may be spelled or shortened. */
 function namesMcpTool(ruleTool: string, request: KnownCall, use: RuleUse): boolean {
   const { mcp } = request.facts;
   const [named] = readMcpName(ruleTool);
-  return mcp !== undefined && named !== undefined && speaksOfMcp(named, mcp, use);
+  return mcp !== undefined && named !== undefined && matchesMcpName(named, mcp, use);
 }
 
 /**
  * Rules may name servers and tools as they are configured, or as the names of tools spell them. One that restricts does so
  * in whatever letter case; one that grants means exactly what it says.
  */
-export function speaksOfMcp(
+export function matchesMcpName(
   { server, tool }: Pick<Extract<RuleSpecifier, { type: "mcp" }>, "server" | "tool">,
   identity: { readonly server: string; readonly tool: string },
   use: RuleUse,
@@ -226,9 +228,11 @@ function matchesShell(
   const { analysis } = shell;
   if (use === "grant") {
     if (analysis.opaque !== undefined || analysis.units.length === 0) return false;
-    return saysWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit));
+    return (
+      matchesWholeCall(specifier, analysis) || analysis.units.every((unit) => grantsUnit(specifier, unit))
+    );
   }
-  if (restrictsLine(specifier, analysis.exactText) || saysWholeCall(specifier, analysis)) return true;
+  if (restrictsLine(specifier, analysis.exactText) || matchesWholeCall(specifier, analysis)) return true;
   const { texts, started } = comparedOf(shell);
   return restrictsUnit(specifier, texts, started, policy.workingDirectories[0]);
 }

@@ -226,3 +226,20 @@ function countToEnd(rule: string, open: number, skipQuoted: boolean): number | u
 function unreadable(reason: string, advice: string): RuleParts {
   return { type: "invalid", reason, advice };
 }
+
+/** What a person should know of a rule that is valid and yet hardly means what was written. */
+interface RuleWarning {
+  readonly message: string;
+  readonly advice: string;
+}
+
+/** `:*` means "with any arguments" only at the end; elsewhere it is a colon, which no command has there. */
+export function warnOfRule(rule: PermissionRule): RuleWarning | undefined {
+  const { specifier } = rule;
+  if (specifier.type !== "command" || !specifier.text.includes(":*")) return undefined;
+  const meant = specifier.text.replaceAll(/\s*:\*/g, " *");
+  return {
+    message: `${quote(formatRule(rule))} matches no command: \`:*\` represents any arguments only at the end of a rule.`,
+    advice: `Write ${quote(`${rule.tool}(${meant})`)}.`,
+  };
+}

@@ -62,8 +62,7 @@ describe("what is shown on stderr", () => {
         call: call("Grep", { pattern: "foo" }),
         effect: "read",
       } as const;
-      const show = (event: RunEvent): void =>
-        view.showChild?.({ type: event.type, agentId: state.id, event, state });
+      const show = (event: RunEvent): void => view.showChild?.(event, state);
       show(started);
       show({ type: "turn-started", turn: 2 });
       show({ type: "run-ended", ending });

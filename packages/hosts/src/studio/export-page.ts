@@ -11,7 +11,7 @@ export interface PageFiles {
 
 /** Beside the built command, or in `dist/` seen from the source. */
 export function loadPage(): PageFiles {
-  for (const folder of ["../studio/", "../../../dist/studio/"]) {
+  for (const folder of ["../studio/", "../../../../dist/studio/"]) {
     try {
       const read = (name: string): string =>
         readFileSync(new URL(`${folder}${name}`, import.meta.url), "utf8");

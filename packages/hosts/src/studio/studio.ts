@@ -4,12 +4,11 @@ import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import type { CliHost } from "../shared/cli-host.ts";
-import type { CommandContext } from "../shared/command-context.ts";
+import type { CommandContext, StoreContext } from "../shared/command-context.ts";
 import { returnMemory } from "../shared/create-memory-return.ts";
 import { exitCodeOf } from "../shared/end-signal.ts";
 import { pathsOf } from "../shared/find-named-task.ts";
 import { misuse, refuseAgents } from "../shared/misuse.ts";
-import type { StoreContext } from "../shared/with-store.ts";
 import { type StudioOptions, startStudio } from "./start-studio.ts";
 
 export interface StudioCommandOptions {
@@ -112,9 +111,9 @@ function userName({ environment }: CliHost): string {
   }
 }
 
-/** The command that runs now: from the built program it is two folders up, from the source three. */
+/** The command that runs now: from the built program it is two folders up, from the source four. */
 function ownProgram(): { readonly file: string; readonly arguments: readonly string[] } {
   const isBuilt = /[\\/]dist[\\/]cli[\\/]/.test(fileURLToPath(import.meta.url));
-  const path = isBuilt ? "../../bin/retinue.js" : "../../../bin/retinue.js";
+  const path = isBuilt ? "../../bin/retinue.js" : "../../../../bin/retinue.js";
   return { file: process.execPath, arguments: [fileURLToPath(new URL(path, import.meta.url))] };
 }

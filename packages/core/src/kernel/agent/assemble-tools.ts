@@ -280,8 +280,8 @@ type MayRead = NonNullable<ToolContext["mayRead"]>;
  */
 function createMayRead(plan: Pick<RunPlan, "tools" | "policy" | "directory">): MayRead | undefined {
   const { policy } = plan;
-  const deny = [...policy.deny, ...scopedDenials(plan)].filter(speaksOfReading);
-  const ask = policy.ask.filter(speaksOfReading);
+  const deny = [...policy.deny, ...scopedDenials(plan)].filter(restrictsReading);
+  const ask = policy.ask.filter(restrictsReading);
   if (deny.length + ask.length === 0) return undefined;
   // Only what rules forbid is left out: the search itself was allowed, and its tools need not include Read.
   const { toolScopes: _scopes, outerModes: _modes, ...rest } = policy;
@@ -302,7 +302,7 @@ const readingTools: ReadonlySet<string> = new Set(
     .map(({ name }) => name),
 );
 
-function speaksOfReading({ rule: { canonicalTool, specifier } }: PolicyRule): boolean {
+function restrictsReading({ rule: { canonicalTool, specifier } }: PolicyRule): boolean {
   return specifier.type === "toolGlob" || readingTools.has(canonicalTool);
 }
 

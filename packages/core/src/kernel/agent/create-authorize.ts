@@ -1,15 +1,8 @@
 import { abortable } from "@retinue/base/foundation/abortable.ts";
 import { isRecord, quote } from "@retinue/base/foundation/json-record.ts";
 import type { AskingAgent } from "@retinue/gate/approver.ts";
-import {
-  type DecideOptions,
-  type Decision,
-  decide,
-  type PermissionPolicy,
-  type PermissionRequest,
-} from "@retinue/gate/decide.ts";
-import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
-import type { AgentFiles } from "@retinue/gate/grants/accepted-files.ts";
+import type { DecideOptions, Decision, PermissionPolicy, PermissionRequest } from "@retinue/gate/decide.ts";
+import { decideCall } from "@retinue/gate/gate.ts";
 import { isInside, type PolicyRule } from "@retinue/gate/permission-policy.ts";
 import { parseRule } from "@retinue/gate/rules/parse-rule.ts";
 import { inOrder } from "@retinue/gate/rules/session-approvals.ts";
@@ -18,6 +11,7 @@ import { type CallSeal, findUnsealed, sealCall } from "@retinue/gate/seal-call.t
 import type { Authorization, AuthorizeOptions, CallRequest } from "../../loop/loop-ports.ts";
 import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Tool } from "../../tools/tool.ts";
+import type { AgentFiles } from "./accepted-files.ts";
 import type { TurnRights } from "./agent-skills.ts";
 import type { AskPerson } from "./ask-person.ts";
 
@@ -162,14 +156,14 @@ async function judgeCall(
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
   const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
-  const request = await gatherCallFacts(call, {
-    policy,
+  const decided = await decideCall(call, policy, {
     directory: directory(),
     searchPath: dependencies.searchPath?.(),
+    attended,
+    parks: askPerson?.parks === true,
+    ...(hooks === undefined ? {} : { hooks }),
   });
-  const parks = askPerson?.parks === true;
-  const decision = decide(request, policy, { attended, parks, ...(hooks === undefined ? {} : { hooks }) });
-  return { ...decision, request, policy, hooks };
+  return { ...decided, policy, hooks };
 }
 
 interface Asking {

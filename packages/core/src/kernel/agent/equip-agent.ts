@@ -1,4 +1,3 @@
-import type { AcceptedFiles } from "@retinue/gate/grants/accepted-files.ts";
 import { estimateTextTokens } from "../../conversation/estimate-request-tokens.ts";
 import type { RecordRequest } from "../../journal/create-request-recorder.ts";
 import type { SessionFiles } from "../../journal/session-files.ts";
@@ -25,6 +24,7 @@ import {
   resourceToolsOf,
   type SessionServers,
 } from "../servers/session-servers.ts";
+import type { AcceptedFiles } from "./accepted-files.ts";
 import { type AgentSkills, createAgentSkills, skillsCapability } from "./agent-skills.ts";
 import type { AssembledTools, createToolContexts } from "./assemble-tools.ts";
 import { type ForkSkill, registeredHooks } from "./fork-skill.ts";

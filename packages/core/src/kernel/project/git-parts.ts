@@ -1,5 +1,5 @@
 import { askRepository } from "@retinue/gate/git/ask-repository.ts";
-import { type GitSetting, isPlainSetting, partsOf } from "@retinue/gate/git/plain-settings.ts";
+import { type GitSetting, isPlainSetting, partsOf } from "@retinue/gate/git/git-settings.ts";
 import type { WaitingPart } from "./waiting-parts.ts";
 
 interface GitQuestion {

@@ -7,13 +7,12 @@ import { buildPolicy } from "@retinue/gate/build-policy.ts";
 import {
   type AllowedBy,
   type Decision,
-  decide,
   describeRule,
   type PermissionPolicy,
   type PermissionRequest,
   type PolicyRule,
 } from "@retinue/gate/decide.ts";
-import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import { decideCall } from "@retinue/gate/gate.ts";
 import { readCallText } from "@retinue/gate/rules/explain-decision.ts";
 import type { RuleList } from "@retinue/gate/rules/parse-rule.ts";
 import { decideMode } from "../../planning/plan-session.ts";
@@ -189,15 +188,13 @@ async function testCall(
   directory: string,
 ): Promise<TestedPart & Pick<PermissionTest, "request" | "parts">> {
   const effect = effectOf(tool);
-  const judge = async (given: ReadCall["input"]) => {
-    const request = await gatherCallFacts({ tool, effect, input: given }, { policy, directory });
-    return { request, decision: decide(request, policy) };
-  };
-  const { request, decision } = await judge(input);
+  const judge = (given: ReadCall["input"]) =>
+    decideCall({ tool, effect, input: given }, policy, { directory });
+  const { request, ...decision } = await judge(input);
   const units = request.facts?.shell?.analysis.units ?? [];
   const parts = units.map(async ({ written }) => ({
     text: written,
-    ...decisionParts((await judge({ command: written })).decision),
+    ...decisionParts(await judge({ command: written })),
   }));
   return { ...decisionParts(decision), request, parts: await Promise.all(parts) };
 }

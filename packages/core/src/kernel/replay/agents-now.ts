@@ -1,8 +1,8 @@
 import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { isRetinueError, RetinueError } from "@retinue/base/foundation/retinue-error.ts";
-import { decide, type PermissionPolicy } from "@retinue/gate/decide.ts";
-import { gatherCallFacts } from "@retinue/gate/gather-call-facts.ts";
+import type { PermissionPolicy } from "@retinue/gate/decide.ts";
+import { decideCall } from "@retinue/gate/gate.ts";
 import { parsePermissionMode } from "@retinue/gate/permission-policy.ts";
 import type { ToolUseBlock } from "../../conversation/message.ts";
 import type { Price } from "../../conversation/usage.ts";
@@ -254,8 +254,7 @@ async function judge(
   const read = checked?.success === true ? checked.data : input;
   const paths = tool.pathsOf?.(read, directory, policy.home) ?? [];
   const call = { tool: tool.name, effect: tool.effect, input: read, paths };
-  const request = await gatherCallFacts(call, { policy, directory });
-  return decide(request, policy, { attended: true });
+  return decideCall(call, policy, { directory, attended: true });
 }
 
 const maxInput = 120;

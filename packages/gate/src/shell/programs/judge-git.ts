@@ -1,10 +1,15 @@
 import type { Judgement, Place, TreeStep, UsedPath, Word } from "../model.ts";
 import { optionTable, quoteWord, type ScannedWords, scanOptions, valuesOf } from "../word.ts";
-import { gitChangingCommands } from "./git-changing-commands.ts";
-import { type GitCommand, revisionPath, shown } from "./git-command.ts";
-import { gitReadingCommands } from "./git-reading-commands.ts";
-import { gitTransport } from "./git-transport.ts";
-import { hardenedGit, withoutFilters } from "./hardened-git.ts";
+import {
+  type GitCommand,
+  gitChangingCommands,
+  gitReadingCommands,
+  gitTransport,
+  hardenedGit,
+  revisionPath,
+  shownPaths,
+  withoutFilters,
+} from "./git-commands.ts";
 import { environmentReason, judgement, optionPaths, optionRisk, used } from "./judgement.ts";
 import { namedPaths, treeSteps } from "./tree-steps.ts";
 
@@ -113,7 +118,7 @@ function pastPaths(scanned: ScannedWords, repository: string | undefined): reado
   const operands = [...scanned.operands, ...values].filter(
     ({ literal, text }) => literal && revisionPath.test(text),
   );
-  return shown({ ...scanned, operands }, repository).filter((word) => !operands.includes(word));
+  return shownPaths({ ...scanned, operands }, repository).filter((word) => !operands.includes(word));
 }
 
 /** Where the last operand is a folder, it receives the others by their names. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { gitReadingCommands } from "./git-reading-commands.ts";
+import { gitReadingCommands } from "./git-commands.ts";
 import { readingPrograms } from "./reading-programs.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../../../../docs/read-only-commands.md"), "utf8");

@@ -166,7 +166,7 @@ function isOwnFile(): boolean {
   // Bundles in the form of CommonJS have no such address.
   const here: string | undefined = import.meta.url;
   if (here === undefined) return false;
-  return ["../../bin/retinue.js", "../../../../bin/retinue.js"].some((path) =>
+  return ["../../bin/retinue.js", "../../../../../../bin/retinue.js"].some((path) =>
     existsSync(new URL(path, here)),
   );
 }

@@ -1,3 +1,6 @@
+import { posix } from "node:path";
+import { gitChangingCommands, gitReadingCommands } from "../shell/programs/git-commands.ts";
+
 /** One setting as git reports it. */
 export interface GitSetting {
   readonly scope: string;
@@ -11,7 +14,7 @@ export interface GitSetting {
 
 const words = (text: string): ReadonlySet<string> => new Set(text.trim().split(/\s+/));
 
-/** Sections of which every name is plain data, or is switched off for certain by the options in `hardened-git.ts`. */
+/** Sections of which every name is plain data, or is switched off for certain by the options of `hardenedGit`. */
 const plainSections = words(
   `branch user author committer color advice gui gitg lfs http push maintenance feature index pack repack receive transfer
   column rerere pager i18n versionsort notes ssh gpg github gitlab hub vscode-merge-base gitflow gitbutler svn-remote`,
@@ -94,4 +97,96 @@ export function isPlainSetting({ key, value = "" }: GitSetting, commands: Readon
   if (section === "alias") return !commands.has(name);
   if (plainSections.has(section) || plainNames.get(section)?.has(name) === true) return true;
   return plainValues.get(`${section}.${name}`)?.test(value) === true;
+}
+
+/** All settings that hold in a repository, and what follows from them. */
+export interface RepositorySettings {
+  /** Every setting that holds here, of the person and the system too. */
+  readonly settings: readonly GitSetting[];
+  /** Of them, those that the folder brings, wherever they are written: in the repository, or in a file of the folder. */
+  readonly own: readonly GitSetting[];
+  /** Names of the filters that any of them has, and of those that the repository brings. */
+  readonly filters: readonly string[];
+  readonly ownFilters: readonly string[];
+  /** It fetches what is missing when it is needed, in a way that is the person's own. */
+  readonly fetchesPlainly?: true;
+  /** The first setting of the repository's own that is not known to be plain, if there is one. */
+  readonly steering?: string;
+}
+
+interface SettingsPlace {
+  /** Relative paths of files start here. */
+  readonly base: string;
+  /** What is written in files below these, the folder brings. */
+  readonly folders: readonly string[];
+  /** The working tree is where `.git` is. */
+  readonly isPlaced: boolean;
+  /** The path with links followed. */
+  readonly realPath: (path: string) => string;
+}
+
+/** Reads what `git config --list -z --show-origin --show-scope` prints; undefined where that is not understood. */
+export function readRepositorySettings(
+  listed: string,
+  { base, folders, isPlaced, realPath }: SettingsPlace,
+): RepositorySettings | undefined {
+  const settings = readSettings(listed, base);
+  if (settings === undefined) return undefined;
+  const isBelow = (path: string): boolean =>
+    folders.some(
+      (folder) => path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`),
+    );
+  const own = settings.filter(({ scope, file }) => {
+    if (scope === "command") return false;
+    if (scope !== "system" && scope !== "global") return true;
+    return file === undefined || isBelow(file) || isBelow(realPath(file));
+  });
+  const filters = filtersIn(settings);
+  // A filter whose name cannot be written as an option cannot be switched off.
+  const oddFilter = filters.find((name) => !/^[\w.+-]+$/.test(name));
+  // A submodule's data says where its files are; that is plain where it says what the files say too.
+  const steering =
+    own.find(
+      (setting) =>
+        !isPlainSetting(setting, builtinCommands) && !(setting.key === "core.worktree" && isPlaced),
+    )?.key ?? (oddFilter === undefined ? undefined : `filter.${oddFilter}`);
+  const fetchesPlainly =
+    steering === undefined &&
+    own.some(({ key }) => partsOf(key).name === "promisor" || key === "extensions.partialclone") &&
+    !own.some(({ key }) => /^(?:core\.(?:sshcommand|askpass)|credential\.|http\.|url\.)/.test(key));
+  return {
+    settings,
+    own,
+    filters,
+    ownFilters: filtersIn(own),
+    ...(steering === undefined ? {} : { steering }),
+    ...(fetchesPlainly ? { fetchesPlainly } : {}),
+  };
+}
+
+/** Commands that git has built in, as far as they are known here. */
+const builtinCommands: ReadonlySet<string> = new Set(
+  [...gitReadingCommands, ...gitChangingCommands].map(([name]) => name),
+);
+
+function filtersIn(settings: readonly GitSetting[]): readonly string[] {
+  const names = settings.map(({ key }) => partsOf(key)).filter(({ section }) => section === "filter");
+  return [...new Set(names.map(({ subsection }) => subsection))];
+}
+
+/** `scope NUL origin NUL key LF value NUL`, again and again. */
+function readSettings(text: string, base: string): readonly GitSetting[] | undefined {
+  const fields = text.split("\0");
+  if (fields.pop() !== "" || fields.length % 3 !== 0) return undefined;
+  return Array.from({ length: fields.length / 3 }, (_, at): GitSetting => {
+    const [scope = "", origin = "", entry = ""] = fields.slice(3 * at, 3 * at + 3);
+    const end = entry.indexOf("\n");
+    const path = origin.startsWith("file:") ? origin.slice("file:".length) : undefined;
+    return {
+      scope,
+      ...(path === undefined ? {} : { file: posix.resolve(base, path) }),
+      key: end === -1 ? entry : entry.slice(0, end),
+      ...(end === -1 ? {} : { value: entry.slice(end + 1) }),
+    };
+  });
 }

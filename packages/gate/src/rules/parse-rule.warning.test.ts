@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { parseRule } from "./parse-rule.ts";
-import { warnOfRule } from "./rule-warning.ts";
+import { parseRule, warnOfRule } from "./parse-rule.ts";
 
 test.each([
   ["Bash(git:* push)", "Bash(git * push)"],
