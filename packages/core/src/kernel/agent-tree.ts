@@ -10,7 +10,7 @@ import {
   type TreeTotals,
 } from "../conversation/agent-event.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
 import type { AgentId, Op, OpOutcome, QueuedPrompt } from "../protocol/op.ts";

@@ -10,8 +10,8 @@ import type { HookFunction } from "../../hooks/run-handler.ts";
 import type { ProgramServer } from "../../mcp/mcp-connections.ts";
 import type { LanguageModel } from "../../models/language-model.ts";
 import type { Model } from "../../models/model.ts";
+import type { AgentPlan } from "../../planning/agent-plan.ts";
 import type { SessionLimitOptions } from "../../planning/limit-plan.ts";
-import type { RunPlan } from "../../planning/plan-tools.ts";
 import type { Executor } from "../../tasks/task-manager.ts";
 import type { Tool, ToolHost } from "../../tools/tool.ts";
 import type { CanUseTool } from "../agent/create-authorize.ts";
@@ -93,7 +93,7 @@ export interface RuntimeOptions extends SessionDefaults {
   readonly cwd?: string | undefined;
   readonly home?: string | undefined;
   /** Environment variables; those of the process when absent. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   readonly platform?: NodeJS.Platform | undefined;
   /** Agents of this program, which take precedence over those in files of the project. */
   readonly agents?: AgentsInput | undefined;
@@ -111,7 +111,7 @@ export interface RuntimeOptions extends SessionDefaults {
   /** Carries children out elsewhere, or gives them to the executor of this process, which it gets. */
   readonly wrapExecutor?: ((local: Executor) => Executor) | undefined;
   /** Takes the plan of every main agent before it is opened, and gives the one to carry out: one that was decided elsewhere. */
-  readonly wrapPlan?: ((decided: RunPlan) => RunPlan) | undefined;
+  readonly wrapPlan?: ((decided: AgentPlan) => AgentPlan) | undefined;
   /** The key under which a call is known outside this process; absent: made of the ids of session, agent and call. */
   readonly idempotencyKey?: ((callId: string) => string | undefined) | undefined;
   /** A settings file, JSON text, or an object as in a settings file. */
@@ -232,7 +232,7 @@ export interface SessionOptions<Output = unknown> {
   /** The folder of this session; that of the runtime when absent. */
   readonly cwd?: string | undefined;
   /** Variables of this session, over those of the runtime; undefined removes one. */
-  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Whether the repository of `cwd` is trusted; absent: as the runtime says of its own folder, else as people have accepted. */
   readonly trusted?: boolean | undefined;
   /** Decides for this session what rules leave open, in place of the runtime's. */
@@ -312,29 +312,29 @@ type Reshaped =
 /** The options of a runtime after they were checked and brought into one shape. */
 export interface RuntimeSetup extends Omit<RuntimeOptions, Reshaped> {
   readonly environment?: Readonly<Record<string, string | undefined>>;
-  readonly agents?: readonly (AgentDefinition | AgentInput)[];
+  readonly agents?: readonly (AgentDefinition | AgentInput)[] | undefined;
   /** Tools of the program, beside the built-in ones. */
-  readonly extraTools?: readonly Tool[];
+  readonly extraTools?: readonly Tool[] | undefined;
   /** Serves every session in place of what settings and the environment say. */
-  readonly model?: Model;
+  readonly model?: Model | undefined;
   /** Wraps the model of every agent, for limits that reach beyond this process. */
-  readonly wrapModel?: (model: Model) => Model;
+  readonly wrapModel?: ((model: Model) => Model) | undefined;
   /** Carries children out elsewhere. */
-  readonly wrapExecutor?: (local: Executor) => Executor;
+  readonly wrapExecutor?: ((local: Executor) => Executor) | undefined;
   /** The key under which a call is known outside this process. */
-  readonly idempotencyKey?: (callId: string) => string | undefined;
-  readonly settings?: string;
+  readonly idempotencyKey?: ((callId: string) => string | undefined) | undefined;
+  readonly settings?: string | undefined;
   /** The program wrote its settings itself, so what is wrong with them is a mistake of the call. */
-  readonly ownSettings?: boolean;
+  readonly ownSettings?: boolean | undefined;
   /** Of the settings files of the person and the project, only what restricts counts. */
-  readonly restrictionsOnly?: boolean;
+  readonly restrictionsOnly?: boolean | undefined;
   readonly mcpServers?: Readonly<Record<string, unknown>>;
-  readonly hooks?: readonly HookFunction[];
-  readonly notice?: (text: string) => void;
+  readonly hooks?: readonly HookFunction[] | undefined;
+  readonly notice?: ((text: string) => void) | undefined;
   /** What members of a team in processes of their own are started with. */
-  readonly portable?: () => PortableOptions;
+  readonly portable?: (() => PortableOptions) | undefined;
   /** What the host of a session changes while it runs. */
-  readonly live?: LiveControls;
+  readonly live?: LiveControls | undefined;
 }
 
 /** The options of a session after they were checked and brought into one shape. */
@@ -344,7 +344,7 @@ export interface SessionSetup<Output = unknown>
     "model" | "tools" | "cwd" | "env" | "trusted" | "canUseTool" | "approver" | "hooks"
   > {
   /** An alias, an id, or `provider/model`. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** Which built-in tools exist; absent means all. */
-  readonly tools?: readonly string[];
+  readonly tools?: readonly string[] | undefined;
 }
