@@ -121,7 +121,7 @@ async function startOrSend(
       workers,
     }),
     ...(agents === undefined ? {} : { agents: agents as JsonValue }),
-    ...(queue === undefined ? {} : { queue }),
+    queue,
   });
   return 0;
 }
@@ -137,8 +137,8 @@ async function planHere({
   await using runtime = createRuntime({
     cwd: directory,
     env: environment,
-    ...(home === undefined ? {} : { home }),
-    ...(agents === undefined ? {} : { agents: readPlanAgents(agents as JsonValue) }),
+    home,
+    agents: agents === undefined ? undefined : readPlanAgents(agents as JsonValue),
   });
   await using session = await runtime.open({ ...toTravellingOptions(options), planOnly: true });
   return planMain(session);

@@ -64,14 +64,14 @@ export async function startSession(store: Store, request: SessionRequest): Promi
   checkArgument("The second argument of startSession()", sessionShape, request);
   const { prompt, workspace, options: given = {}, planned, agents, queue, needs = [] } = request;
   const sessionId = given.sessionId ?? randomUUID();
-  const options = { ...(planned?.model === undefined ? {} : { model: planned.model }), ...given };
+  const options = { model: planned?.model, ...given };
   const plan: SessionPlan = {
     type: "session",
     sessionId,
     prompt,
     options: toTravellingOptions(options),
-    ...(planned === undefined ? {} : { plan: planned.plan }),
-    ...(agents === undefined ? {} : { agents }),
+    plan: planned?.plan,
+    agents,
     ...(request.remoteChildren === true ? { remoteChildren: true } : {}),
     ...(request.partialMessages === true ? { partialMessages: true } : {}),
     ...(request.approvals === "refuse" ? { approvals: "refuse" } : {}),

@@ -56,8 +56,8 @@ export interface Approver {
 export function withEarlierNames(approver: Approver): Approver {
   return {
     approve: (request, options) => approver.approve({ ...request, path: request.agentPath }, options),
-    ...(approver.isConcurrent === undefined ? {} : { isConcurrent: approver.isConcurrent }),
-    ...(approver.notice === undefined ? {} : { notice: (message) => approver.notice?.(message) }),
+    isConcurrent: approver.isConcurrent,
+    notice: approver.notice === undefined ? undefined : (message) => approver.notice?.(message),
   };
 }
 

@@ -50,7 +50,7 @@ export function createFakeMcpServer(
         protocolVersion: params.protocolVersion,
         capabilities: { tools: {} },
         serverInfo: { name: "fake", version: "1.0.0" },
-        ...(instructions === undefined ? {} : { instructions }),
+        instructions,
       };
     }
     if (method === "tools/list") {

@@ -135,7 +135,7 @@ function readSessionPlan(value: Readonly<Record<string, unknown>>, sessionId: st
     // The values are checked where a session is opened, as those of every program are.
     options: options as TravellingOptions,
     ...(agents === undefined ? {} : { agents: agents as JsonValue }),
-    ...(plan === undefined ? {} : { plan: planOf(readAgentPlan(plan, "main")) }),
+    plan: plan === undefined ? undefined : planOf(readAgentPlan(plan, "main")),
     ...(value["remoteChildren"] === true ? { remoteChildren: true } : {}),
     ...(value["partialMessages"] === true ? { partialMessages: true } : {}),
     // Another word may be of a later version, and one that no one knows must not allow anything.

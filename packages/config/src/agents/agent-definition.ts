@@ -154,7 +154,7 @@ export function createRegistry(input: RegistryInput): AgentRegistry {
   for (const [id, [definition, ...shadowed]] of groups) {
     if (definition === undefined) continue;
     const denial = denials.find(({ pattern }) => denies(pattern, id, definition));
-    agents.set(id, { id, definition, shadowed, ...(denial === undefined ? {} : { deniedBy: denial.rule }) });
+    agents.set(id, { id, definition, shadowed, deniedBy: denial?.rule });
   }
   const sorted = [...agents.values()].sort(byRankAndName);
   return {
@@ -204,7 +204,7 @@ function lookUp(
   if (agent === undefined) {
     const available = sorted.filter((candidate) => candidate.deniedBy === undefined).map(({ id }) => id);
     const nearest = nearestName(name, available);
-    return { type: "unknown", available, ...(nearest === undefined ? {} : { nearest }) };
+    return { type: "unknown", available, nearest };
   }
   return agent.deniedBy === undefined
     ? { type: "found", agent }

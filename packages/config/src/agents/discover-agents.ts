@@ -136,9 +136,7 @@ async function findAgents(
   const { plugins, diagnostics: pluginDiagnostics } = await discoverPlugins({
     configDirectory: paths.configDirectory,
     projectDirectory: paths.projectRoot,
-    ...(options.pluginDirectories === undefined
-      ? {}
-      : { pluginDirectories: options.pluginDirectories.map((path) => resolve(options.cwd, path)) }),
+    pluginDirectories: options.pluginDirectories?.map((path) => resolve(options.cwd, path)),
     enabledPlugins: settings.settings.plain.enabledPlugins ?? {},
     footprint,
   });
@@ -195,8 +193,8 @@ async function findPaths(options: DiscoverOptions, footprint: Footprint): Promis
     cwd,
     environment,
     platform,
-    ...(repositoryRoot === undefined ? {} : { repositoryRoot }),
-    ...(managedDirectory === undefined ? {} : { managedDirectory }),
+    repositoryRoot,
+    managedDirectory,
   });
 }
 
@@ -210,8 +208,8 @@ function readSettings(options: DiscoverOptions, paths: Paths, footprint: Footpri
     paths,
     footprint,
     trusted: options.trusted ?? false,
-    ...(options.settingSources === undefined ? {} : { sources: options.settingSources }),
-    ...(options.settings === undefined ? {} : { flagSettings: options.settings }),
+    sources: options.settingSources,
+    flagSettings: options.settings,
   });
 }
 
@@ -272,14 +270,14 @@ function builtins(
   const entrypoint = environment["CLAUDE_CODE_ENTRYPOINT"];
   const isOn = (name: string): boolean => environment[name] === "1" || environment[name] === "true";
   return builtinAgents({
-    ...(entrypoint === undefined ? {} : { entrypoint }),
+    entrypoint,
     disableBuiltins: isOn("CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS"),
     disableExplorePlan: isOn("CLAUDE_CODE_DISABLE_EXPLORE_PLAN_AGENTS"),
     guide: {
       agents: definitions,
       skills: [],
       mcpServers: [],
-      ...(guide === undefined ? {} : { findMore: () => guide(found) }),
+      findMore: guide === undefined ? undefined : () => guide(found),
     },
   });
 }

@@ -220,7 +220,7 @@ function parseFile(file: string, place: AgentPlace, size: number): ParsedAgent {
   if (size > largestDefinition) return refuseLargeFile(file);
   try {
     const text = readFileSync(file, "utf8");
-    return parseAgentDefinition(text, { file, scope, ...(plugin === undefined ? {} : { plugin }) });
+    return parseAgentDefinition(text, { file, scope, plugin });
   } catch (error) {
     return { diagnostics: [unreadable(file, error)] };
   }

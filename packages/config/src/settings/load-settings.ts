@@ -212,7 +212,7 @@ function unreadable(file: string | undefined, reason: string): Diagnostic {
     message: `The settings ${file === undefined ? "given on the command line" : quote(file, 300)} cannot be read: ${reason}.`,
     advice:
       "Fix or remove it; until then unattended runs are blocked because its restrictions can't be read.",
-    ...(file === undefined ? {} : { file }),
+    file,
   };
 }
 
@@ -222,7 +222,7 @@ function emptyFile(file: string | undefined): Diagnostic {
     code: "settings-empty",
     message: "This settings file is empty.",
     advice: "Write {} or remove the file.",
-    ...(file === undefined ? {} : { file }),
+    file,
   };
 }
 

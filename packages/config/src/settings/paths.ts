@@ -93,7 +93,7 @@ export function createPaths(input: PathsInput): Paths {
     home: input.home,
     cwd: input.cwd,
     projectRoot,
-    ...(input.repositoryRoot === undefined ? {} : { repositoryRoot: input.repositoryRoot }),
+    repositoryRoot: input.repositoryRoot,
     configDirectory,
     stateFile: path.join(configured ?? input.home, ".claude.json"),
     settings: settingsPaths({ path, configDirectory, managedDirectory, projectRoot, cwd: input.cwd }),

@@ -201,7 +201,7 @@ async function storeTrust(
       updating,
     );
     if (update.type !== "refused") return { type: "stored", folder };
-    return { type: "refused", folder, why: update.why, ...(diagnostic === undefined ? {} : { diagnostic }) };
+    return { type: "refused", folder, why: update.why, diagnostic };
   } catch (error) {
     return {
       type: "refused",

@@ -151,8 +151,8 @@ async function reportLate(hook: SelectedHook, started: StartedCommand, context: 
   context.options.onLate?.({
     name,
     wakes,
-    ...(text === undefined ? {} : { context: text }),
-    ...(systemMessage === undefined ? {} : { systemMessage }),
+    context: text,
+    systemMessage,
   });
 }
 

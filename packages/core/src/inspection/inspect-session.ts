@@ -68,7 +68,7 @@ export function inspectSession(parts: SessionParts, only?: string): Inspection {
       isLive: parts.agents.some(({ folded }) => folded.isLive),
     },
     takenAt: parts.now,
-    ...(only === undefined ? {} : { only }),
+    only,
     agents,
     totals: agents.map(({ totals }) => totals).reduce(addTotals, noTotals),
     byModel: shareByModel(agents),
@@ -222,7 +222,7 @@ function placeAgents(parts: readonly AgentParts[]): readonly PlacedAgent[] {
       while ((placed[end]?.path.length ?? 0) > path.length) end += 1;
       return placed.slice(at, end).map((other) => other.part.folded.totals);
     };
-    placed.push({ part, path, family, ...(parentId === undefined ? {} : { parentId }) });
+    placed.push({ part, path, family, parentId });
   };
   place(main, [main.id]);
   const waiting = (children.get(main.id) ?? []).map((part) => ({ part, above: [main.id] })).reverse();

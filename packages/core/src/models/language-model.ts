@@ -115,7 +115,7 @@ async function* streamAnswer(
     const providerOptions = optionsWith(shape, effort);
     const call: JsonRecord = {
       prompt: toPrompt(request, shape),
-      ...(maxTokens === undefined ? {} : { maxOutputTokens: maxTokens }),
+      maxOutputTokens: maxTokens,
       ...(tools.length === 0
         ? {}
         : {

@@ -105,16 +105,16 @@ async function createAnthropic({ id }: ChosenModel, options: ModelFactoryOptions
   const authToken = textOf(environment["ANTHROPIC_AUTH_TOKEN"]);
   const baseUrl = textOf(environment["ANTHROPIC_BASE_URL"]);
   const access: AnthropicAccess = {
-    ...(apiKeyHelper === undefined ? {} : { apiKeyHelper }),
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(authToken === undefined ? {} : { authToken }),
-    ...(baseUrl === undefined ? {} : { baseUrl }),
+    apiKeyHelper,
+    apiKey,
+    authToken,
+    baseUrl,
     headers: readHeaders(environment["ANTHROPIC_CUSTOM_HEADERS"]),
   };
   return createAnthropicModel({
     id,
     known: lookUpModel(id, overrides.facts),
-    ...(wireId === undefined ? {} : { wireId }),
+    wireId,
     ...access,
     fetch,
     timeouts: { ...defaultTimeouts, ...defined(options.timeouts ?? {}) },
@@ -141,7 +141,7 @@ function patient(
   const { coolDowns, gates, clock, random, environment } = options;
   return withRetry(model, {
     coolDown: coolDowns.of(model.facts.provider, model.facts.id),
-    ...(gates === undefined ? {} : { gate: gates.of(model.facts.provider) }),
+    gate: gates?.of(model.facts.provider),
     clock,
     random,
     maxAttempts: readMaxAttempts(environment["CLAUDE_CODE_MAX_RETRIES"]),
@@ -252,8 +252,8 @@ function waitTooLong(failure: ModelError, maxWaitMs: number): ModelError {
   return new ModelError(code, `${message} ${asked}`, {
     retryAfterMs,
     cause,
-    ...(status === undefined ? {} : { status }),
-    ...(requestId === undefined ? {} : { requestId }),
+    status,
+    requestId,
     advice: `Try again in ${inWords(retryAfterMs)}, or choose another model.`,
   });
 }

@@ -57,8 +57,8 @@ export function planLimits(
   ]);
   // What a setting says of agents is about children, but a tool that hangs and a loop are the same for everybody.
   const perCall = ({ toolSeconds, repeatedCalls }: AgentLimits): AgentLimits => ({
-    ...(toolSeconds === undefined ? {} : { toolSeconds }),
-    ...(repeatedCalls === undefined ? {} : { repeatedCalls }),
+    toolSeconds,
+    repeatedCalls,
   });
   // The main agent is not watched for silence: its caller sees that.
   const { silenceSeconds: _silence, ...own } = definition?.limits ?? {};
@@ -163,9 +163,9 @@ export function treeLimitsOf(
   const seconds = Math.min(maxSeconds, (timeMs?.value ?? Number.POSITIVE_INFINITY) / 1000);
   return {
     ...(Number.isFinite(seconds) ? { seconds } : {}),
-    ...(tokens === undefined ? {} : { tokens: tokens.value }),
-    ...(cost === undefined ? {} : { usd: cost.value }),
-    ...(toolCalls === undefined ? {} : { toolCalls: toolCalls.value }),
+    tokens: tokens?.value,
+    usd: cost?.value,
+    toolCalls: toolCalls?.value,
   };
 }
 
@@ -217,8 +217,8 @@ export function readModelClocks(setting: Readonly<Record<string, unknown>> | und
   const firstTokenMs = millisecondsOf(model.firstTokenSeconds);
   const betweenTokensMs = millisecondsOf(model.betweenTokensSeconds);
   return {
-    ...(firstTokenMs === undefined ? {} : { firstTokenMs }),
-    ...(betweenTokensMs === undefined ? {} : { betweenTokensMs }),
+    firstTokenMs,
+    betweenTokensMs,
   };
 }
 

@@ -36,7 +36,7 @@ export function parseRule(text: string, options: RuleOptions = {}): RuleReading 
     tool: parts.tool,
     canonicalTool,
     text: parts.specifier,
-    ...(options.list === undefined ? {} : { list: options.list }),
+    list: options.list,
   });
   if (specifier.type === "invalid") return specifier;
   return { type: "rule", rule: { tool: parts.tool, canonicalTool, specifier: specifier.specifier } };

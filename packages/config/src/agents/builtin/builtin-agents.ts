@@ -125,7 +125,7 @@ export function createClaudeCodeGuide(facts: GuideFacts): AgentDefinition {
       'something is possible ("can I …", "how do I …", "why is my agent not found"), or what they already have. Does ' +
       "not change files; not for questions about the user's own code.",
     prompt: promptWith(facts),
-    ...(facts.findMore === undefined ? {} : { behaviour: { computePrompt: () => completePrompt(facts) } }),
+    behaviour: facts.findMore === undefined ? undefined : { computePrompt: () => completePrompt(facts) },
     tools: ["Glob", "Grep", "Read", "WebFetch", "WebSearch"],
     model: "haiku",
     permissionMode: "dontAsk",

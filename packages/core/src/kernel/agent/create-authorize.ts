@@ -113,8 +113,8 @@ export function createAuthorize(dependencies: AuthorizeDependencies): AuthorizeW
         type: "allowed",
         input,
         reason,
-        ...(allowedBy === undefined ? {} : { allowedBy }),
-        ...(run === undefined ? {} : { run }),
+        allowedBy,
+        run,
         ...approvedPaths(request, plan.policy),
         recheck: async () => {
           const now = await judge(tool, input);
@@ -155,13 +155,13 @@ async function judgeCall(
   const policy = acceptedFiles.length === 0 ? granted : { ...granted, acceptedFiles };
   const paths = tool.pathsOf?.(input, directory(), policy.home) ?? [];
   const mcp = tool.mcp ?? tool.mcpOf?.(input);
-  const call = { tool: name, effect, input, paths, ...(mcp === undefined ? {} : { mcp }) };
+  const call = { tool: name, effect, input, paths, mcp };
   const decided = await decideCall(call, policy, {
     directory: directory(),
     searchPath: dependencies.searchPath?.(),
     attended,
     parks: askPerson?.parks === true,
-    ...(hooks === undefined ? {} : { hooks }),
+    hooks,
   });
   return { ...decided, policy, hooks };
 }
@@ -268,7 +268,7 @@ async function askOnce(call: CallRequest, asking: SealedAsking): Promise<Authori
     callId: call.call.id,
     toolUseID: call.call.id,
     reason,
-    ...(tool.mcp === undefined ? {} : { server: { name: tool.mcp.serverName, source: tool.mcp.source } }),
+    server: tool.mcp === undefined ? undefined : { name: tool.mcp.serverName, source: tool.mcp.source },
     suggestedRules: () => suggestRules(request, policy, { anchor: plan.directory }),
     outsidePaths: () => outsidePaths(request, policy),
   };
@@ -318,7 +318,7 @@ async function askPersonOf(
     { callId: call.id, request, reason, directory, policy: judged.policy, asksEveryTime, seal },
     { signal },
   );
-  const by = { asked: true, ...(said.approval === undefined ? {} : { approval: said.approval }) };
+  const by = { asked: true, approval: said.approval };
   if (said.type !== "allowed") return { ...denied(tool, said.reason), ...by, stops: said.stops };
   const who = said.approval === undefined ? "the person who was asked" : said.approval.by;
   const grant = said.approval === undefined ? "" : ` (approval ${said.approval.id})`;

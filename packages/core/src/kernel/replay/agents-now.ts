@@ -157,12 +157,12 @@ function requestOf(plan: JsonRecord): SpawnRequest {
     prompt,
     background,
     origin: callId === undefined ? "program" : "model",
-    ...(agentType === undefined ? {} : { agentType }),
-    ...(callId === undefined ? {} : { callId }),
-    ...(name === undefined ? {} : { name }),
-    ...(isolation === undefined ? {} : { isolation }),
-    ...(maxTurns === undefined ? {} : { maxTurns }),
-    ...(effort === undefined ? {} : { effort }),
+    agentType,
+    callId,
+    name,
+    isolation,
+    maxTurns,
+    effort,
     ...(mode === undefined || !isCalls ? {} : { mode }),
   };
 }

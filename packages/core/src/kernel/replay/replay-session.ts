@@ -64,15 +64,15 @@ async function replay(
   { pool }: ReplayParts,
 ): Promise<SessionReplay> {
   const changes = {
-    ...(agent === undefined ? {} : { agent }),
-    ...(systemPrompt === undefined ? {} : { systemPrompt }),
-    ...(appendSystemPrompt === undefined ? {} : { appendSystemPrompt }),
+    agent,
+    systemPrompt,
+    appendSystemPrompt,
   };
   await using agents = createAgentsNow({ recording, open: (given) => pool.open(given), changes });
   const report = await replayRecording(recording, {
     now: agents.now,
     decisions: agents.decisions,
-    ...(onRequest === undefined ? {} : { onRequest }),
+    onRequest,
   });
   return { ...report, notes: [...agents.notes] };
 }
@@ -99,10 +99,10 @@ async function rerun(
     prompt,
     signal,
     changes: {
-      ...(agent === undefined ? {} : { agent }),
-      ...(model === undefined ? {} : { model }),
-      ...(systemPrompt === undefined ? {} : { systemPrompt }),
-      ...(appendSystemPrompt === undefined ? {} : { appendSystemPrompt }),
+      agent,
+      model,
+      systemPrompt,
+      appendSystemPrompt,
     },
     // What is compared afterwards is its journal.
     open: (given, add) =>

@@ -293,7 +293,7 @@ function outcomeOf({ block: { content, is_error }, data }: RecordedResult) {
   return {
     content,
     ...(is_error === true ? { isError: true } : {}),
-    ...(data === undefined ? {} : { data }),
+    data,
   };
 }
 

@@ -112,13 +112,12 @@ export function createApprovalQueue(): ApprovalQueue {
 function readAnswer(given: unknown): ApprovalAnswer {
   const { type, for: scope, rules, message } = Object(given);
   const isText = message === undefined || typeof message === "string";
-  if ((type === "deny" || type === "deny-and-stop") && isText)
-    return { type, ...(message === undefined ? {} : { message }) };
+  if ((type === "deny" || type === "deny-and-stop") && isText) return { type, message };
   if (type === "allow" && scope === "call") return { type, for: scope };
   const isList =
     rules === undefined || (Array.isArray(rules) && rules.every((rule) => typeof rule === "string"));
   if (type === "allow" && (scope === "agent" || scope === "session" || scope === "save") && isList)
-    return { type, for: scope, ...(rules === undefined ? {} : { rules }) };
+    return { type, for: scope, rules };
   throw new RetinueError(
     "invalid-answer",
     `An answer must be { type: "allow", for: "call" | "agent" | "session" | "save" }, { type: "deny" } or { type: "deny-and-stop" }, but is ${quote(given, 80)}.`,

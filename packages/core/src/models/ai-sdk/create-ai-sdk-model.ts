@@ -53,9 +53,9 @@ export async function createAiSdkModel(options: AiSdkModelOptions): Promise<Mode
     provider,
     takesResultFiles: entry.takesResultFiles,
     takesEffort: entry.takesEffort,
-    ...(entry.requestOptions === undefined ? {} : { requestOptions: entry.requestOptions }),
+    requestOptions: entry.requestOptions,
     facts: { ...claudeFacts(modelId), ...defined(facts ?? {}) },
-    ...(timeouts === undefined ? {} : { timeouts }),
+    timeouts,
   });
 }
 
