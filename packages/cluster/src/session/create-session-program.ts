@@ -99,7 +99,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
     ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
     ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
     maxBudgetUsd: options.maxBudgetUsd,
-    ...(agents === undefined ? {} : { agents: narrowed.map(({ value }) => value) }),
+    agents: agents === undefined ? undefined : narrowed.map(({ value }) => value),
     async start(runtime, signal) {
       const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
       const session = await runtime.open({ ...options, ...own, takeOver });
@@ -157,7 +157,7 @@ function withinAccepted(
       ...(takesMode ? { permissionMode: mode } : {}),
       ...(takesRules && allowedTools.length > 0 ? { allowedTools } : {}),
     },
-    ...(mode === undefined ? {} : { mode }),
+    mode,
     // With a plan they are among its rules, and said there.
     cut:
       takesRules || decided !== undefined || allowedTools.length === 0

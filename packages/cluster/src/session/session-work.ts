@@ -30,7 +30,7 @@ import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.
 
 export interface WorkerRuntimeOptions
   extends Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents" | "hooks" | "durability"> {
-  readonly hooks?: readonly HookFunction[];
+  readonly hooks?: readonly HookFunction[] | undefined;
 }
 
 export interface SessionProgramOptions {
@@ -42,9 +42,9 @@ export interface SessionProgramOptions {
    * What it accepts of plans beyond its own rights: of all agents, or of the one that is named. Absent: nothing where `folders` keep
    * it to some, else everything.
    */
-  readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]);
+  readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]) | undefined;
   /** Where it works; without any, in every folder that a plan names. */
-  readonly folders?: readonly string[];
+  readonly folders?: readonly string[] | undefined;
   /** The limits that all workers of the store share. */
   readonly store: Store;
   readonly coolDowns: SharedCoolDowns;
