@@ -199,7 +199,7 @@ class EditorView {
     // A session is called by its first prompt until it is given a title.
     const title = tree.status().title ?? this.#firstPrompt;
     const updatedAt = new Date().toISOString();
-    this.update({ sessionUpdate: "session_info_update", updatedAt, ...(title !== undefined && { title }) });
+    this.update({ sessionUpdate: "session_info_update", updatedAt, title });
   }
 
   /** A compaction as the editor can show it: as one, or in words. */
@@ -259,7 +259,7 @@ function commandsOf({ facts: { skills } }: AgentTree) {
   return [...own, ...skillCommands(skills)].map(({ name, description, argumentHint: hint }) => ({
     name,
     description,
-    ...(hint === undefined ? {} : { input: { hint } }),
+    input: hint === undefined ? undefined : { hint },
   }));
 }
 
