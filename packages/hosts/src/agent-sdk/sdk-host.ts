@@ -474,6 +474,8 @@ async function makeChanges(state: HostState, stopped: Promise<void>): Promise<vo
 async function endRunning(state: HostState, { reason }: AbortSignal): Promise<void> {
   const code = isRetinueError(reason) ? reason.code : undefined;
   const text = reason instanceof Error ? reason.message : String(reason);
+  // What was stopped with it reports to nobody.
+  state.current?.tree.hold();
   void state.current?.tree.main.submit({ type: "interrupt", code, reason: text });
   await state.current?.tree.idle();
   if (state.failure !== undefined) throw state.failure;
