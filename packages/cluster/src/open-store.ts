@@ -5,13 +5,13 @@ import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import type { Store } from "./store.ts";
 
 export interface OpenStoreOptions {
-  readonly tenant?: string;
-  readonly schema?: string;
+  readonly tenant?: string | undefined;
+  readonly schema?: string | undefined;
   /** How long calls wait for a server that cannot be reached before they fail. */
-  readonly outageMs?: number;
+  readonly outageMs?: number | undefined;
   /** The same while the store is being opened; `outageMs` when absent. */
-  readonly connectMs?: number;
-  readonly workerName?: string;
+  readonly connectMs?: number | undefined;
+  readonly workerName?: string | undefined;
 }
 
 export const openingChecks = {

@@ -113,8 +113,8 @@ function toClientConfig({ connection, tls, applicationName }: DatabaseOptions): 
     host,
     port,
     database,
-    ...(user === undefined ? {} : { user }),
-    ...(password === undefined ? {} : { password }),
+    user,
+    password,
     ssl: toSsl(connection, tls),
     application_name: applicationName,
     keepAlive: true,
@@ -134,9 +134,9 @@ function toSsl(connection: ConnectionOptions, tls: TlsOptions = {}): ClientConfi
   const key = tls.key ?? readPem(connection.keyFile);
   return {
     rejectUnauthorized: connection.tls !== "require",
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ca,
+    cert,
+    key,
     // The authority must be right, the name need not be.
     ...(connection.tls === "verify-ca" ? { checkServerIdentity: () => undefined } : {}),
   };

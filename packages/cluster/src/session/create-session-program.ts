@@ -1,9 +1,8 @@
 // @io
 
 import { planWithin } from "@retinue/core/kernel/plan-within.ts";
+import type { AgentPlan, ChildPlan } from "@retinue/core/planning/agent-plan.ts";
 import { treeLimitsOf } from "@retinue/core/planning/limit-plan.ts";
-import type { ChildPlan } from "@retinue/core/planning/plan-run.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
 import {
   type AcceptedRight,
   acceptableRights,
@@ -95,7 +94,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
     ...(approvals === "refuse" ? { refusesToAsk: true } : {}),
     ...(remoteChildren === true ? { wrapExecutor: createStoreExecutor(work.context, workspace) } : {}),
     maxBudgetUsd: options.maxBudgetUsd,
-    ...(agents === undefined ? {} : { agents: narrowed.map(({ value }) => value) }),
+    agents: agents === undefined ? undefined : narrowed.map(({ value }) => value),
     async start(runtime, signal) {
       const own = work.progress.hasTranscript ? { resume: sessionId } : { sessionId };
       const session = await runtime.open({ ...options, ...own, takeOver });
@@ -108,7 +107,7 @@ function runSession(plan: SessionPlan, work: SessionWork): Promise<ProgramOutcom
 /** The options of a session without those that give rights, but for what this worker accepts; they are wishes of a plan too. */
 function withinAccepted(
   given: TravellingOptions,
-  decided: RunPlan | undefined,
+  decided: AgentPlan | undefined,
   accepts: readonly AcceptedRight[],
 ): { readonly options: TravellingOptions; readonly mode?: PermissionMode; readonly cut: readonly string[] } {
   const { permissionMode, skipPermissions, allowedTools = [], ...rest } = given;
@@ -122,7 +121,7 @@ function withinAccepted(
       ...(takesMode ? { permissionMode: mode } : {}),
       ...(takesRules && allowedTools.length > 0 ? { allowedTools } : {}),
     },
-    ...(mode === undefined ? {} : { mode }),
+    mode,
     // With a plan they are among its rules, and said there.
     cut:
       takesRules || decided !== undefined || allowedTools.length === 0

@@ -8,7 +8,7 @@ import type { AgentsInput, RuntimeOptions } from "@retinue/core/kernel/options/r
 import { stoppedEnding } from "@retinue/core/kernel/run-handle.ts";
 import type { Session } from "@retinue/core/kernel/session.ts";
 import type { ModelFacts } from "@retinue/core/models/model.ts";
-import type { RunPlan } from "@retinue/core/planning/plan-tools.ts";
+import type { AgentPlan } from "@retinue/core/planning/agent-plan.ts";
 import type { AcceptedRight } from "@retinue/core/planning/within-own-rights.ts";
 import type { AgentContext, ProgramOutcome } from "../agent-program.ts";
 import { type Ending, idempotencyKey } from "../agent-records.ts";
@@ -30,7 +30,7 @@ import { createTranscriptFiles, type TranscriptFiles } from "./transcript-files.
 
 export interface WorkerRuntimeOptions
   extends Omit<RuntimeOptions, "cwd" | "approver" | "transcripts" | "agents" | "hooks" | "durability"> {
-  readonly hooks?: readonly HookFunction[];
+  readonly hooks?: readonly HookFunction[] | undefined;
 }
 
 export interface SessionProgramOptions {
@@ -42,9 +42,9 @@ export interface SessionProgramOptions {
    * What it accepts of plans beyond its own rights: of all agents, or of the one that is named. Absent: nothing where `folders` keep
    * it to some, else everything.
    */
-  readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]);
+  readonly accepts?: readonly AcceptedRight[] | ((agent: string) => readonly AcceptedRight[]) | undefined;
   /** Where it works; without any, in every folder that a plan names. */
-  readonly folders?: readonly string[];
+  readonly folders?: readonly string[] | undefined;
   /** The limits that all workers of the store share. */
   readonly store: Store;
   readonly coolDowns: SharedCoolDowns;
@@ -270,11 +270,11 @@ function createFence(
 export interface SessionOpened {
   readonly type: "session-opened";
   readonly model: ModelFacts;
-  readonly decidedModel: RunPlan["model"];
-  readonly tools: RunPlan["tools"];
+  readonly decidedModel: AgentPlan["model"];
+  readonly tools: AgentPlan["tools"];
   readonly mcpServers: ReturnType<Session["mcpServers"]>;
   /** What was asked for and does not count on this worker; one of an earlier version does not say it. */
-  readonly notes?: RunPlan["notes"];
+  readonly notes?: AgentPlan["notes"];
 }
 
 export function publishOpened(context: Pick<AgentContext, "publish">, session: Session): void {

@@ -10,7 +10,7 @@ import {
   type TreeTotals,
 } from "../conversation/agent-event.ts";
 import { textOf, type UserMessage } from "../conversation/message.ts";
-import type { SpawnRequest } from "../planning/spawn-request.ts";
+import type { SpawnRequest } from "../planning/agent-request.ts";
 import type { AgentEvent, LiveStatus, WireEvent } from "../protocol/agent-event.ts";
 import { type AgentState, hasEnded } from "../protocol/agent-state.ts";
 import type { AgentId, Op, OpOutcome, QueuedPrompt } from "../protocol/op.ts";
@@ -522,7 +522,7 @@ async function performForChild(
   const handle = session.spawn(state?.agentType ?? "general-purpose", text, {
     resume: id,
     background: true,
-    ...(state === undefined ? {} : { description: state.description }),
+    description: state?.description,
   });
   await handle.id;
   return { text: "It continues in the background with your message." };

@@ -26,7 +26,7 @@ import { withEarlierNames } from "@retinue/gate/approver.ts";
 import type { ProgramServer } from "../mcp/mcp-connections.ts";
 import { holdConnections } from "../models/hold-connections.ts";
 import type { LocalServer } from "../models/local-models.ts";
-import { createModelFactory } from "../models/model-factory.ts";
+import { createModelFactory, type ModelFactoryOptions } from "../models/model-factory.ts";
 import { createCoolDowns, createRequestGates } from "../models/request-gate.ts";
 import { readModelClocks } from "../planning/limit-plan.ts";
 import { readTeamSettings } from "../teams/team-settings.ts";
@@ -212,24 +212,26 @@ function createSkillSource(
       settings: settings.settings.plain,
       additionalDirectories,
       touchedDirectories,
-      ...(settingSources === undefined ? {} : { settingSources }),
+      settingSources,
     });
   };
 }
 
-/** This runtime's share in the connections of the process, taken with its first model. */
-function createConnections(): Disposable & { readonly fetch: () => typeof globalThis.fetch } {
-  let held: ReturnType<typeof holdConnections> | undefined;
+/** This runtime's shares in the connections of the process, each taken with the first model that needs it. */
+function createConnections(): Disposable & Required<Pick<ModelFactoryOptions, "fetch">> {
+  const shares = new Map<string, ReturnType<typeof holdConnections>>();
   let isOpen = true;
   return {
-    fetch() {
-      held ??= holdConnections();
-      if (!isOpen) held[Symbol.dispose]();
-      return held.fetch;
+    fetch(proxies) {
+      const key = JSON.stringify(proxies ?? null);
+      const share = shares.get(key) ?? holdConnections(proxies);
+      shares.set(key, share);
+      if (!isOpen) share[Symbol.dispose]();
+      return share.fetch;
     },
     [Symbol.dispose]() {
       isOpen = false;
-      held?.[Symbol.dispose]();
+      for (const share of shares.values()) share[Symbol.dispose]();
     },
   };
 }
@@ -262,11 +264,11 @@ async function readServers(
     discovered,
     trusted,
     environment: environmentOf(place, discovered),
-    ...(mcpServers === undefined ? {} : { mcpServers }),
-    ...(mcpConfig === undefined ? {} : { mcpConfig }),
-    ...(strictMcpConfig === undefined ? {} : { strictMcpConfig }),
-    ...(settingSources === undefined ? {} : { settingSources }),
-    ...(ask === undefined ? {} : { ask }),
+    mcpServers,
+    mcpConfig,
+    strictMcpConfig,
+    settingSources,
+    ask,
   });
 }
 
@@ -296,7 +298,7 @@ function contextOf(shared: Shared, { found, discovered, trusted }: Discovery): R
     ...(teams === undefined ? {} : { teams: { ...teams, open: shared.openTeam } }),
     discovered,
     skills: (nestedFolders) => shared.readSkills(found, nestedFolders),
-    servers: (ask) => readServers(shared, discovered, { trusted, ...(ask === undefined ? {} : { ask }) }),
+    servers: (ask) => readServers(shared, discovered, { trusted, ask }),
     programServers: programServers(options.mcpServers ?? {}),
     trusted,
     environment,
@@ -347,17 +349,17 @@ function givenParts(options: RuntimeSetup): Pick<RuntimeContext, GivenPart> {
     disallowedTools: options.disallowedTools ?? [],
     host: options.host ?? {},
     hooks: options.hooks ?? [],
-    ...(settingSources === undefined ? {} : { settingSources }),
-    ...(model === undefined ? {} : { model }),
+    settingSources,
+    model,
     ...(options.wrapModel === undefined ? {} : { wrapsModels: true }),
-    ...(wrapExecutor === undefined ? {} : { wrapExecutor }),
-    ...(wrapPlan === undefined ? {} : { wrapPlan }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(canUseTool === undefined ? {} : { canUseTool }),
-    ...(approver === undefined ? {} : { approver: withEarlierNames(approver) }),
-    ...(live === undefined ? {} : { live }),
-    ...(portable === undefined ? {} : { portable }),
-    ...(notice === undefined ? {} : { notice }),
+    wrapExecutor,
+    wrapPlan,
+    idempotencyKey,
+    canUseTool,
+    approver: approver === undefined ? undefined : withEarlierNames(approver),
+    live,
+    portable,
+    notice,
   };
 }
 
@@ -372,12 +374,11 @@ function modelsOf(
   const helper = plain.apiKeyHelper;
   const { wrapModel: wrap = options.live?.gatherText } = options;
   return createModelFactory({
-    ...(wrap === undefined ? {} : { wrap }),
+    wrap,
     environment,
     settings: plain,
-    ...(helper === undefined
-      ? {}
-      : { apiKeyHelper: () => runKeyHelper(helper, { environment, directory: place.cwd }) }),
+    apiKeyHelper:
+      helper === undefined ? undefined : () => runKeyHelper(helper, { environment, directory: place.cwd }),
     timeouts: readModelClocks(plain.limits),
     // A package of the project is the project's code, so it is loaded only where that may run.
     load: (name) => loadPackage(name, trusted ? [place.cwd] : []),

@@ -183,7 +183,7 @@ function mcpServersOf(
     {
       type: "sdk",
       instance: hosted.get(name)?.server,
-      ...(timeoutMs === undefined ? {} : { timeout: timeoutMs }),
+      timeout: timeoutMs,
     },
   ]);
   const all = [...Object.entries(configured), ...own].filter(([name]) => !disabled.has(String(name)));

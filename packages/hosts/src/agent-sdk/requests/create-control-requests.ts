@@ -74,7 +74,7 @@ async function interrupt({ cancel_queued: cancels }: JsonRecord, options: Contro
   const { host, choices } = options;
   const cancelled = cancels === true ? host.cancel() : undefined;
   for (const id of cancelled ?? []) announcePrompt(options, id, "cancelled");
-  const receipt = { still_queued: host.queuedIds(), ...(cancelled === undefined ? {} : { cancelled }) };
+  const receipt = { still_queued: host.queuedIds(), cancelled };
   await host.interrupt(!choices.perTaskStopAffordance);
   return receipt;
 }

@@ -12,8 +12,8 @@ export async function setUp(
 ): Promise<number> {
   await setUpStore({
     url: address.url,
-    ...(address.tenant === undefined ? {} : { tenant: address.tenant }),
-    ...(role === undefined ? {} : { role }),
+    tenant: address.tenant,
+    role,
   });
   host.stdout.write(
     role === undefined ? "The store is ready.\n" : `The store is ready for the role ${role}.\n`,
