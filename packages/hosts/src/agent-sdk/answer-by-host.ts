@@ -55,7 +55,7 @@ function requestOf(question: CallQuestion, directory: string): JsonRecord & { re
     input,
     tool_use_id: callId,
     ...(suggestions.length === 0 ? {} : { permission_suggestions: suggestions }),
-    ...(blocked === undefined ? {} : { blocked_path: blocked }),
+    blocked_path: blocked,
     decision_reason: reason,
     decision_reason_type: reasonType(reason, blocked),
     display_name: tool,
