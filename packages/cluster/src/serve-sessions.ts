@@ -11,8 +11,8 @@ import { createSessionProgram } from "./session/create-session-program.ts";
 import { findAbilities } from "./session/find-abilities.ts";
 import type { SessionProgramOptions } from "./session/session-work.ts";
 import { isStore, type ServeOptions, type Store, type Worker } from "./store.ts";
+import { makeWorkspaceRoot } from "./workspace/open-workspace.ts";
 import { folderNeed } from "./workspace/workspace-plan.ts";
-import { makeWorkspaceRoot } from "./workspace/workspace-root.ts";
 
 export interface ServeSessionsOptions
   extends Pick<SessionProgramOptions, "runtime" | "accepts">,

@@ -233,7 +233,7 @@ export interface WaitOptions {
 /** How often the log is read when no event arrives: the bus may lose some. */
 const rereadMs = 1_000;
 
-/** What those hear who wait for a dead letter. */
+/** The result for those who wait for a dead letter. */
 export function describeDeadLetter({ claims, error }: DeadLetter): string {
   const times = claims === 1 ? "claim" : "claims";
   return `No worker could run this agent: ${claims} ${times} failed, the last with: ${error}`;
@@ -249,14 +249,14 @@ export async function waitForEnd(
   checkArgument("The second argument of waitForEnd()", checks.filled, agent);
   checkArgument("The third argument of waitForEnd()", waitShape, options);
   const { timeoutMs, signal } = options;
-  let hear: () => void = () => undefined;
-  const subscription = await store.bus.subscribe(agentLog(agent), () => hear());
+  let notify: () => void = () => undefined;
+  const subscription = await store.bus.subscribe(agentLog(agent), () => notify());
   const limit = AbortSignal.timeout(timeoutMs);
   const stop = signal === undefined ? limit : AbortSignal.any([limit, signal]);
   try {
     while (true) {
       const heard = new Promise<void>((resolve) => {
-        hear = resolve;
+        notify = resolve;
       });
       const [last] = await store.log.read(agentLog(agent), -1);
       if (last === undefined) throw noSuchAgent(store, agent);

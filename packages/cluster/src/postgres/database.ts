@@ -61,7 +61,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   const label = describeConnection(options.connection);
   const closing = new AbortController();
   let outageMs = options.connectMs ?? options.outageMs;
-  const patient = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
+  const retrying = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
     const result = await retryWhileUnreachable(attempt, { label, outageMs, signal: closing.signal });
     outageMs = options.outageMs;
     return result;
@@ -71,9 +71,9 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     pool,
     clientConfig,
     async query<Row extends QueryResultRow>(statement: Statement) {
-      return patient(async () => (await pool.query<Row>(statement)).rows);
+      return retrying(async () => (await pool.query<Row>(statement)).rows);
     },
-    transaction: (work) => patient(() => runTransaction(pool, work)),
+    transaction: (work) => retrying(() => runTransaction(pool, work)),
     async close() {
       closing.abort(new RetinueError("store-closed", "The store was closed."));
       await pool.end();
@@ -151,21 +151,21 @@ function readPem(file: string | undefined): string | undefined {
   }
 }
 
-interface Patience {
+interface RetryOptions {
   readonly label: string;
   readonly outageMs: number;
   readonly signal: AbortSignal;
 }
 
-const shortestPauseMs = 25;
+const minPauseMs = 25;
 const maxPauseMs = 400;
 
 async function retryWhileUnreachable<Result>(
   attempt: () => Promise<Result>,
-  { label, outageMs, signal }: Patience,
+  { label, outageMs, signal }: RetryOptions,
 ): Promise<Result> {
   const end = performance.now() + outageMs;
-  for (let pause = shortestPauseMs; ; pause = Math.min(pause * 2, maxPauseMs)) {
+  for (let pause = minPauseMs; ; pause = Math.min(pause * 2, maxPauseMs)) {
     try {
       return await attempt();
     } catch (error) {

@@ -1,5 +1,5 @@
+import { setUpStore } from "@retinue/cluster/open-store.ts";
 import { pruneAgents } from "@retinue/cluster/prune-agents.ts";
-import { setUpStore } from "@retinue/cluster/set-up-store.ts";
 import type { StoreContext } from "../../shared/command-context.ts";
 import { misuse } from "../../shared/misuse.ts";
 import { stripControlCharacters } from "../../shared/strip-control-characters.ts";
