@@ -22,7 +22,6 @@ export const toBeRenamed: ReadonlySet<string> = new Set([
   "cool-down",
   "create-anthropic-model",
   "create-sandbox",
-  "fenced-writer",
   "follow-inspection",
   "http-guard",
   "http-sessions",

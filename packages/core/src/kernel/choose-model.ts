@@ -136,8 +136,8 @@ async function findServing(runtime: RuntimeContext, selection: ModelSelection): 
 export function modelLimits({ discovered }: RuntimeContext): ModelLimits {
   const { availableModels, deniedModels } = discovered.settings.settings.plain;
   return {
-    ...(availableModels === undefined ? {} : { available: availableModels }),
-    ...(deniedModels === undefined ? {} : { denied: deniedModels }),
+    available: availableModels,
+    denied: deniedModels,
   };
 }
 

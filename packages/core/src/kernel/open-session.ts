@@ -1,3 +1,4 @@
+import { defined } from "@retinue/base/foundation/defined.ts";
 import type { AgentDefinition } from "@retinue/config/agents/agent-definition.ts";
 import { unsafeManagedCode } from "@retinue/config/settings/load-settings.ts";
 import type { RunEvent } from "../conversation/run-event.ts";
@@ -195,7 +196,7 @@ async function planMain(
   const settings = discovered.settings.settings.plain;
   const manager = createTaskManager({
     ...readChildLimits(settings.limits, runtime.variables.maxConcurrentSubagents),
-    ...runtime.childLimits,
+    ...defined(runtime.childLimits ?? {}),
     now: runtime.now,
   });
   // Where something is written down, other processes reach the children and the main agent.
@@ -233,14 +234,14 @@ async function planMain(
   const plan = decidePlan(runtime, options, {
     sessionId,
     chosenModel,
-    ...(definition === undefined ? {} : { definition }),
+    definition,
     model: decided,
     canSearch: () => model.facts.supportsServerTools,
     available: tools.available,
     servers: servers.servers,
     serverInstructions: servers.instructions,
     system: system.parts,
-    ...(memory === undefined ? {} : { memory }),
+    memory,
     skills: preloaded.names,
     limits,
     rules,
@@ -296,17 +297,15 @@ function openServices(
   const { projectRoot } = runtime.discovered.paths;
   const inbox = options.planOnly === true ? undefined : openInbox(runtime, plan);
   return {
-    ...(inbox === undefined ? {} : { inbox }),
+    inbox,
     liveText: createLiveText(keepsTranscripts ? liveFiles(files) : undefined),
-    ...(keepsTranscripts ? { recordRequest: createRequestRecorder(files.directory) } : {}),
+    recordRequest: keepsTranscripts ? createRequestRecorder(files.directory) : undefined,
     ...{ runtime, files, tools, servers, skills },
     findModel: modelFinder(runtime, plan.chosenModel),
     acceptedFiles: createAcceptedFiles(),
     main: plan.agent,
     toolContext: createToolContexts(runtime, plan, environment),
-    ...(approver === undefined
-      ? {}
-      : { asking: openAsking(approver, plan, { projectRoot, mode: options.interactive?.mode }) }),
+    asking: approver && openAsking(approver, plan, { projectRoot, mode: options.interactive?.mode }),
     tree: runtime.live?.tree ?? createTreeBudget(plan.treeLimits, { ...limits.settings }),
   };
 }

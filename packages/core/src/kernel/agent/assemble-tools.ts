@@ -215,7 +215,7 @@ export function openSandboxes(runtime: RuntimeContext, deny: readonly PolicyRule
     deny,
   });
   return {
-    ...(sandbox === undefined ? {} : { sandbox }),
+    sandbox,
     ...(settings.isolatesReadOnlyCommands ? { wall: runtime.wall } : {}),
   };
 }
@@ -235,7 +235,7 @@ export function createToolContexts(
   return (plan: AgentPlan, directory: () => string) => {
     const files = withKnownFiles(
       sessionLedger.forAgent(),
-      "task" in plan ? undefined : runtime.live?.seenFile,
+      plan.task !== undefined ? undefined : runtime.live?.seenFile,
     );
     const mayRead = createMayRead(plan);
     const writeInTurn = createMemoryTurns(plan, paths);

@@ -122,7 +122,7 @@ export function sessionFacts(
   return {
     aliases: aliasTable({ environment: runtime.environment }),
     modelLimits: modelLimits(runtime),
-    ...(subagentModel === undefined ? {} : { subagentModel }),
+    subagentModel,
     subagentModelForced: subagentModelForced === true,
     available: tools.available,
     servers: servers.servers,
@@ -304,7 +304,7 @@ export function openChild(
       background,
       starts: true,
       signal,
-      ...(made.worktree === undefined ? {} : { directory: made.worktree.directory }),
+      directory: made.worktree?.directory,
     });
     const planned = planGathered(gathered, resources.servers, made);
     if (planned.type === "refused") return planned;
@@ -468,8 +468,8 @@ async function openPlanned(
     sinks,
     pendingMessages: task.resumed ? session.commands.pendingMessages(id, wasReported) : [],
     clocks,
-    ...(enterQueue === undefined ? {} : { enterQueue }),
-    ...(leaveQueue === undefined ? {} : { leaveQueue }),
+    enterQueue,
+    leaveQueue,
     async close(state) {
       if (state !== undefined) await notifyDefinition(state, definition, runtime.notice);
       leaveQueue?.();
@@ -555,7 +555,7 @@ async function openChildAgent(
   member?.attachHooks(hooks);
   const agent = openAgent(plan, parts);
   return {
-    ...(member === undefined ? {} : { standby: member.standby }),
+    standby: member?.standby,
     ports: agent.ports,
     async prompt(text, signal) {
       const content = [{ type: "text", text } as const];

@@ -1,6 +1,8 @@
 // @io
+
 import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
+import { defined } from "@retinue/base/foundation/defined.ts";
 import { isRecord, type JsonRecord } from "@retinue/base/foundation/json-record.ts";
 import { RetinueError } from "@retinue/base/foundation/retinue-error.ts";
 import { createWholeFile } from "@retinue/base/storage/create-whole-file.ts";
@@ -60,7 +62,7 @@ export async function rerunSession(options: RerunOptions): Promise<string> {
       ...(isForked ? { resume: sessionId } : { sessionId }),
       slashCommands: false,
       ...(from === undefined ? { model: player.standIn } : {}),
-      ...changes,
+      ...defined(changes),
     },
     player.add,
   );
@@ -161,7 +163,7 @@ function createPlayer({ recording, tools }: RerunOptions, start: Start) {
   return {
     standIn: standIn(recording),
     add(plan: AgentPlan): Capability {
-      const isMain = !("task" in plan);
+      const isMain = plan.task === undefined;
       const agent = agents.get(isMain ? mainAgent : keyOfPlan(plan));
       const runs = agent?.runs.slice(isMain ? start.run : 0) ?? [];
       const leftOfChild = startsLive(start) ? 0 : Number.POSITIVE_INFINITY;
@@ -291,7 +293,7 @@ function outcomeOf({ block: { content, is_error }, data }: RecordedResult) {
   return {
     content,
     ...(is_error === true ? { isError: true } : {}),
-    ...(data === undefined ? {} : { data }),
+    data,
   };
 }
 
