@@ -244,8 +244,8 @@ function grantOne(tool: AvailableTool, limits: Limits | undefined, denied: Denia
   if (allowOnly?.length === 0) return undefined;
   return {
     name: tool.name,
-    ...(allowOnly === undefined ? {} : { allowOnly }),
-    ...(deny === undefined ? {} : { deny }),
+    allowOnly,
+    deny,
   };
 }
 
@@ -293,7 +293,7 @@ function addMemoryTools(
       byName.set(tool.name, {
         name: tool.name,
         confinedTo: "memory",
-        ...(deny === undefined ? {} : { deny }),
+        deny,
       });
     }
   }
@@ -326,7 +326,7 @@ function teamTools({
     )
     .map((name) => {
       const deny = denied.scoped.get(name);
-      return { name, ...(deny === undefined ? {} : { deny }) };
+      return { name, deny };
     });
 }
 

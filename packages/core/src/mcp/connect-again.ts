@@ -58,8 +58,8 @@ export function connectAgain(server: McpServer, options: LinkOptions): ServerLin
       return {
         type: "connected",
         tools: link.listed.length,
-        ...(version === undefined ? {} : { version }),
-        ...(instructions === undefined ? {} : { instructions }),
+        version,
+        instructions,
       };
     },
     tools: () => link.listed,
@@ -108,8 +108,8 @@ async function connect(link: LinkState): Promise<void> {
   if (result.type === "failed") {
     const { reason, advice, needsAuth } = result;
     const more = {
-      ...(advice === undefined ? {} : { advice }),
-      ...(needsAuth === undefined ? {} : { needsAuth }),
+      advice,
+      needsAuth,
     };
     link.life = { type: "none", status: { type: "failed", reason, ...more } };
     return;

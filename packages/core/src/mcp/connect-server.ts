@@ -171,9 +171,7 @@ async function attempt(
     await connection.close();
     const said = describeStart(signal.aborted ? signal.reason : error, way.describe());
     const reason = hideSecrets(said, server.transport);
-    // A server that is there and does not know who asks, by either way of HTTP.
-    const codes = error instanceof Error ? [Reflect.get(error, "status"), Reflect.get(error, "code")] : [];
-    if (!signal.aborted && codes.includes(401)) return { type: "failed", reason, ...unauthorized };
+    if (!signal.aborted && isUnauthorized(error)) return { type: "failed", reason, ...unauthorized };
     return { type: "failed", reason, isRefused: !signal.aborted && refusesHandshake(error) };
   }
 }
@@ -183,18 +181,23 @@ const unauthorized = {
   advice: "Give it a token: `headers` or `headersHelper` in its configuration.",
 } as const;
 
+/** A server that is there and does not know who asks, by either way of HTTP. */
+function isUnauthorized(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return [Reflect.get(error, "status"), Reflect.get(error, "code")].includes(401);
+}
+
 function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }: Negotiation): Client {
   const { directory, ask, onListChanged } = options;
   const client = new sdk.Client(
     { name: "retinue", version },
     {
-      capabilities: { roots: {}, ...(ask === undefined ? {} : { elicitation: { form: {}, url: {} } }) },
+      capabilities: { roots: {}, elicitation: ask === undefined ? undefined : { form: {}, url: {} } },
       versionNegotiation: { mode },
-      ...(onListChanged === undefined
-        ? {}
-        : {
-            listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onListChanged() } },
-          }),
+      listChanged:
+        onListChanged === undefined
+          ? undefined
+          : { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => onListChanged() } },
     },
   );
   client.setRequestHandler("roots/list", () => ({
@@ -208,7 +211,7 @@ function createClient(server: McpServer, options: ConnectOptions, { sdk, mode }:
         { server: server.name, message, ...schema, ...urlOf(params) },
         { signal: mcpReq.signal },
       );
-      return { action, ...(content === undefined ? {} : { content: { ...content } }) };
+      return { action, content: content === undefined ? undefined : { ...content } };
     });
   }
   return client;

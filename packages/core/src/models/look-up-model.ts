@@ -65,7 +65,7 @@ export function lookUpModel(id: string, overrides: ModelOverrides = new Map()): 
       provider: "anthropic",
       contextWindow: override.contextWindow ?? window,
       maxOutputTokens: override.maxOutputTokens ?? entry.maxOutputTokens,
-      ...(price === undefined ? {} : { price }),
+      price,
       supportsServerTools: entry.traits.serverTools,
     },
     traits: entry.traits,
@@ -215,12 +215,11 @@ export function readModelOverrides(settings: {
       const contextWindow = positive(value["contextWindow"]);
       const maxOutputTokens = positive(value["maxOutputTokens"]);
       const price = readSettingPrice(value["price"]);
-      const override: ModelOverride = {
-        ...(contextWindow === undefined ? {} : { contextWindow }),
-        ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-        ...(price === undefined ? {} : { price }),
-      };
-      facts.set(id, override);
+      facts.set(id, {
+        contextWindow,
+        maxOutputTokens,
+        price,
+      });
     }
   }
   for (const [id, value] of entriesOf(settings.modelPricing)) {

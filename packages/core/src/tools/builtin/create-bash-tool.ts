@@ -164,7 +164,7 @@ async function runToEnd(
         stderr: "",
         interrupted: false,
         backgroundTaskId: first.task.id,
-        ...(first.task.outputFile === undefined ? {} : { outputFile: first.task.outputFile }),
+        outputFile: first.task.outputFile,
       },
     };
   }
@@ -206,7 +206,7 @@ async function runBeside(
   const started = await options.shells.start({
     command: written,
     callId: context.callId,
-    ...(command.input.description === undefined ? {} : { description: command.input.description }),
+    description: command.input.description,
     owner: context.agent.id,
     shell: command.shell,
     invocation: entered.invocation,
@@ -317,8 +317,8 @@ function outcomeOf(
       stdout: view.text,
       stderr: "",
       interrupted,
-      ...(ending.exitCode === undefined ? {} : { exitCode: ending.exitCode }),
-      ...(view.file === undefined ? {} : { persistedOutputPath: view.file }),
+      exitCode: ending.exitCode,
+      persistedOutputPath: view.file,
       durationMs,
     },
   };
